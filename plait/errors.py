@@ -1,0 +1,55 @@
+"""Every error Plait raises on purpose.
+
+A message says what failed, on which object, what was expected and found, and what to do next;
+the same facts are attributes, so that a program can act on them.
+"""
+
+from __future__ import annotations
+
+
+class PlaitError(Exception):
+    """Base of every error raised by Plait."""
+
+
+class UserError(PlaitError):
+    """The user's script, arguments or call is wrong: exit status 2."""
+
+
+class SqlError(UserError):
+    """A script or query is malformed. `line` and `column` count from 1; None where no text is at fault."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.message, self.line, self.column, self.file = message, line, column, file
+        place = ":".join(str(part) for part in (file, line, column) if part is not None)
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class UnsupportedQueryError(SqlError):
+    """The query is valid SQL that Plait does not run. The message names the construct and what to do instead."""
+
+
+class OptionError(UserError):
+    """An option has an unknown name or an impossible value."""
+
+
+class SourceError(PlaitError):
+    """A stream or table cannot be read."""
+
+
+class SinkError(PlaitError):
+    """A query's results cannot be written."""
+
+
+class CheckpointError(PlaitError):
+    """A checkpoint is foreign, of another version, damaged, or does not fit the script."""
+
+
+class InvalidPlanError(PlaitError):
+    """A plan breaks an invariant of `plait.plan.validate`: a defect of Plait, not of the user's query."""

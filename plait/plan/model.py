@@ -1,0 +1,198 @@
+"""Stores, probe trees and plans.
+
+A plan holds no runtime object, and every identifier in it derives from content, so equal input gives an equal plan,
+letter by letter. A probe tree is addressed by *positions*: the starting relation is position 0, the n-th step on the
+path adds position n. Keys are named columns of the stores (`KeyColumn.name`), int64 in every bucket.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plait.query.model import SourceExpression
+
+_EXACT = re.compile(r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyColumn:
+    """A join attribute of a store: one side of an equality cast to the common `type`, as one int64.
+
+    Integers, dates and timestamps are their own key; everything else is Spark's ``xxhash64``. The hash of a fixed-width
+    value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after the
+    hash matches; these are kept in column `value_name`.
+    """
+
+    expression: SourceExpression
+    type: str
+
+    @property
+    def name(self) -> str:
+        """The int64 key column's name in buckets."""
+        return f"#k {self.type} {self.expression.sql}"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether equal int64 keys mean equal values."""
+        match = _EXACT.fullmatch(self.type)
+        return match is not None and (match.group(1) is None or int(match.group(1)) <= 18)
+
+    @property
+    def value_name(self) -> str | None:
+        """The column holding the real value, None when the key is exact."""
+        return None if self.is_exact else f"#v {self.type} {self.expression.sql}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The conjuncts a tuple must satisfy to take part as some relation of a query; none: every tuple does."""
+
+    conjuncts: tuple[SourceExpression, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The conjunction as Spark SQL, ``true`` when empty: the selection's identity."""
+        return " AND ".join(f"({conjunct.sql})" for conjunct in self.conjuncts) or "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Why a store keeps a tuple: the selection holds and none of `keys` (key names) is NULL. One per (query, relation)."""
+
+    selection: Selection
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """The kept tuples of one source.
+
+    A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
+    does. `indexes` are tuples of key names, each probed as one (composite) key; buckets are sorted by the first.
+    `partition_by` holds key names, () places tuples at random. `window_us` is the largest window over live
+    queries, None for unbounded; tables (`is_table`) never expire and have no τ.
+    """
+
+    id: str
+    source: str
+    is_table: bool
+    columns: tuple[str, ...]
+    keys: tuple[KeyColumn, ...]
+    requirements: tuple[Requirement, ...]
+    indexes: tuple[tuple[str, ...], ...]
+    partition_by: tuple[str, ...]
+    parallelism: int
+    window_us: int | None
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The distinct selections, ordered by text; their position is their bit."""
+        return tuple(sorted({need.selection for need in self.requirements}, key=lambda selection: selection.sql))
+
+    def key(self, name: str) -> KeyColumn:
+        """Return the key column with this name."""
+        return next(key for key in self.keys if key.name == name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A relation on a probe path, independent of any query's alias.
+
+    `ordinal` counts the occurrences of the same source in a query (FROM order): self-joins have ordinals 0, 1, ... .
+    It also settles who is last inside one batch: (position of the source in the catalog, ordinal) is the rank.
+    """
+
+    store: str
+    ordinal: int
+    selection: Selection
+    window_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyMatch:
+    """``probe_key`` of the tuple at `position` must equal ``store_key`` of the store probed next (names of KeyColumns)."""
+
+    position: int
+    probe_key: str
+    store_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A query that is complete at this point of a tree: (alias, position) for each of its relations, by alias."""
+
+    query: str
+    positions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Expected counts per planning unit (window contents). None where nothing is known.
+
+    `probe_tuples`: tuples sent along the edge, counted once per partition that receives them. `results`: tuples that match.
+    """
+
+    probe_tuples: float | None = None
+    results: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `matches`.
+
+    No match at all is an explicit cross join. Results go to `outputs` and on to `children`.
+    """
+
+    edge: str
+    member: Member
+    matches: tuple[KeyMatch, ...]
+    outputs: tuple[Output, ...] = ()
+    children: tuple[Step, ...] = ()
+    estimate: Estimate = Estimate()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeTree:
+    """All probe orders of one starting relation, merged on equal prefixes. `outputs`: queries of this relation alone."""
+
+    start: Member
+    outputs: tuple[Output, ...] = ()
+    children: tuple[Step, ...] = ()
+
+    def walk(self) -> Iterator[tuple[tuple[Step, ...], Step]]:
+        """Yield (path before, step) for every step, parents first, in canonical order."""
+
+        def visit(path: tuple[Step, ...], steps: tuple[Step, ...]) -> Iterator[tuple[tuple[Step, ...], Step]]:
+            for step in steps:
+                yield path, step
+                yield from visit((*path, step), step.children)
+
+        yield from visit((), self.children)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything the runtime does for all queries. `ranks` lists stream names by rank; `queries` the query names, sorted."""
+
+    strategy: str
+    queries: tuple[str, ...]
+    ranks: tuple[str, ...]
+    stores: tuple[Store, ...]
+    trees: tuple[ProbeTree, ...]
+    stored_rows_estimate: float | None = None
+
+    def store(self, store_id: str) -> Store:
+        """Return the store with this id."""
+        return next(store for store in self.stores if store.id == store_id)
+
+    def rank(self, member: Member) -> tuple[int, int]:
+        """Return the rank of a stream relation inside one batch; tables come before everything."""
+        store = self.store(member.store)
+        return (-1, member.ordinal) if store.is_table else (self.ranks.index(store.source), member.ordinal)
+
+
+def is_routed(store: Store, step: Step) -> bool:
+    """Tell whether a tuple on `step` knows the one partition of `store` to go to (χ = 1); otherwise it goes to all."""
+    return bool(store.partition_by) and set(store.partition_by) <= {match.store_key for match in step.matches}

@@ -1,0 +1,1 @@
+"""State on disk: buckets, manifests, retention, compaction. Files only, no Spark."""

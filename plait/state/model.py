@@ -1,0 +1,104 @@
+"""What the manifest says about the files under ``checkpoint/plait``.
+
+A **layout** says what the rows of a bucket carry. A bucket answers a probe only if its layout has every column, key and
+selection that probe needs, so buckets written for earlier plans stay usable by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TABLE_BATCH = -1
+"""The batch id of table buckets: before every micro-batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Columns of a bucket by name: raw columns, int64 keys (``#k ...``), real values (``#v ...``).
+
+    `selections` are the texts (``Selection.sql``) behind the bits of column ``#bits``; that column is absent when there is
+    a single selection, which then holds for every row. `has_tau`: column ``#tau`` (int64 microseconds) is present.
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    selections: tuple[str, ...]
+    has_tau: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """An immutable Arrow IPC file with the rows of one store partition, sorted by (first index, τ).
+
+    `path` is relative to ``checkpoint/plait``; index files lie beside it. `batch_min`/`batch_max`: batches its rows
+    arrived in (`TABLE_BATCH` for tables). `tau_min`/`tau_max` in microseconds, None without τ. `sort_key`: key names it is
+    sorted by, () for none. `checksum`: of the whole file, as ``xxh64:<hex>`` or the like.
+    """
+
+    store: str
+    partition: int
+    path: str
+    rows: int
+    bytes: int
+    batch_min: int
+    batch_max: int
+    tau_min: int | None
+    tau_max: int | None
+    sort_key: tuple[str, ...]
+    layout: Layout
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceProgress:
+    """What the manifest remembers of one source, cumulated over all batches.
+
+    `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch with rows of it.
+    `distinct`: per key name the estimate; `sketch`: per key name the KMV sketch it comes from (sorted, smallest hashes).
+    `kept`: rows per ``Selection.sql``.
+    """
+
+    source: str
+    rows: int = 0
+    late: int = 0
+    bad: int = 0
+    null_keys: int = 0
+    tau_min: int | None = None
+    tau_max: int | None = None
+    active_ms: int | None = None
+    sketch: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    kept: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A staged result file and the place it is renamed to once the manifest that names it is committed (absolute URIs)."""
+
+    staged: str
+    final: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryProgress:
+    """Results of one query so far."""
+
+    query: str
+    rows_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The whole state after `batch`. Committing it (an atomic rename) is what commits the batch.
+
+    `watermark_us` is the watermark of the **next** batch, None while some stream that is not idle has sent nothing.
+    """
+
+    batch: int
+    watermark_us: int | None
+    plan: str
+    sources: tuple[SourceProgress, ...] = ()
+    queries: tuple[QueryProgress, ...] = ()
+    buckets: tuple[Bucket, ...] = ()
+    publications: tuple[Publication, ...] = ()
+    probe_tuples: tuple[tuple[str, int], ...] = field(default=())

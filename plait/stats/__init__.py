@@ -1,0 +1,1 @@
+"""Numbers about the data: what is declared, what was measured."""
