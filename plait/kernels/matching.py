@@ -1,0 +1,236 @@
+"""Pairs of probe and stored row with equal keys, in bounded blocks.
+
+A pair (probe i, row r) is a match if ``probe_key[i] == key(r)``, ``probe_low[i] ≤ τ(r) ≤ probe_high[i]`` (closed on both ends)
+and ``bits[r] & mask``. Every match is yielded exactly once, in order of (probe, index position).
+
+Both sides are sorted by key, so this is a merge. It gallops on either side: few probes into millions of rows cost a logarithm each,
+as many probes as rows cost a scan. Inside a run of equal keys the rows ascend in τ; the range of a probe is
+searched from where the range of the previous probe began. Nothing is expanded before it is tested, and a block that is full stops the
+merge in the middle of a range: a key with millions of rows on both sides needs no more memory than one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from plait.kernels.compiled import Int32s, Int64s, frozen, kernel
+
+_NO_INT64 = np.zeros(0, np.int64)
+_NO_INT32 = np.zeros(0, np.int32)
+
+
+def iter_matches(
+    *,
+    probe_key: Int64s,
+    probe_low: Int64s | None,
+    probe_high: Int64s | None,
+    index_key: Int64s,
+    index_tau: Int64s | None,
+    index_row: Int32s | None,
+    bits: Int64s | None,
+    mask: int,
+    capacity: int = 1 << 20,
+) -> Iterator[tuple[Int32s, Int32s]]:
+    """Yield matches as (probe position, row), int32 arrays of equal length between 1 and `capacity`.
+
+    `probe_key` (int64[n]) and `index_key` (int64[m]) ascend, `index_tau` (int64[m]) ascends within equal keys. `index_row` None: the row
+    is the index position. A bound that is None, or an index without τ, is no test. `bits` (int64[rows], by row) None: no
+    test; `mask` is a single bit.
+    """
+    tau = None if probe_low is None and probe_high is None else index_tau
+    flags = (tau is not None and probe_low is not None, tau is not None and probe_high is not None)
+    arrays = (
+        frozen(probe_key, np.int64),
+        frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
+        frozen(_NO_INT64 if probe_high is None else probe_high, np.int64),
+        frozen(index_key, np.int64),
+        frozen(_NO_INT64 if tau is None else tau, np.int64),
+        frozen(_NO_INT32 if index_row is None else index_row, np.int32),
+        frozen(_NO_INT64 if bits is None else bits, np.int64),
+    )
+    tests = (*flags, index_row is not None, bits is not None)
+    state = np.array([-1, 0, 0, 0, 0, 0], np.int64)
+    while state[0] < len(probe_key):
+        probes, rows = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        count = _match(*arrays, mask, *tests, state, probes, rows)
+        if count:
+            yield _trimmed(probes, count), _trimmed(rows, count)
+
+
+def iter_cross(
+    *,
+    probe_low: Int64s | None,
+    probe_high: Int64s | None,
+    probe_count: int,
+    tau: Int64s | None,
+    row_count: int,
+    bits: Int64s | None,
+    mask: int,
+    capacity: int = 1 << 20,
+) -> Iterator[tuple[Int32s, Int32s]]:
+    """Yield the matches of `probe_count` probes with all of `row_count` rows: as `iter_matches`, but no key to agree on.
+
+    `tau` (int64[row_count]) may be in any order.
+    """
+    has_low, has_high = tau is not None and probe_low is not None, tau is not None and probe_high is not None
+    arrays = (
+        frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
+        frozen(_NO_INT64 if probe_high is None else probe_high, np.int64),
+        frozen(_NO_INT64 if tau is None else tau, np.int64),
+        frozen(_NO_INT64 if bits is None else bits, np.int64),
+    )
+    state = np.zeros(2, np.int64)
+    while state[0] < probe_count:
+        probes, rows = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+        count = _cross(*arrays, mask, has_low, has_high, bits is not None, probe_count, row_count, state, probes, rows)
+        if count:
+            yield _trimmed(probes, count), _trimmed(rows, count)
+
+
+def _trimmed(block: Int32s, count: int) -> Int32s:
+    """Return the first `count` entries without keeping a mostly empty block alive."""
+    return block[:count] if 2 * count >= len(block) else block[:count].copy()
+
+
+@kernel
+def _at_least(values: Int64s, start: int, end: int, target: int) -> int:
+    """Return the first position in [start, end) whose value is ≥ `target`, else `end`; logarithmic in the distance."""
+    if start >= end or values[start] >= target:
+        return start
+    low, step = start, 1
+    high = start + 1
+    while high < end and values[high] < target:
+        low = high
+        step *= 2
+        high = low + step
+    high = min(high, end)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if values[middle] < target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@kernel
+def _beyond(values: Int64s, start: int, end: int, target: int) -> int:
+    """Return the first position in [start, end) whose value is > `target`, else `end`; logarithmic in the distance."""
+    if start >= end or values[start] > target:
+        return start
+    low, step = start, 1
+    high = start + 1
+    while high < end and values[high] <= target:
+        low = high
+        step *= 2
+        high = low + step
+    high = min(high, end)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if values[middle] <= target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@kernel
+def _match(
+    probe_key: Int64s,
+    probe_low: Int64s,
+    probe_high: Int64s,
+    index_key: Int64s,
+    index_tau: Int64s,
+    index_row: Int32s,
+    bits: Int64s,
+    mask: int,
+    has_low: bool,
+    has_high: bool,
+    has_row: bool,
+    has_bits: bool,
+    state: Int64s,
+    out_probe: Int32s,
+    out_row: Int32s,
+) -> int:
+    """Fill the block from where `state` stopped; return how many pairs it holds. ``state[0] == n`` when all are out.
+
+    `state`: the probe, its run [run, run_end) of equal keys, what is left to emit of its range [at, at_end), and where that
+    range began.
+    """
+    probes, capacity, count = len(probe_key), len(out_probe), 0
+    probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]
+    while True:
+        while at < at_end and count < capacity:
+            row = np.int64(index_row[at]) if has_row else at
+            if not has_bits or bits[row] & mask != 0:
+                out_probe[count] = probe
+                out_row[count] = row
+                count += 1
+            at += 1
+        if at < at_end:
+            break
+        probe += 1
+        if probe >= probes:
+            break
+        key = probe_key[probe]
+        if run == run_end or index_key[run] != key:
+            run = _at_least(index_key, run_end, len(index_key), key)
+            run_end = run
+            if run == len(index_key):
+                probe = probes
+                break
+            if index_key[run] != key:
+                probe = _at_least(probe_key, probe + 1, probes, index_key[run]) - 1
+                continue
+            run_end = _beyond(index_key, run + 1, len(index_key), key)
+            began = run
+        at, at_end = run, run_end
+        if has_low:
+            low = probe_low[probe]
+            # Probes of one key mostly ascend in τ; one that does not starts over at the beginning of the run.
+            start = began if index_tau[began] < low else run
+            at = _at_least(index_tau, start, run_end, low)
+            began = min(at, run_end - 1)
+        if has_high:
+            at_end = _beyond(index_tau, at, run_end, probe_high[probe])
+    state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
+    return count
+
+
+@kernel
+def _cross(
+    probe_low: Int64s,
+    probe_high: Int64s,
+    tau: Int64s,
+    bits: Int64s,
+    mask: int,
+    has_low: bool,
+    has_high: bool,
+    has_bits: bool,
+    probes: int,
+    rows: int,
+    state: Int64s,
+    out_probe: Int32s,
+    out_row: Int32s,
+) -> int:
+    """Fill the block from where `state` (the probe, the row) stopped; return how many pairs it holds."""
+    capacity, count = len(out_probe), 0
+    probe, row = state[0], state[1]
+    while probe < probes:
+        while row < rows and count < capacity:
+            if (
+                (not has_low or probe_low[probe] <= tau[row])
+                and (not has_high or tau[row] <= probe_high[probe])
+                and (not has_bits or bits[row] & mask != 0)
+            ):
+                out_probe[count] = probe
+                out_row[count] = row
+                count += 1
+            row += 1
+        if row < rows:
+            break
+        probe, row = probe + 1, 0
+    state[0], state[1] = probe, row
+    return count
