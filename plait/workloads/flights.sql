@@ -1,0 +1,84 @@
+-- A year of flights out of New York (2013), replayed as four streams, and five questions of an operations desk.
+-- All times are UTC. Paths are relative to this file: copy it, change it, run it again with `plait run flights.sql`.
+
+-- What happened: one row when an aircraft leaves the gate, one when it reaches the gate at its destination, one at
+-- the planned hour of a flight that was cancelled, one for each hourly weather observation at EWR, JFK and LGA.
+-- `window`: how much older than the newest member of a result a row may be. `delay`: how late a row may come in.
+
+CREATE STREAM departures USING parquet OPTIONS (path 'in/departures', maxFilesPerTrigger '1')
+  TIMESTAMP BY departed WINDOW INTERVAL 16 HOURS DELAY INTERVAL 5 MINUTES;
+
+CREATE STREAM arrivals USING parquet OPTIONS (path 'in/arrivals', maxFilesPerTrigger '1')
+  TIMESTAMP BY arrived WINDOW INTERVAL 8 HOURS DELAY INTERVAL 5 MINUTES;
+
+CREATE STREAM cancellations USING parquet OPTIONS (path 'in/cancellations', maxFilesPerTrigger '1')
+  TIMESTAMP BY planned WINDOW INTERVAL 1 HOUR DELAY INTERVAL 5 MINUTES;
+
+CREATE STREAM weather USING parquet OPTIONS (path 'in/weather', maxFilesPerTrigger '1')
+  TIMESTAMP BY observed WINDOW INTERVAL 1 HOUR DELAY INTERVAL 5 MINUTES;
+
+CREATE TABLE planes USING parquet OPTIONS (path 'in/planes.parquet');
+CREATE TABLE airlines USING parquet OPTIONS (path 'in/airlines.parquet');
+CREATE TABLE airports USING parquet OPTIONS (path 'in/airports.parquet');
+
+-- Which flights left at least half an hour late within an hour of a strong gust at their airport, and how old was
+-- the aircraft? (Two streams, two tables. Before or after the gust: each window is one hour.)
+CREATE QUERY gusty_departures INTO parquet OPTIONS (path 'out/gusty_departures')
+  WINDOW (d INTERVAL 1 HOUR, w INTERVAL 1 HOUR)
+  AS SELECT d.departed, d.origin, d.dest, l.name AS airline, d.flight, d.dep_delay, w.observed, w.wind_gust,
+            p.manufacturer, p.model, year(d.departed) - p.built AS age
+     FROM departures d
+     JOIN weather w ON w.origin = d.origin
+     JOIN planes p ON p.tailnum = d.tailnum
+     JOIN airlines l ON l.carrier = d.carrier
+     WHERE d.dep_delay >= 30 AND w.wind_gust >= 35;
+
+-- Which aircraft left New York, landed late, and later left New York late again?
+-- (A self-join on the tail number. `n` has a window of one second: it must be the newest of the three.)
+CREATE QUERY knock_on INTO parquet OPTIONS (path 'out/knock_on')
+  WINDOW (d INTERVAL 16 HOURS, a INTERVAL 8 HOURS, n INTERVAL 1 SECOND)
+  AS SELECT d.tailnum, d.carrier, d.flight, d.origin, d.dest, a.arrived, a.arr_delay,
+            n.flight AS next_flight, n.departed AS next_departed, n.origin AS next_origin, n.dest AS next_dest,
+            n.dep_delay AS next_delay
+     FROM departures d
+     JOIN arrivals a ON a.tailnum = d.tailnum AND a.flight_date = d.flight_date
+                    AND a.carrier = d.carrier AND a.flight = d.flight AND a.origin = d.origin
+     JOIN departures n ON n.tailnum = a.tailnum
+     WHERE a.arr_delay >= 60 AND n.dep_delay >= 60;
+
+-- Which flights left on time and still landed three quarters of an hour late, and what was the weather at take-off?
+-- (The key of the weather is an expression: the hour of the departure.)
+CREATE QUERY lost_in_the_air INTO parquet OPTIONS (path 'out/lost_in_the_air')
+  WINDOW (w INTERVAL 18 HOURS)
+  AS SELECT d.departed, d.carrier, d.flight, d.origin, t.name AS landed_at, d.dep_delay, a.arr_delay, a.air_time,
+            w.visib, w.wind_speed, w.precip
+     FROM departures d, arrivals a, weather w, airports t
+     WHERE a.flight_date = d.flight_date AND a.carrier = d.carrier AND a.flight = d.flight AND a.origin = d.origin
+       AND a.tailnum = d.tailnum
+       AND w.origin = d.origin AND w.observed = date_trunc('HOUR', d.departed)
+       AND t.faa = a.dest
+       AND d.dep_delay <= 5 AND a.arr_delay >= 45;
+
+-- Which cancellations came within an hour of poor visibility at their own airport and, in the same hour, at the
+-- airport next door, so that there was nowhere near to go instead? (A self-join on the weather; a key that is a CASE.)
+CREATE QUERY grounded INTO parquet OPTIONS (path 'out/grounded')
+  AS SELECT c.planned, c.origin, c.dest, l.name AS airline, c.flight, here.visib, here.wind_gust,
+            other.origin AS other_origin, other.visib AS other_visib
+     FROM cancellations c
+     JOIN weather here ON here.origin = c.origin
+     JOIN weather other ON other.observed = here.observed
+                       AND other.origin = CASE c.origin WHEN 'LGA' THEN 'JFK' ELSE 'LGA' END
+     JOIN airlines l ON l.carrier = c.carrier
+     WHERE here.visib <= 1 AND other.visib <= 1;
+
+-- Where did two aircraft of one airline, one from Newark or La Guardia and one from Kennedy, land within 20 minutes of
+-- each other, both at least 45 minutes late: who had no gate? (A self-join on the arrivals.)
+CREATE QUERY gate_crunch INTO parquet OPTIONS (path 'out/gate_crunch')
+  WINDOW (x INTERVAL 20 MINUTES, y INTERVAL 20 MINUTES)
+  AS SELECT t.name AS airport, l.name AS airline, x.arrived, x.flight, x.origin, x.arr_delay,
+            y.arrived AS other_arrived, y.flight AS other_flight, y.arr_delay AS other_delay
+     FROM arrivals x
+     JOIN arrivals y ON y.dest = x.dest AND y.carrier = x.carrier
+     JOIN airports t ON t.faa = x.dest
+     JOIN airlines l ON l.carrier = x.carrier
+     WHERE x.origin <> 'JFK' AND y.origin = 'JFK' AND x.arr_delay >= 45 AND y.arr_delay >= 45;

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Prepare .venv and a Java runtime. `make setup` calls this; PYTHON=... chooses the interpreter.
+set -eu
+cd "$(dirname "$0")/.."
+. tools/system.sh
+
+ensure_java
+python=$(find_python) || exit 1
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    say "Creating .venv with $("$python" --version) ($python)"
+    rm -rf .venv
+    "$python" -m venv .venv
+fi
+say "Installing the locked dependencies; Spark alone is a download of more than 400 MB the first time"
+.venv/bin/python -m pip install --disable-pip-version-check -r requirements.lock
+.venv/bin/python -m pip install --disable-pip-version-check --no-deps --editable .
+touch .venv/.ready
+say "Ready: .venv/bin/plait --help"
