@@ -1,0 +1,74 @@
+"""Spark SQL to DuckDB, for the constructs that the tests use.
+
+What differs, and what is done about it:
+
+- TIMESTAMP: Spark's is an instant shown in the session's time zone. Everything here is UTC, and DuckDB uses its naive
+  TIMESTAMP, so the two agree.
+- ``xxhash64``: any good 64-bit hash does, if equal values of one type have equal hashes and, for types of fixed width,
+  unequal values unequal ones. DuckDB's ``hash`` is that; it also takes -0.0 for 0.0, as Spark's does. A deliberately weak
+  hash can be asked for where the engine must not trust it (strings, wide decimals).
+- Integers are long enough: the generators avoid overflow, division, and text functions beyond simple letters.
+- Spark compares a string with a number by casting the string; DuckDB too, but with other errors: not generated.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+_MACROS = (
+    "CREATE OR REPLACE MACRO strong_hash(v) AS CAST(CAST(hash(v) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
+    "CREATE OR REPLACE MACRO weak_hash(v) AS CAST(hash(v) % 3 AS BIGINT)",
+)
+_DAY_ZERO = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
+_NARROW_DECIMAL_DIGITS = 18
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return a single-threaded in-memory database, in UTC, with the hash macros."""
+    connection = duckdb.connect(config={"threads": 1})
+    for macro in _MACROS:
+        connection.execute(macro)
+    return connection
+
+
+@functools.cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """Return this process's database."""
+    return connect()
+
+
+@functools.lru_cache(maxsize=4096)
+def to_duckdb(sql: str, *, weak_hash: bool = False) -> str:
+    """Translate one Spark SQL statement or expression."""
+    tree = sqlglot.parse_one(sql, dialect="spark")
+    return rendered(tree, weak_hash=weak_hash)
+
+
+def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
+    """Return a parsed Spark SQL tree as DuckDB text. The tree is rewritten in place."""
+    for node in list(tree.find_all(exp.DataType)):
+        if node.this in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
+            node.set("this", exp.DataType.Type.TIMESTAMP)
+    root = exp.Paren(this=tree)
+    for call in list(root.find_all(exp.UnixMicros)):
+        call.replace(exp.Anonymous(this="epoch_us", expressions=[call.this]))
+    for call in list(root.find_all(exp.UnixDate)):
+        call.replace(exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), _DAY_ZERO.copy(), call.this]))
+    for call in list(root.find_all(exp.TsOrDsAdd, exp.DateAdd)):
+        call.replace(exp.cast(call.copy(), "DATE"))
+    for call in list(root.find_all(exp.Anonymous)):
+        if call.name.lower() == "xxhash64":
+            call.set("this", "weak_hash" if weak_hash and not _is_fixed_width(call.expressions[0].to) else "strong_hash")
+    return root.this.sql(dialect="duckdb")
+
+
+def _is_fixed_width(kind: exp.DataType) -> bool:
+    if kind.is_type(*exp.DataType.TEXT_TYPES):
+        return False
+    if kind.is_type("decimal"):
+        return int(kind.expressions[0].name) <= _NARROW_DECIMAL_DIGITS
+    return True

@@ -1,0 +1,172 @@
+"""Expressions that exist twice: as Spark SQL text and as a Python function of the joined row.
+
+The second form is what makes the nested loop an independent oracle. Only constructs whose meaning is the same in Spark
+and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (NULLs are
+skipped by DuckDB, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of
+strings with numbers (Spark's ANSI casts), locale dependent text functions beyond ASCII.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+Row = dict[str, dict[str, Any]]
+"""alias → column → value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Expression:
+    """`columns` are the (alias, column) pairs it reads; `sql` renders it given how each is written; `value` evaluates it."""
+
+    columns: tuple[tuple[str, str], ...]
+    sql: Callable[[Callable[[str, str], str]], str]
+    value: Callable[[Row], Any]
+    kind: str
+    small: bool = True
+
+
+def column(alias: str, name: str, kind: str, small: bool) -> Expression:
+    """Return a plain column."""
+    return Expression(
+        columns=((alias, name),),
+        sql=lambda ref: ref(alias, name),
+        value=lambda row: row[alias][name],
+        kind=kind,
+        small=small,
+    )
+
+
+def literal(text: str, value: Any, kind: str) -> Expression:
+    """Return a constant."""
+    return Expression(columns=(), sql=lambda ref: text, value=lambda row: value, kind=kind)
+
+
+def apply(template: str, function: Callable[..., Any], *operands: Expression, kind: str, strict: bool = True) -> Expression:
+    """Return `function` of the operands, written as `template` with ``{0}``, ``{1}``...; `strict`: NULL if any operand is."""
+
+    def value(row: Row) -> Any:
+        values = [operand.value(row) for operand in operands]
+        return None if strict and any(found is None for found in values) else function(*values)
+
+    return Expression(
+        columns=tuple(dict.fromkeys(pair for operand in operands for pair in operand.columns)),
+        sql=lambda ref: template.format(*(operand.sql(ref) for operand in operands)),
+        value=value,
+        kind=kind,
+    )
+
+
+def comparable(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return both values in their common type, as Spark casts them."""
+    if isinstance(left, float) or isinstance(right, float):
+        return float(left), float(right)
+    if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
+        return _instant(left), _instant(right)
+    return left, right
+
+
+def _instant(value: Any) -> Any:
+    return value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Compare as Spark and DuckDB do: NaN equals NaN, -0.0 equals 0.0."""
+    left, right = comparable(left, right)
+    return bool(left == right) or (isinstance(left, float) and math.isnan(left) and math.isnan(right))
+
+
+def greater(left: Any, right: Any) -> bool:
+    """Compare as Spark and DuckDB do: NaN is above every other number."""
+    left, right = comparable(left, right)
+    if isinstance(left, float) and math.isnan(left):
+        return not math.isnan(right)
+    return bool(left > right) and not (isinstance(right, float) and math.isnan(right))
+
+
+def both(*operands: Any) -> bool | None:
+    """Return the three-valued conjunction."""
+    return False if False in operands else None if None in operands else True
+
+
+def either(*operands: Any) -> bool | None:
+    """Return the three-valued disjunction."""
+    return True if True in operands else None if None in operands else False
+
+
+def equality(left: Expression, right: Expression) -> Expression:
+    """Return ``left = right``."""
+    return apply("{0} = {1}", equal, left, right, kind="b")
+
+
+_INTEGERS = frozenset("ilyx")
+_DAY = datetime.timedelta(days=1)
+
+
+def _midnight(value: datetime.datetime) -> datetime.datetime:
+    return datetime.datetime(value.year, value.month, value.day)
+
+
+def derived(operand: Expression, rng: random.Random) -> Expression:
+    """Return some function of `operand`; the operand itself where its kind has none that is safe."""
+    kind = operand.kind
+    choices: list[Callable[[], Expression]] = []
+    if kind in _INTEGERS and operand.small:
+        choices += [
+            lambda: apply("{0} + 1", lambda v: v + 1, operand, kind=kind),
+            lambda: apply("({0} - 2)", lambda v: v - 2, operand, kind=kind),
+            lambda: apply("{0} % 5", lambda v: int(math.fmod(v, 5)), operand, kind=kind),
+            lambda: apply("abs({0})", abs, operand, kind=kind),
+            lambda: apply("-{0}", lambda v: -v, operand, kind=kind),
+            lambda: apply("{0} * 2", lambda v: v * 2, operand, kind=kind),
+            lambda: apply("CASE WHEN {0} > 2 THEN {0} ELSE 0 END", lambda v: v if (v or 0) > 2 else 0, operand, kind=kind, strict=False),
+            lambda: apply("CAST({0} AS DECIMAL(10,2))", lambda v: Decimal(v).quantize(Decimal("0.01")), operand, kind="d"),
+        ]
+    if kind in _INTEGERS:
+        choices += [
+            lambda: apply("coalesce({0}, 0)", lambda v: 0 if v is None else v, operand, kind=kind, strict=False),
+            lambda: apply("CAST({0} AS BIGINT)", lambda v: v, operand, kind="l" if operand.small else "x"),
+            lambda: apply("CAST({0} AS DOUBLE)", float, operand, kind="f"),
+            lambda: apply("CAST({0} AS STRING)", str, operand, kind="s"),
+        ]
+    if kind in ("d", "e"):
+        choices += [
+            lambda: apply("{0} + 1", lambda v: v + 1, operand, kind=kind),
+            lambda: apply("CAST({0} AS DOUBLE)", float, operand, kind="f"),
+            lambda: apply("coalesce({0}, 0)", lambda v: Decimal(0) if v is None else v, operand, kind=kind, strict=False),
+        ]
+    if kind == "f":
+        choices += [
+            lambda: apply("{0} * 2", lambda v: v * 2, operand, kind=kind),
+            lambda: apply("abs({0})", abs, operand, kind=kind),
+            lambda: apply("coalesce({0}, 0.0)", lambda v: 0.0 if v is None else v, operand, kind=kind, strict=False),
+        ]
+    if kind == "s":
+        choices += [
+            lambda: apply("lower({0})", str.lower, operand, kind=kind),
+            lambda: apply("UPPER({0})", str.upper, operand, kind=kind),
+            lambda: apply("trim({0})", lambda v: v.strip(" "), operand, kind=kind),
+            lambda: apply("substring({0}, 1, 1)", lambda v: v[:1], operand, kind=kind),
+            lambda: apply("{0} || 'x'", lambda v: v + "x", operand, kind=kind),
+            lambda: apply("length({0})", len, operand, kind="i"),
+            lambda: apply("coalesce({0}, '')", lambda v: "" if v is None else v, operand, kind=kind, strict=False),
+        ]
+    if kind == "a":
+        choices += [
+            lambda: apply("date_add({0}, 1)", lambda v: v + _DAY, operand, kind=kind),
+            lambda: apply("CAST({0} AS TIMESTAMP)", _instant, operand, kind="m"),
+            lambda: apply("day({0})", lambda v: v.day, operand, kind="i"),
+        ]
+    if kind == "m":
+        choices += [
+            lambda: apply("date_trunc('DAY', {0})", _midnight, operand, kind=kind),
+            lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a"),
+        ]
+    if kind == "b":
+        choices += [lambda: apply("(NOT {0})", lambda v: not v, operand, kind=kind)]
+    return rng.choice(choices)() if choices else operand

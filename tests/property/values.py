@@ -1,0 +1,106 @@
+"""Kinds of columns: their Spark and Arrow types, and small overlapping value domains full of corner cases.
+
+Every kind maps a small non-negative integer to a value, so columns of different kinds meet in many of their values
+(the integer 2, the decimal 2.00, the double 2.0) and joins hit.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+_DAY = datetime.date(2024, 2, 27)
+_MIDNIGHT = datetime.datetime(2024, 2, 27)
+_STRINGS = ("", "a", "A", "b", "B ", "ab", "AB", "é", "It's", "%x_", "back\\slash", "🎈", "1", "2", "-1", "NaN")
+_LONGS = (-(2**63), 2**63 - 1, 0, -1, 1, 2**31, -(2**31) - 1, 2**53, 2**53 + 1)
+_INTS = (-(2**31), 2**31 - 1, 0, -1, 1, 2**16)
+_DOUBLES = (float("nan"), -0.0, 0.0, float("inf"), 1e308, 9007199254740993.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A column type with a value domain. `group`: kinds of one group may be compared. `small`: arithmetic cannot overflow."""
+
+    name: str
+    spark: str
+    arrow: pa.DataType
+    group: str
+    small: bool
+    value: Callable[[int], Any]
+
+
+def _or_extreme(extremes: tuple[Any, ...], ordinary: Callable[[int], Any]) -> Callable[[int], Any]:
+    return lambda index: extremes[index] if index < len(extremes) else ordinary(index - len(extremes))
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(name="i", spark="INT", arrow=pa.int32(), group="number", small=True, value=lambda n: n - 2),
+    Kind(name="l", spark="BIGINT", arrow=pa.int64(), group="number", small=True, value=lambda n: n - 2),
+    Kind(name="y", spark="INT", arrow=pa.int32(), group="number", small=False, value=_or_extreme(_INTS, lambda n: n)),
+    Kind(name="x", spark="BIGINT", arrow=pa.int64(), group="number", small=False, value=_or_extreme(_LONGS, lambda n: n)),
+    Kind(
+        name="d",
+        spark="DECIMAL(10,2)",
+        arrow=pa.decimal128(10, 2),
+        group="number",
+        small=True,
+        value=lambda n: (Decimal(n - 2) / (1 if n % 3 else 4)).quantize(Decimal("0.01")),
+    ),
+    Kind(
+        name="e",
+        spark="DECIMAL(22,4)",
+        arrow=pa.decimal128(22, 4),
+        group="number",
+        small=True,
+        value=lambda n: (Decimal(n - 2) / (1 if n % 4 else 8) + (0 if n % 7 else 10**15)).quantize(Decimal("0.0001")),
+    ),
+    Kind(
+        name="f",
+        spark="DOUBLE",
+        arrow=pa.float64(),
+        group="number",
+        small=True,
+        value=_or_extreme(_DOUBLES, lambda n: n / (1 if n % 3 else 2)),
+    ),
+    Kind(name="s", spark="STRING", arrow=pa.string(), group="string", small=True, value=_or_extreme(_STRINGS, str)),
+    Kind(
+        name="a",
+        spark="DATE",
+        arrow=pa.date32(),
+        group="time",
+        small=True,
+        value=lambda n: _DAY + datetime.timedelta(days=n),
+    ),
+    Kind(
+        name="m",
+        spark="TIMESTAMP",
+        arrow=pa.timestamp("us"),
+        group="time",
+        small=True,
+        value=lambda n: _MIDNIGHT + datetime.timedelta(days=n // 2, hours=0 if n % 2 else 12),
+    ),
+    Kind(name="b", spark="BOOLEAN", arrow=pa.bool_(), group="boolean", small=True, value=lambda n: n % 2 == 1),
+)
+
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """How the values of a column are drawn: `size` equally likely values, one `hot` one, some NULLs."""
+
+    size: int
+    null_share: float
+    hot_share: float
+
+    def draw(self, kind: Kind, rng: random.Random) -> Any:
+        """Return one value of this kind, None for NULL."""
+        if rng.random() < self.null_share:
+            return None
+        return kind.value(0 if rng.random() < self.hot_share else rng.randrange(self.size))
