@@ -1,11 +1,11 @@
 """The decorator of every kernel, and the one array type kernels see.
 
-A kernel is compiled once for one signature: C-contiguous, aligned, **read-only** input arrays of the documented dtype.
-`frozen` brings any array into that shape without a copy where possible (an Arrow buffer already is read-only, a
-NumPy result is not; Numba would compile one more variant for each mixture). One signature also is what makes the on-disk
-cache safe with concurrent processes: Numba numbers the files of a function's variants without a lock, so that two
-processes compiling *different* variants at once can leave an index entry that points to the other's code. With a single
-variant whoever writes last writes the same thing.
+A kernel is compiled once for one signature: C-contiguous, aligned, **read-only** input arrays of the documented
+dtype. `frozen` brings any array into that shape without a copy where possible (an Arrow buffer already is read-only,
+a NumPy result is not; Numba would compile one more variant for each mixture). One signature also is what makes the
+on-disk cache safe with concurrent processes: Numba numbers the files of a function's variants without a lock, so that
+two processes compiling *different* variants at once can leave an index entry that points to the other's code. With a
+single variant whoever writes last writes the same thing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def kernel(function: _Function) -> _Function:
 
 def frozen(values: Any, dtype: DTypeLike) -> NDArray[Any]:
     """Return `values` as a read-only, aligned, C-contiguous array of `dtype`; a view wherever one will do."""
-    array = np.require(values, dtype=dtype, requirements=("C", "A")).view()
+    array: NDArray[Any] = np.require(values, dtype=dtype, requirements=("C", "A")).view()
     array.flags.writeable = False
     return array
 

@@ -1,8 +1,8 @@
 """Hashes of int64 keys, equal to Spark's.
 
-Spark's ``xxhash64`` is XXH64 of the value's eight little-endian bytes with seed 42; over several columns each hash
-is the seed of the next. Equality with Spark matters: the JVM places rows with ``pmod(xxhash64(key), parallelism)``, and a
-probe task must compute the same partition.
+Spark's ``xxhash64`` is XXH64 of the value's eight little-endian bytes with seed 42; over several columns each hash is
+the seed of the next. Equality with Spark matters: the JVM places rows with ``pmod(xxhash64(key), parallelism)``, and
+a probe task must compute the same partition.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ def xxhash64(values: Int64s) -> Int64s:
 
 
 def combine(columns: Sequence[Int64s]) -> Int64s:
-    """Return one int64 key for rows of several (each int64[n]): the column itself if single, else Spark's ``xxhash64(a, b, …)``.
+    """Return one int64 key for rows of several (each int64[n]): the column itself if single, else Spark's
+    ``xxhash64(a, b, …)``.
 
-    The order of columns matters. Equal combined keys do not prove equal parts: who joins on them must compare the parts.
+    The order of columns matters. Equal combined keys do not prove equal parts: who joins on them must compare the
+    parts.
     """
     if not columns:
         raise ValueError("a composite key needs at least one column; an explicit cross join has no key to combine")
@@ -53,7 +55,7 @@ def partition_of(keys: Int64s, parallelism: int) -> Int32s:
 
 
 @kernel
-def mix(value: np.int64, seed: np.int64) -> np.uint64:
+def mix(value: int | np.int64, seed: int | np.int64) -> np.uint64:
     """Return XXH64 of one value as unsigned; callable from kernels."""
     product = np.uint64(value) * _PRIME_2
     product = (product << np.uint64(31)) | (product >> np.uint64(33))
@@ -61,7 +63,8 @@ def mix(value: np.int64, seed: np.int64) -> np.uint64:
     state = ((state << np.uint64(27)) | (state >> np.uint64(37))) * _PRIME_1 + _PRIME_4
     state = (state ^ (state >> np.uint64(33))) * _PRIME_2
     state = (state ^ (state >> np.uint64(29))) * _PRIME_3
-    return state ^ (state >> np.uint64(32))
+    last: np.uint64 = state ^ (state >> np.uint64(32))
+    return last
 
 
 @kernel

@@ -1,12 +1,13 @@
 """Pairs of probe and stored row with equal keys, in bounded blocks.
 
-A pair (probe i, row r) is a match if ``probe_key[i] == key(r)``, ``probe_low[i] ≤ τ(r) ≤ probe_high[i]`` (closed on both ends)
-and ``bits[r] & mask``. Every match is yielded exactly once, in order of (probe, index position).
+A pair (probe i, row r) is a match if ``probe_key[i] == key(r)``, ``probe_low[i] ≤ τ(r) ≤ probe_high[i]`` (closed on
+both ends) and ``bits[r] & mask``. Every match is yielded exactly once, in order of (probe, index position).
 
-Both sides are sorted by key, so this is a merge. It gallops on either side: few probes into millions of rows cost a logarithm each,
-as many probes as rows cost a scan. Inside a run of equal keys the rows ascend in τ; the range of a probe is
-searched from where the range of the previous probe began. Nothing is expanded before it is tested, and a block that is full stops the
-merge in the middle of a range: a key with millions of rows on both sides needs no more memory than one block.
+Both sides are sorted by key, so this is a merge. It gallops on either side: few probes into millions of rows cost a
+logarithm each, as many probes as rows cost a scan. Inside a run of equal keys the rows ascend in τ; the range of a
+probe is searched from where the range of the previous probe began. Nothing is expanded before it is tested, and a
+block that is full stops the merge in the middle of a range: a key with millions of rows on both sides needs no more
+memory than one block.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def iter_matches(
 ) -> Iterator[tuple[Int32s, Int32s]]:
     """Yield matches as (probe position, row), int32 arrays of equal length between 1 and `capacity`.
 
-    `probe_key` (int64[n]) and `index_key` (int64[m]) ascend, `index_tau` (int64[m]) ascends within equal keys. `index_row` None: the row
-    is the index position. A bound that is None, or an index without τ, is no test. `bits` (int64[rows], by row) None: no
-    test; `mask` is a single bit.
+    `probe_key` (int64[n]) and `index_key` (int64[m]) ascend, `index_tau` (int64[m]) ascends within equal keys.
+    `index_row` None: the row is the index position. A bound that is None, or an index without τ, is no test. `bits`
+    (int64[rows], by row) None: no test; `mask` is a single bit.
     """
     tau = None if probe_low is None and probe_high is None else index_tau
     flags = (tau is not None and probe_low is not None, tau is not None and probe_high is not None)
@@ -70,7 +71,8 @@ def iter_cross(
     mask: int,
     capacity: int = 1 << 20,
 ) -> Iterator[tuple[Int32s, Int32s]]:
-    """Yield the matches of `probe_count` probes with all of `row_count` rows: as `iter_matches`, but no key to agree on.
+    """Yield the matches of `probe_count` probes with all of `row_count` rows: as `iter_matches`, but no key to agree
+    on.
 
     `tau` (int64[row_count]) may be in any order.
     """
@@ -156,8 +158,8 @@ def _match(
 ) -> int:
     """Fill the block from where `state` stopped; return how many pairs it holds. ``state[0] == n`` when all are out.
 
-    `state`: the probe, its run [run, run_end) of equal keys, what is left to emit of its range [at, at_end), and where that
-    range began.
+    `state`: the probe, its run [run, run_end) of equal keys, what is left to emit of its range [at, at_end), and
+    where that range began.
     """
     probes, capacity, count = len(probe_key), len(out_probe), 0
     probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]

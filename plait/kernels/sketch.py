@@ -1,7 +1,8 @@
 """Distinct counts from the k smallest hashes (KMV).
 
-The k-th smallest of d distinct hashes, as a share x of the hash range, tells d ≈ (k − 1) / x with a relative standard error of about
-1/√k. Sketches of parts of the data merge into the sketch of the whole, which is what lets a manifest carry them from batch to batch.
+The k-th smallest of d distinct hashes, as a share x of the hash range, tells d ≈ (k − 1) / x with a relative standard
+error of about 1/√k. Sketches of parts of the data merge into the sketch of the whole, which is what lets a manifest
+carry them from batch to batch.
 """
 
 from __future__ import annotations

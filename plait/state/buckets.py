@@ -1,0 +1,278 @@
+"""Buckets: immutable, sorted, memory-mapped pieces of a store partition.
+
+A bucket file is one Arrow record batch, uncompressed, sorted by (key of the first index, τ); rows with NULL in that
+key come last, in τ order. Without an index it is sorted by τ. A composite sort key is kept as one more column,
+`COMBINED`, NULL where a part is. Further indexes are files beside it (`plait.state.indexes`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from plait.errors import CheckpointError, InvalidPlanError
+from plait.kernels.compiled import Int32s, Int64s
+from plait.kernels.hashing import combine
+from plait.kernels.ordering import sort_order
+from plait.state import indexes as index_files
+from plait.state.indexes import Index
+from plait.state.model import Bucket, Layout
+from plait.state.naming import bucket_path
+from plait.state.storage import Storage, checksum_of, explained
+
+TAU = "#tau"
+BITS = "#bits"
+COMBINED = "#i"
+_OPEN_LIMIT = 4096
+
+
+def write_bucket(
+    storage: Storage,
+    *,
+    store: str,
+    partition: int,
+    name: str,
+    table: pa.Table,
+    layout: Layout,
+    indexes: tuple[tuple[str, ...], ...],
+    batch_min: int,
+    batch_max: int,
+) -> Bucket:
+    """Sort the rows of `table`, write them and all `indexes`, and return the bucket's description.
+
+    `table` has the columns the layout names, `TAU` if it has τ and `BITS` if it has several selections. `name` must
+    be new within the store partition (it carries batch and attempt).
+    """
+    sort_key = indexes[0] if indexes else ()
+    batch = _sorted(_one_batch(table), sort_key, layout.has_tau)
+    path = bucket_path(store, partition, name)
+
+    def write(sink: object) -> None:
+        with pa.ipc.new_file(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+
+    written = storage.write_file(path, write)
+    for keys in indexes[1:]:
+        index_files.write(storage, path, keys, build_index(batch, keys, layout.has_tau))
+    tau = int64_view(batch, TAU) if layout.has_tau and batch.num_rows else None
+    return Bucket(
+        store=store,
+        partition=partition,
+        path=path,
+        rows=batch.num_rows,
+        bytes=written.bytes,
+        batch_min=batch_min,
+        batch_max=batch_max,
+        tau_min=None if tau is None else int(tau.min()),
+        tau_max=None if tau is None else int(tau.max()),
+        sort_key=sort_key,
+        layout=layout,
+        checksum=written.checksum,
+    )
+
+
+class OpenBucket:
+    """A bucket mapped into memory. Its arrays are read-only views of the file and keep the mapping alive."""
+
+    def __init__(self, storage: Storage, bucket: Bucket) -> None:
+        self.storage, self.bucket = storage, bucket
+        self.batch = _map(storage, bucket)
+        self._indexes: dict[tuple[str, ...], Index] = {}
+
+    def int64(self, name: str) -> Int64s:
+        """Return an int64 column without a copy. Where the column is NULL the value means nothing: ask an index,
+        which leaves NULLs out.
+        """
+        return int64_view(self.batch, name)
+
+    def index(self, keys: tuple[str, ...]) -> Index:
+        """Return the index by `keys`; one that is missing is built, and written beside the bucket where that is
+        allowed.
+        """
+        found = self._indexes.get(keys)
+        if found is None:
+            found = self._indexes[keys] = self._load_index(keys)
+        return found
+
+    def take(self, rows: Int32s, columns: Sequence[str]) -> pa.RecordBatch:
+        """Return these columns of these rows (int32[n], any order, repeats allowed)."""
+        return self.batch.select(list(columns)).take(pa.array(rows))
+
+    def _load_index(self, keys: tuple[str, ...]) -> Index:
+        if not set(keys) <= set(self.bucket.layout.keys) or not keys:
+            raise InvalidPlanError(
+                f"Bucket {self.bucket.path} has keys {self.bucket.layout.keys}; a step probes it by {keys}"
+            )
+        has_tau = self.bucket.layout.has_tau
+        if keys == self.bucket.sort_key:
+            return _sort_index(self.batch, keys, has_tau)
+        found = index_files.read(self.storage, self.bucket, keys)
+        if found is None:
+            found = build_index(self.batch, keys, has_tau)
+            index_files.write_if_possible(self.storage, self.bucket.path, keys, found)
+        return found
+
+
+class _OpenBuckets:
+    """The buckets this process has open, least recently used first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._open: OrderedDict[tuple[str, str, str], OpenBucket] = OrderedDict()
+
+    def get(self, storage: Storage, bucket: Bucket) -> OpenBucket:
+        key = (storage.uri, bucket.path, bucket.checksum)
+        with self._lock:
+            found = self._open.get(key)
+            if found is not None:
+                self._open.move_to_end(key)
+                return found
+        opened = OpenBucket(storage, bucket)
+        with self._lock:
+            opened = self._open.setdefault(key, opened)
+            self._open.move_to_end(key)
+            while len(self._open) > _OPEN_LIMIT:
+                self._open.popitem(last=False)
+        return opened
+
+    def close_others(self, storage: Storage, buckets: Iterable[Bucket]) -> None:
+        live = {bucket.path for bucket in buckets}
+        with self._lock:
+            for key in [key for key in self._open if key[0] == storage.uri and key[1] not in live]:
+                del self._open[key]
+
+
+_OPEN = _OpenBuckets()
+
+
+def open_bucket(storage: Storage, bucket: Bucket) -> OpenBucket:
+    """Return the bucket mapped into memory, from this process's cache if it is open already.
+
+    No file descriptor stays open: a mapping does not need one.
+    """
+    return _OPEN.get(storage, bucket)
+
+
+def close_others(storage: Storage, buckets: Iterable[Bucket]) -> None:
+    """Close all buckets of `storage` but these, so that the disk space of deleted ones can be reused."""
+    _OPEN.close_others(storage, buckets)
+
+
+def verify(storage: Storage, bucket: Bucket) -> None:
+    """Read the whole bucket file and raise `CheckpointError` unless size and checksum are what the manifest says.
+
+    Indexes hold nothing the bucket does not: a damaged one is deleted, to be built again.
+    """
+    with storage.open_mapped(bucket.path) as file:
+        content = file.read_buffer()
+        found = checksum_of(content) if content.size == bucket.bytes else f"{content.size} bytes"
+    expected = bucket.checksum if content.size == bucket.bytes else f"{bucket.bytes} bytes"
+    if found != expected:
+        raise damaged(storage, bucket, f"expected {expected}, found {found}")
+    index_files.discard_damaged(storage, bucket)
+
+
+def damaged(storage: Storage, bucket: Bucket, reason: str) -> CheckpointError:
+    """Return the error for a bucket whose file is not what was written."""
+    return CheckpointError(
+        f"Bucket {storage.name(bucket.path)} of store {bucket.store} is damaged: {reason}. Restore the checkpoint from "
+        "a backup, or start over with a new checkpoint directory (state is rebuilt from what the sources still hold)."
+    )
+
+
+def int64_view(batch: pa.RecordBatch, name: str) -> Int64s:
+    """Return an int64 (or 64-bit time) column's values without a copy; NULLs have a meaningless value."""
+    column = batch.column(name)
+    values = column.buffers()[1]
+    if values is None or len(column) == 0:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(values, np.int64, len(column), column.offset * 8)
+
+
+def build_index(batch: pa.RecordBatch, keys: tuple[str, ...], has_tau: bool) -> Index:
+    """Sort the rows of `batch` that have no NULL among `keys` by (key, τ)."""
+    key, present = _combined(batch, keys)
+    tau = int64_view(batch, TAU) if has_tau else None
+    if present is None:
+        row = sort_order(key, tau)
+    else:
+        row = np.flatnonzero(present).astype(np.int32)
+        row = row[sort_order(key[row], None if tau is None else tau[row])]
+    return Index(key=key[row], tau=None if tau is None else tau[row], row=row)
+
+
+def _sort_index(batch: pa.RecordBatch, keys: tuple[str, ...], has_tau: bool) -> Index:
+    name = keys[0] if len(keys) == 1 else COMBINED
+    rows = batch.num_rows - batch.column(name).null_count
+    return Index(
+        key=int64_view(batch, name)[:rows],
+        tau=int64_view(batch, TAU)[:rows] if has_tau else None,
+        row=None,
+    )
+
+
+def _combined(batch: pa.RecordBatch, keys: tuple[str, ...]) -> tuple[Int64s, NDArray[np.bool_] | None]:
+    """Return the combined key of each row, and which rows have no NULL among `keys` (None: all)."""
+    present = None
+    for name in keys:
+        column = batch.column(name)
+        if column.null_count:
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            present = valid if present is None else present & valid
+    return combine([int64_view(batch, name) for name in keys]), present
+
+
+def _sorted(batch: pa.RecordBatch, sort_key: tuple[str, ...], has_tau: bool) -> pa.RecordBatch:
+    """Return the rows by (key, τ), NULL keys last, and the combined key as a column if it is composite."""
+    tau = int64_view(batch, TAU) if has_tau else None
+    if not sort_key:
+        if tau is None:
+            return batch
+        order = sort_order(tau, None)
+    else:
+        key, present = _combined(batch, sort_key)
+        if len(sort_key) > 1:
+            mask = None if present is None else ~present
+            batch = batch.append_column(COMBINED, pa.array(key, pa.int64(), mask=mask))
+        order = _order_with_nulls(key, tau, present)
+    if bool((order[1:] > order[:-1]).all()):
+        return batch
+    return batch.take(pa.array(order))
+
+
+def _order_with_nulls(key: Int64s, tau: Int64s | None, present: NDArray[np.bool_] | None) -> Int32s:
+    if present is None:
+        return sort_order(key, tau)
+    parts: list[NDArray[np.int64]] = []
+    for rows in (np.flatnonzero(present), np.flatnonzero(~present)):
+        keys = key[rows] if not parts else np.zeros(len(rows), np.int64)
+        parts.append(rows[sort_order(keys, None if tau is None else tau[rows])])
+    return np.concatenate(parts).astype(np.int32)
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    """Return the table as one record batch."""
+    batches = table.replace_schema_metadata(None).combine_chunks().to_batches()
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=table.schema.remove_metadata())
+    if len(batches) > 1:
+        raise CheckpointError(
+            f"{table.num_rows} rows of {table.nbytes} bytes do not fit one bucket: text columns hold 2 GiB at most. "
+            "Read fewer rows per batch (maxFilesPerTrigger, maxOffsetsPerTrigger), or raise the parallelism."
+        )
+    return batches[0]
+
+
+def _map(storage: Storage, bucket: Bucket) -> pa.RecordBatch:
+    with explained(storage.name(bucket.path), "read"), storage.open_mapped(bucket.path) as file:
+        if file.size() != bucket.bytes:
+            raise damaged(storage, bucket, f"expected {bucket.bytes} bytes, found {file.size()}")
+        batch = pa.ipc.open_file(file).get_batch(0)
+    if batch.num_rows != bucket.rows:
+        raise damaged(storage, bucket, f"expected {bucket.rows} rows, found {batch.num_rows}")
+    return batch

@@ -1,0 +1,162 @@
+"""Merge small buckets into larger ones.
+
+Without merging every batch adds a bucket to each store partition, and a probe looks into all of them. Buckets of one
+(store, partition, layout) are merged in tiers of size, `fan_in` neighbours at a time, so each row is rewritten O(log
+n) times and O(log n) buckets stay; what the limits on a merged bucket's rows, bytes and time span hold apart stays
+apart.
+
+The span limit keeps expiry tight: a bucket expires with its youngest row, so its oldest row outstays its time by the
+bucket's span, at most a quarter of the window. Neighbours are neighbours in batch order, so a merged bucket covers an
+interval of batches that no other overlaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as with_changes
+from itertools import groupby
+
+import pyarrow as pa
+
+from plait.state.buckets import COMBINED, open_bucket, write_bucket
+from plait.state.model import Bucket, Layout
+from plait.state.storage import Storage
+
+_SMALLEST_TIER_ROWS = 1024
+_SPAN_SHARE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """Buckets of one store, partition and layout, in batch order, to become one."""
+
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limits:
+    rows: int
+    bytes: int
+    span_us: int | None
+
+    def allow(self, buckets: tuple[Bucket, ...]) -> bool:
+        """Tell whether these may become one bucket."""
+        if sum(bucket.rows for bucket in buckets) > self.rows or sum(bucket.bytes for bucket in buckets) > self.bytes:
+            return False
+        ends = [bucket.tau_max for bucket in buckets if bucket.tau_max is not None]
+        starts = [bucket.tau_min for bucket in buckets if bucket.tau_min is not None]
+        return self.span_us is None or not ends or max(ends) - min(starts) <= self.span_us
+
+
+def choose_merges(
+    buckets: Iterable[Bucket],
+    windows: Mapping[str, int | None],
+    *,
+    max_rows: int = 4_000_000,
+    fan_in: int = 4,
+    max_bytes: int = 1 << 29,
+) -> tuple[Merge, ...]:
+    """Choose disjoint merges: at most one per (store, partition, layout), cheapest tier first.
+
+    `windows`: largest window (µs) by store, None for unbounded. Stores not in it are left alone.
+    """
+    merges = []
+    for group in _groups(buckets):
+        store = group[0].store
+        if store not in windows or len(group) < fan_in:
+            continue
+        window_us = windows[store]
+        limits = _Limits(
+            rows=max_rows, bytes=max_bytes, span_us=None if window_us is None else window_us // _SPAN_SHARE
+        )
+        chosen = _full_tier(group, limits, fan_in) or _overflow(group, limits, fan_in)
+        if chosen:
+            merges.append(Merge(buckets=chosen))
+    return tuple(merges)
+
+
+def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...], ...], name: str) -> Bucket:
+    """Write one bucket with exactly the rows of the merged ones. Memory is bounded by the rows `choose_merges` allows
+    together.
+    """
+    tables = [pa.Table.from_batches([open_bucket(storage, bucket).batch]) for bucket in merge.buckets]
+    tables = [table.drop_columns(COMBINED) if COMBINED in table.column_names else table for table in tables]
+    first = merge.buckets[0]
+    merged = write_bucket(
+        storage,
+        store=first.store,
+        partition=first.partition,
+        name=name,
+        table=pa.concat_tables(tables, promote_options="permissive"),
+        layout=first.layout,
+        indexes=indexes,
+        batch_min=min(bucket.batch_min for bucket in merge.buckets),
+        batch_max=max(bucket.batch_max for bucket in merge.buckets),
+    )
+    return with_changes(merged, partition_by=first.partition_by, parallelism=first.parallelism)
+
+
+def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bucket, ...]:
+    """Return `buckets` with `merged` in the place of the first of those it was made from.
+
+    If one of these is gone (it expired while the merge ran in the background) the merge comes too late and nothing
+    changes.
+    """
+    old, found = set(merge.buckets), tuple(buckets)
+    if not old <= set(found):
+        return found
+    kept = []
+    for bucket in found:
+        if bucket == merge.buckets[0]:
+            kept.append(merged)
+        elif bucket not in old:
+            kept.append(bucket)
+    return tuple(kept)
+
+
+def _groups(buckets: Iterable[Bucket]) -> Iterator[tuple[Bucket, ...]]:
+    """Yield the buckets that may be merged with each other, in batch order, groups in order of first appearance."""
+    groups: dict[tuple[str, int, Layout, tuple[str, ...], int], list[Bucket]] = {}
+    for bucket in buckets:
+        kind = (bucket.store, bucket.partition, bucket.layout, bucket.partition_by, bucket.parallelism)
+        groups.setdefault(kind, []).append(bucket)
+    for group in groups.values():
+        yield tuple(sorted(group, key=lambda bucket: (bucket.batch_min, bucket.batch_max, bucket.path)))
+
+
+def _tier(bucket: Bucket, fan_in: int) -> int:
+    """Return the size class of a bucket: 0 up to `_SMALLEST_TIER_ROWS` rows, one more for each factor of `fan_in`."""
+    tier, rows = 0, _SMALLEST_TIER_ROWS
+    while bucket.rows > rows:
+        tier, rows = tier + 1, rows * fan_in
+    return tier
+
+
+def _full_tier(group: tuple[Bucket, ...], limits: _Limits, fan_in: int) -> tuple[Bucket, ...]:
+    """Return `fan_in` buckets of one tier with nothing larger between them (and what smaller lies between); lowest
+    tier, oldest first.
+    """
+    tiers = [_tier(bucket, fan_in) for bucket in group]
+    for tier in sorted(set(tiers)):
+        places = range(len(group))
+        for is_within, run in groupby(places, key=lambda place: tiers[place] <= tier):
+            exact = [place for place in run if is_within and tiers[place] == tier]
+            for first, last in zip(exact, exact[fan_in - 1 :], strict=False):
+                chosen = group[first : last + 1]
+                if limits.allow(chosen):
+                    return chosen
+    return ()
+
+
+def _overflow(group: tuple[Bucket, ...], limits: _Limits, fan_in: int) -> tuple[Bucket, ...]:
+    """Return the `fan_in` neighbours with the fewest rows if there are more buckets than full tiers explain.
+
+    Arrivals that keep alternating between small and large leave small buckets stuck between large ones.
+    """
+    tiers = 1 + max(_tier(bucket, fan_in) for bucket in group)
+    if len(group) <= tiers * fan_in:
+        return ()
+    runs = (group[first : first + fan_in] for first in range(len(group) - fan_in + 1))
+    allowed = (run for run in runs if limits.allow(run))
+    return min(allowed, key=lambda run: sum(bucket.rows for bucket in run), default=())

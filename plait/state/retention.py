@@ -1,0 +1,31 @@
+"""Which buckets are still needed: a bucket expires as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from plait.state.model import Bucket
+
+
+def is_expired(bucket: Bucket, window_us: int | None, watermark_us: int | None) -> bool:
+    """Tell whether no tuple at or after `watermark_us` can join any row of `bucket`: ``τ_max + W < watermark``.
+
+    Tuples older than the watermark are late and not joined. Rows without τ, an unbounded window (None) and an undefined
+    watermark (None) never expire.
+    """
+    if bucket.tau_max is None or window_us is None or watermark_us is None:
+        return False
+    return bucket.tau_max + window_us < watermark_us
+
+
+def retain(
+    buckets: Iterable[Bucket], windows: Mapping[str, int | None], watermark_us: int | None
+) -> tuple[Bucket, ...]:
+    """Return the buckets that are still needed, in order. `windows`: largest window (µs) by store; a store that is
+    not in it is gone.
+    """
+    return tuple(
+        bucket
+        for bucket in buckets
+        if bucket.store in windows and not is_expired(bucket, windows[bucket.store], watermark_us)
+    )

@@ -1,0 +1,378 @@
+"""Where a checkpoint's files live: a local directory, or any URI that ``pyarrow.fs`` or fsspec understands.
+
+Files become visible whole: they are written under a temporary name and renamed. Files that are mapped (buckets,
+indexes) never change once written, so those of a remote checkpoint are read through a bounded local cache.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import xxhash
+
+from plait.errors import CheckpointError
+from plait.state import cache
+
+Writer: TypeAlias = Callable[[IO[bytes]], None]
+"""Writes a file's content to the binary file object it is given."""
+
+_CACHE_ATTEMPTS = 5
+TEMPORARY = ".tmp-"
+"""How temporary names begin. Whoever lists files ignores them; garbage collection removes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFile:
+    """What was written: size in bytes and checksum (``xxh3:<16 hex digits>`` of the content)."""
+
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file found by `Storage.list`: path relative to the storage, size, time of last change (ns since 1970)."""
+
+    path: str
+    bytes: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A directory of files by relative path (``a/b``). Holds only its URI, so it travels to other processes.
+
+    Every method raises `CheckpointError`, naming the file and the remedy, for a missing file, a full disk, a denied
+    permission or an unreachable store.
+    """
+
+    uri: str
+
+    @classmethod
+    def open(cls, uri: str) -> Storage:
+        """Return the storage at `uri`: a local path (made absolute), ``file:`` or any other file system URI."""
+        scheme = urlsplit(uri).scheme
+        if scheme == "file":
+            uri = unquote(urlsplit(uri).path)
+        elif len(scheme) > 1:
+            storage = cls(uri.rstrip("/"))
+            storage._remote()
+            return storage
+        return cls(os.path.abspath(uri))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files lie in a directory of this machine."""
+        return self.uri.startswith("/") or len(urlsplit(self.uri).scheme) <= 1
+
+    def local_path(self, relative: str) -> Path | None:
+        """Return the file's path on this machine, None if the storage is remote."""
+        return Path(self.uri, relative) if self.is_local else None
+
+    def name(self, relative: str) -> str:
+        """Return the file's full path or URI, for messages."""
+        return posixpath.join(self.uri, relative)
+
+    def write_file(self, relative: str, content: bytes | Writer, *, durable: bool = False) -> WrittenFile:
+        """Write a file under a temporary name, then rename it, replacing what had the name.
+
+        `durable`: have the content and the rename survive a power failure (fsync), not only a killed process.
+        """
+        folder, base = posixpath.split(relative)
+        temporary = posixpath.join(folder, f"{TEMPORARY}{uuid.uuid4().hex}-{base}"[:200])
+        with explained(self.name(relative), "write"):
+            if self.is_local:
+                return _write_local(Path(self.uri, temporary), Path(self.uri, relative), content, durable)
+            return self._write_remote(temporary, relative, content)
+
+    def create_file(self, relative: str, content: bytes) -> bool:
+        """Write a file, durably, unless one has the name already; tell whether it was written.
+
+        Atomic also against other writers on a local file system with hard links; elsewhere a last look precedes the
+        rename.
+        """
+        if self.exists(relative):
+            return False
+        path = self.local_path(relative)
+        if path is None:
+            self.write_file(relative, content)
+            return True
+        hidden = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}"[:200])
+        with explained(self.name(relative), "write"):
+            try:
+                _write_local(hidden, hidden, content, durable=True)
+                _link(hidden, path)
+                _sync_directory(path.parent)
+            except FileExistsError:
+                return False
+            finally:
+                hidden.unlink(missing_ok=True)
+        return True
+
+    def read_bytes(self, relative: str) -> bytes:
+        """Return a file's content."""
+        with explained(self.name(relative), "read"):
+            if self.is_local:
+                return Path(self.uri, relative).read_bytes()
+            filesystem, root = self._remote()
+            with filesystem.open_input_stream(posixpath.join(root, relative)) as stream:
+                return bytes(stream.read())
+
+    def open_mapped(self, relative: str) -> pa.MemoryMappedFile:
+        """Map an immutable file into memory; of a remote storage, its local copy. The caller closes it."""
+        with explained(self.name(relative), "read"):
+            for _ in range(_CACHE_ATTEMPTS):
+                try:
+                    return pa.memory_map(str(self.local_copy(relative)))
+                except FileNotFoundError:  # its copy was evicted by another process before it was mapped
+                    if self.is_local:
+                        raise
+            raise OSError(f"its local copy keeps disappearing from {cache.directory()}")
+
+    def local_copy(self, relative: str) -> Path:
+        """Return a path on this machine with the content of an immutable file, fetching it if necessary."""
+        if self.is_local:
+            return Path(self.uri, relative)
+        with explained(self.name(relative), "read"):
+            filesystem, root = self._remote()
+            return cache.fetch(filesystem, posixpath.join(root, relative), self.uri)
+
+    def exists(self, relative: str) -> bool:
+        """Tell whether there is a file or directory of this name."""
+        with explained(self.name(relative), "look at"):
+            if self.is_local:
+                return Path(self.uri, relative).exists()
+            filesystem, root = self._remote()
+            found = filesystem.get_file_info(posixpath.join(root, relative))
+            return bool(found.type != pafs.FileType.NotFound)
+
+    def list(self, folder: str = "", *, recursive: bool = False) -> tuple[StoredFile, ...]:
+        """Return the files in `folder`, ordered by path, temporary ones too; none if there is no such folder."""
+        with explained(self.name(folder), "list"):
+            filesystem, root = (pafs.LocalFileSystem(), self.uri) if self.is_local else self._remote()
+            base = posixpath.join(root, folder) if folder else root
+            selector = pafs.FileSelector(base, recursive=recursive, allow_not_found=True)
+            found = [info for info in filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
+        files = (
+            StoredFile(
+                path=posixpath.relpath(info.path, root),
+                bytes=info.size,
+                modified_ns=info.mtime_ns or 0,
+            )
+            for info in found
+        )
+        return tuple(sorted(files, key=lambda file: file.path))
+
+    def delete(self, relative: str) -> None:
+        """Delete a file; one that is gone already is no error."""
+        with explained(self.name(relative), "delete"):
+            if self.is_local:
+                Path(self.uri, relative).unlink(missing_ok=True)
+                return
+            filesystem, root = self._remote()
+            try:
+                filesystem.delete_file(posixpath.join(root, relative))
+            except FileNotFoundError:
+                return
+
+    def _remote(self) -> tuple[pafs.FileSystem, str]:
+        return _filesystem(self.uri)
+
+    def _write_remote(self, temporary: str, relative: str, content: bytes | Writer) -> WrittenFile:
+        filesystem, root = self._remote()
+        hidden, final = posixpath.join(root, temporary), posixpath.join(root, relative)
+        filesystem.create_dir(posixpath.dirname(final), recursive=True)
+        try:
+            with filesystem.open_output_stream(hidden) as stream:
+                written = _write(stream, content)
+            filesystem.move(hidden, final)
+        except BaseException:
+            _forget(filesystem, hidden)
+            raise
+        return written
+
+
+@contextmanager
+def explained(name: str, doing: str) -> Iterator[None]:
+    """Turn an operating system's or Arrow's error about file `name` into a `CheckpointError` that says what to do."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise CheckpointError(f"Cannot {doing} {name}: {error}. {_DAMAGED}") from error
+    except OSError as error:
+        raise CheckpointError(f"Cannot {doing} {name}: {_reason(error)}") from error
+
+
+_DAMAGED = (
+    "The file is damaged. Restore the checkpoint from a backup, or start over with a new checkpoint directory "
+    "(state is rebuilt from what the sources still hold)."
+)
+
+
+def _reason(error: OSError) -> str:
+    """Say what an error number means for the user."""
+    match errno.ENOENT if isinstance(error, FileNotFoundError) else error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "no space left on the device. Free some space, then start again; nothing that was committed is lost."
+        case errno.EACCES | errno.EPERM:
+            return "permission denied. Let the user that runs Plait read and write the checkpoint directory."
+        case errno.EROFS:
+            return "the file system is read-only. Choose a checkpoint directory that can be written."
+        case errno.ENOENT:
+            return (
+                "there is no such file. Somebody removed it, or the checkpoint was copied in part. Restore it from a "
+                "backup, or start over with a new checkpoint directory."
+            )
+        case errno.ENOTDIR | errno.EISDIR:
+            return "a file is where a directory is expected, or the reverse. Choose another checkpoint directory."
+        case errno.EMFILE | errno.ENFILE:
+            return "too many open files. Raise the limit (ulimit -n), then start again."
+    return (
+        f"{error}. Check that the checkpoint's storage is reachable, then start again; "
+        "nothing that was committed is lost."
+    )
+
+
+class _ChecksummedFile:
+    """A binary file object that counts and hashes what passes through it."""
+
+    def __init__(self, target: Any) -> None:
+        self._target, self._hash, self.bytes = target, xxhash.xxh3_64(), 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self._hash.update(view)
+        self._target.write(view)
+        self.bytes += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def flush(self) -> None:
+        self._target.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def checksum(self) -> str:
+        return f"xxh3:{self._hash.hexdigest()}"
+
+
+def checksum_of(content: Any) -> str:
+    """Return the checksum of a bytes-like object as `WrittenFile.checksum` gives it."""
+    return f"xxh3:{xxhash.xxh3_64(content).hexdigest()}"
+
+
+def _write(target: Any, content: bytes | Writer) -> WrittenFile:
+    sink = _ChecksummedFile(target)
+    if callable(content):
+        content(sink)  # type: ignore[arg-type]  # as much of a file as Arrow's writers use
+    else:
+        sink.write(content)
+    return WrittenFile(bytes=sink.bytes, checksum=sink.checksum)
+
+
+def _write_local(temporary: Path, final: Path, content: bytes | Writer, durable: bool) -> WrittenFile:
+    try:
+        file = open(temporary, "wb", buffering=0)  # noqa: SIM115  # the directory may have to be made first
+    except FileNotFoundError:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        file = open(temporary, "wb", buffering=0)  # noqa: SIM115
+    try:
+        with file:
+            written = _write(_Complete(file), content)
+            if durable:
+                os.fsync(file.fileno())
+        if temporary != final:
+            os.replace(temporary, final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        _sync_directory(final.parent)
+    return written
+
+
+class _Complete:
+    """A raw file whose writes are never short: the system may take only part of a large one."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, view: memoryview) -> None:
+        while len(view):
+            view = view[self._file.write(view) :]
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _link(hidden: Path, final: Path) -> None:
+    """Give a file its final name unless that is taken; rename where the file system has no hard links."""
+    try:
+        os.link(hidden, final)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.replace(hidden, final)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename in `directory` durable, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _forget(filesystem: pafs.FileSystem, path: str) -> None:
+    try:
+        filesystem.delete_file(path)
+    except OSError:
+        return
+
+
+@lru_cache(maxsize=64)
+def _filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
+    """Connect to a remote file system, once per process."""
+    try:
+        filesystem, root = pafs.FileSystem.from_uri(uri)
+        return filesystem, root
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as arrow_error:
+        try:
+            from fsspec.core import url_to_fs  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+            found, root = url_to_fs(uri)
+        except (ImportError, ValueError) as error:
+            raise CheckpointError(
+                f"Cannot open the checkpoint {uri}: neither Arrow ({arrow_error}) nor fsspec ({error}) knows such "
+                "addresses. Use a local directory, or install fsspec and its package for this storage."
+            ) from error
+        return pafs.PyFileSystem(pafs.FSSpecHandler(found)), root
