@@ -1,0 +1,50 @@
+"""One JSON object a line on standard output, for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from plait.cli.output.interface import RunInfo
+
+if TYPE_CHECKING:
+    from plait.runtime.events import BatchEvent, Summary
+
+
+class JsonOutput:
+    """Write each event as it happens: ``starting``, ``batch``, ``stopping``, ``finished``."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> JsonOutput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def starting(self, info: RunInfo) -> None:
+        """Write what is going to run."""
+        self._write({"event": "starting", **asdict(info)})
+
+    def batch(self, event: BatchEvent) -> None:
+        """Write one batch."""
+        self._write(event.as_json())
+
+    def stopping(self) -> None:
+        """Write that the run was asked to end."""
+        self._write({"event": "stopping"})
+
+    def finished(self, summary: Summary) -> None:
+        """Write the totals."""
+        self._write(summary.as_json())
+
+    def _write(self, event: Mapping[str, Any]) -> None:
+        # One call, so that lines of two threads cannot mix.
+        self._stream.write(json.dumps(event) + "\n")
+        self._stream.flush()

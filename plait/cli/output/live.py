@@ -1,0 +1,120 @@
+"""A table in the terminal that is redrawn while the run goes on."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from plait.cli.output.interface import RunInfo
+from plait.cli.output.plain import summary_lines
+from plait.cli.output.wording import count, duration, instant, plural, rate, size
+
+if TYPE_CHECKING:
+    from plait.runtime.events import BatchEvent, Summary
+
+_REFRESH_PER_SECOND = 4
+
+
+class LiveOutput:
+    """Show the run's totals and its last batch in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._info: RunInfo | None = None
+        self._last: BatchEvent | None = None
+        self._totals: dict[str, int] = {}
+        self._batches = self._rows = self._late = self._bad = self._probe_tuples = 0
+        self._stopping = False
+        self._began = time.monotonic()
+        self._live = Live(
+            console=console, get_renderable=self._render, refresh_per_second=_REFRESH_PER_SECOND, redirect_stdout=False
+        )
+
+    def __enter__(self) -> LiveOutput:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def starting(self, info: RunInfo) -> None:
+        """Show the script's queries with nothing counted yet."""
+        self._began = time.monotonic()
+        self._totals = dict.fromkeys(info.queries, 0)
+        self._info = info
+
+    def batch(self, event: BatchEvent) -> None:
+        """Add one batch to the totals."""
+        for query, rows in event.results:
+            self._totals[query] = self._totals.get(query, 0) + rows
+        self._batches += 1
+        self._rows += event.rows_in
+        self._late += event.late
+        self._bad += event.bad
+        self._probe_tuples += event.probe_tuples
+        self._last = event
+
+    def stopping(self) -> None:
+        """Show that the batch at hand is the last one."""
+        self._stopping = True
+
+    def finished(self, summary: Summary) -> None:
+        """Leave the table as it is and write the totals below."""
+        self._live.stop()
+        for line in summary_lines(summary):
+            self._console.print(line, highlight=False)
+
+    def _render(self) -> RenderableType:
+        """Draw everything from what was counted so far; called by the refresh thread."""
+        if self._info is None:
+            return Text("Starting Spark ...", style="dim")
+        elapsed = time.monotonic() - self._began
+        return Group(self._head(self._info, elapsed), self._queries(), self._foot(), *self._notice())
+
+    def _head(self, info: RunInfo, elapsed: float) -> RenderableType:
+        head = Text(no_wrap=True, overflow="ellipsis")
+        head.append(info.script, style="bold")
+        head.append(f"  strategy {info.strategy}  {plural(self._batches, 'batch', 'batches')}")
+        head.append(f"  {plural(self._rows, 'row')} in {duration(elapsed)}")
+        return head
+
+    def _queries(self) -> RenderableType:
+        table = Table(expand=False)
+        table.add_column("query")
+        table.add_column("last batch", justify="right")
+        table.add_column("results", justify="right")
+        fresh = dict(self._last.results) if self._last else {}
+        for query, total in tuple(self._totals.items()):
+            table.add_row(query, f"+{count(fresh.get(query, 0))}", count(total))
+        return table
+
+    def _foot(self) -> RenderableType:
+        last = self._last
+        if last is None:
+            return Text("waiting for the first batch", style="dim")
+        grid = Table.grid(padding=(0, 2))
+        for label, value in (
+            ("last batch", f"{last.batch}: {plural(last.rows_in, 'row')}, {rate(last.rows_in, last.seconds)}"),
+            ("epoch", str(last.epoch)),
+            ("watermark", instant(last.watermark_us) + (f" (held back by {last.laggard})" if last.laggard else "")),
+            ("late, bad", f"{count(self._late)}, {count(self._bad)}"),
+            ("probe tuples", f"{count(self._probe_tuples)} (last batch {count(last.probe_tuples)})"),
+            ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
+        ):
+            grid.add_row(Text(label, style="dim"), value)
+        for query, reason in last.failing:
+            grid.add_row(Text("not delivered", style="red"), f"{query}: {reason}")
+        return grid
+
+    def _notice(self) -> list[RenderableType]:
+        if not self._stopping:
+            return []
+        return [Text("stopping after this batch (Ctrl-C again: at once)", style="yellow")]

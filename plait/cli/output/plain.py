@@ -1,0 +1,71 @@
+"""One line of text a batch, for logs and pipes."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from plait.cli.output.interface import RunInfo
+from plait.cli.output.wording import count, duration, instant, plural, rate, size
+
+if TYPE_CHECKING:
+    from plait.runtime.events import BatchEvent, Summary
+
+
+class PlainOutput:
+    """Write lines that need no terminal and are never overwritten."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> PlainOutput:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def starting(self, info: RunInfo) -> None:
+        """Name the script, the strategy and the checkpoint."""
+        self._write(f"{info.script}: {plural(len(info.queries), 'query', 'queries')}, strategy {info.strategy}")
+        self._write(f"checkpoint {info.checkpoint}")
+
+    def batch(self, event: BatchEvent) -> None:
+        """Write the batch's counts; queries without new results are left out."""
+        parts = [f"batch {event.batch}", plural(event.rows_in, "row"), rate(event.rows_in, event.seconds)]
+        parts += [f"{query} +{count(rows)}" for query, rows in event.results if rows]
+        parts += [f"late {count(event.late)}"] if event.late else []
+        parts += [f"bad {count(event.bad)}"] if event.bad else []
+        parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
+        parts += [f"probe tuples {count(event.probe_tuples)}", f"epoch {event.epoch}"]
+        parts += [f"watermark {instant(event.watermark_us)}" + (f" (held back by {event.laggard})" if event.laggard else "")]
+        self._write("  ".join(parts))
+
+    def stopping(self) -> None:
+        """Say that the batch at hand is the last one."""
+        self._write("stopping after this batch (press Ctrl-C again to give up at once)")
+
+    def finished(self, summary: Summary) -> None:
+        """Write the totals."""
+        for line in summary_lines(summary):
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """Say in a few lines what a run did."""
+    read = (
+        f"done: {plural(summary.batches, 'batch', 'batches')}, {plural(summary.rows_in, 'row')} "
+        f"in {duration(summary.wall_seconds)} ({rate(summary.rows_in, summary.wall_seconds)}), "
+        f"{count(summary.late)} late, {count(summary.bad)} bad"
+    )
+    kept = (
+        f"probe tuples {count(summary.probe_tuples)}, stored tuples {count(summary.stored_tuples)} "
+        f"({size(summary.stored_bytes)})"
+    )
+    failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]
+    return [read, kept, *(f"  {query}: {plural(rows, 'result')}" for query, rows in summary.queries), *failing]

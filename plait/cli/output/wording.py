@@ -1,0 +1,76 @@
+"""Numbers and times as a person reads them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def count(number: float) -> str:
+    """Return a whole number with thousands separators.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,.0f}"
+
+
+def size(number: int) -> str:
+    """Return bytes in the largest unit that keeps at least one digit before the point.
+
+    >>> size(1536), size(10)
+    ('1.5 kB', '10 B')
+    """
+    value = float(number)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def rate(rows: int, seconds: float) -> str:
+    """Return rows per second; a dash when no time has passed.
+
+    >>> rate(3000, 1.5)
+    '2,000 rows/s'
+    """
+    return f"{count(rows / seconds)} rows/s" if seconds > 0 else "- rows/s"
+
+
+def instant(micros: int | None) -> str:
+    """Return a UTC time to the second; a dash when unknown.
+
+    >>> instant(1_359_349_200_000_000)
+    '2013-01-28 05:00:00Z'
+    """
+    if micros is None:
+        return "-"
+    try:
+        return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%d %H:%M:%SZ}"
+    except OverflowError:  # an event time beyond the year 9999
+        return f"{micros} us"
+
+
+def duration(seconds: float) -> str:
+    """Return a span of time.
+
+    >>> duration(4.25), duration(95), duration(7300)
+    ('4.2 s', '1 min 35 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def plural(number: int, noun: str, plural_form: str | None = None) -> str:
+    """Return number and noun.
+
+    >>> plural(1, "batch", "batches"), plural(2, "row")
+    ('1 batch', '2 rows')
+    """
+    return f"{count(number)} {noun if number == 1 else plural_form or noun + 's'}"

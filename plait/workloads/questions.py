@@ -1,0 +1,85 @@
+"""The demo's questions in words, and a few rows of each answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query of `flights.sql`: what it asks, the columns worth showing, and the one whose largest values are shown."""
+
+    query: str
+    asks: str
+    columns: tuple[str, ...]
+    worst: str
+
+
+QUESTIONS = (
+    Question(
+        query="gusty_departures",
+        asks="Which flights left half an hour late within an hour of a gust of 35 mph, and how old was the aircraft?",
+        columns=("departed", "origin", "dest", "airline", "dep_delay", "wind_gust", "model", "age"),
+        worst="wind_gust",
+    ),
+    Question(
+        query="knock_on",
+        asks="Which aircraft left New York, landed an hour late, and later left New York an hour late again?",
+        columns=("tailnum", "origin", "dest", "arrived", "arr_delay", "next_departed", "next_dest", "next_delay"),
+        worst="next_delay",
+    ),
+    Question(
+        query="lost_in_the_air",
+        asks="Which flights left on time and still landed 45 minutes late, and what was the weather at take-off?",
+        columns=("departed", "carrier", "flight", "origin", "landed_at", "arr_delay", "visib", "wind_speed"),
+        worst="arr_delay",
+    ),
+    Question(
+        query="grounded",
+        asks="Which flights were cancelled within an hour of fog or snow both here and at the airport next door?",
+        columns=("planned", "origin", "dest", "airline", "flight", "visib", "other_origin", "other_visib"),
+        worst="planned",
+    ),
+    Question(
+        query="gate_crunch",
+        asks="Where did two late aircraft of one airline, from two New York airports, land within 20 minutes?",
+        columns=("airport", "airline", "arrived", "arr_delay", "other_arrived", "other_delay"),
+        worst="arr_delay",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How many results a question has so far, and some of them as text."""
+
+    question: Question
+    results: int
+    sample: tuple[tuple[str, ...], ...]
+
+
+def read_answer(question: Question, output: Path, *, sample: int) -> Answer:
+    """Read what a demo in `output` has found; a folder that is not there yet holds nothing."""
+    folder = output / "out" / question.query
+    found = ds.dataset(folder, format="parquet") if folder.exists() else None
+    if found is None or not found.files:
+        return Answer(question=question, results=0, sample=())
+    rows = found.to_table(columns=list(question.columns))
+    order = [(question.worst, "descending"), *((name, "ascending") for name in question.columns)]
+    first = rows.sort_by(order).slice(0, sample)
+    texts = zip(*([_text(value) for value in column] for column in first.columns), strict=True)
+    return Answer(question=question, results=rows.num_rows, sample=tuple(texts))
+
+
+def _text(value: pa.Scalar) -> str:
+    """Return one value as a reader wants it: times to the minute, numbers without false digits, NULL as nothing."""
+    found = value.as_py()
+    if found is None:
+        return ""
+    if pa.types.is_timestamp(value.type):
+        return f"{found:%b %d %H:%M}"
+    return f"{found:.4g}" if isinstance(found, float) else str(found)

@@ -1,0 +1,102 @@
+"""What the three outputs say about the same run."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from rich.console import Console
+
+from plait.cli.output import JsonOutput, LiveOutput, Output, PlainOutput, RunInfo
+from plait.cli.output.wording import duration, instant, rate, size
+from plait.runtime.events import BatchEvent, Summary
+
+INFO = RunInfo(script="late.sql", strategy="greedy", checkpoint="/data/late.checkpoint", queries=("late", "early"))
+BATCH = BatchEvent(
+    batch=7,
+    rows_in=3000,
+    late=2,
+    bad=1,
+    results=(("early", 0), ("late", 1234)),
+    epoch=0,
+    probe_tuples=4500,
+    stored_tuples=9000,
+    stored_bytes=1_500_000,
+    seconds=1.5,
+    watermark_us=1_359_349_200_000_000,
+    laggard="items",
+    failing=(("early", "disk full"),),
+)
+SUMMARY = Summary(
+    batches=1,
+    rows_in=3000,
+    late=2,
+    bad=1,
+    wall_seconds=2.0,
+    probe_tuples=4500,
+    stored_tuples=9000,
+    stored_bytes=1_500_000,
+    queries=(("early", 0), ("late", 1234)),
+    failing=(("early", "disk full"),),
+)
+
+
+def play(output: Output) -> None:
+    with output:
+        output.starting(INFO)
+        output.batch(BATCH)
+        output.stopping()
+        output.finished(SUMMARY)
+
+
+def test_json_is_one_object_a_line_ending_with_the_totals() -> None:
+    stream = io.StringIO()
+    play(JsonOutput(stream))
+    events = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [event["event"] for event in events] == ["starting", "batch", "stopping", "finished"]
+    assert events[1]["results"] == {"early": 0, "late": 1234}
+    assert events[-1]["queries"] == {"early": {"rows_out": 0}, "late": {"rows_out": 1234}}
+
+
+def test_plain_text_is_one_line_a_batch_with_what_is_wrong_in_it() -> None:
+    stream = io.StringIO()
+    play(PlainOutput(stream))
+    line = next(line for line in stream.getvalue().splitlines() if line.startswith("batch 7"))
+    for part in ("3,000 rows", "2,000 rows/s", "late +1,234", "late 2", "bad 1", "early FAILS: disk full", "items"):
+        assert part in line
+    assert "early +0" not in line
+
+
+def test_plain_text_ends_with_results_of_every_query_and_what_was_not_delivered() -> None:
+    stream = io.StringIO()
+    play(PlainOutput(stream))
+    text = stream.getvalue()
+    assert "late: 1,234 results" in text
+    assert "early: results not delivered: disk full" in text
+
+
+def test_the_live_table_shows_queries_totals_and_the_last_batch() -> None:
+    stream = io.StringIO()
+    play(LiveOutput(Console(file=stream, force_terminal=True, width=100, height=40, legacy_windows=False)))
+    text = stream.getvalue()
+    for part in ("late.sql", "strategy greedy", "+1,234", "2013-01-28 05:00:00Z", "items", "disk full", "1.5 MB"):
+        assert part in text
+
+
+def test_the_live_table_adds_up_batches() -> None:
+    stream = io.StringIO()
+    output = LiveOutput(Console(file=stream, force_terminal=True, width=100, height=40, legacy_windows=False))
+    with output:
+        output.starting(INFO)
+        output.batch(BATCH)
+        output.batch(BATCH)
+    assert "2,468" in stream.getvalue()
+    assert "2 batches" in stream.getvalue()
+
+
+def test_numbers_read_well_at_their_limits() -> None:
+    assert rate(10, 0) == "- rows/s"
+    assert (size(0), size(999), size(1000), size(10**15)) == ("0 B", "999 B", "1.0 kB", "1000.0 TB")
+    assert (duration(59.94), duration(60), duration(3600)) == ("59.9 s", "1 min 0 s", "1 h 0 min")
+    assert (instant(None), instant(-1_000_000)) == ("-", "1969-12-31 23:59:59Z")
+    assert instant(10**18).endswith("us")
