@@ -11,12 +11,8 @@ class PlaitError(Exception):
     """Base of every error raised by Plait."""
 
 
-class UserError(PlaitError):
-    """The user's script, arguments or call is wrong: exit status 2."""
-
-
-class SqlError(UserError):
-    """A script or query is malformed. `line` and `column` count from 1; None where no text is at fault."""
+class PlacedError(PlaitError):
+    """An error that may point into the user's text. `line` and `column` count from 1; None where no text is at fault."""
 
     def __init__(
         self,
@@ -31,6 +27,14 @@ class SqlError(UserError):
         super().__init__(f"{place}: {message}" if place else message)
 
 
+class UserError(PlacedError):
+    """The user's script, arguments or call is wrong: exit status 2."""
+
+
+class SqlError(UserError):
+    """A script or query is malformed."""
+
+
 class UnsupportedQueryError(SqlError):
     """The query is valid SQL that Plait does not run. The message names the construct and what to do instead."""
 
@@ -39,11 +43,11 @@ class OptionError(UserError):
     """An option has an unknown name or an impossible value."""
 
 
-class SourceError(PlaitError):
+class SourceError(PlacedError):
     """A stream or table cannot be read."""
 
 
-class SinkError(PlaitError):
+class SinkError(PlacedError):
     """A query's results cannot be written."""
 
 
@@ -52,4 +56,11 @@ class CheckpointError(PlaitError):
 
 
 class InvalidPlanError(PlaitError):
-    """A plan breaks an invariant of `plait.plan.validate`: a defect of Plait, not of the user's query."""
+    """A plan breaks an invariant of `plait.plan.validate`: a defect of Plait, not of the user's query.
+
+    `invariant` is its number there, `plan` the broken plan; None where the plan could not even be read.
+    """
+
+    def __init__(self, message: str, *, invariant: int | None = None, plan: object = None) -> None:
+        self.invariant, self.plan = invariant, plan
+        super().__init__(message)

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from plait.query.model import SourceExpression
 
-_EXACT = re.compile(r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)")
+_EXACT = re.compile(
+    r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +23,8 @@ class KeyColumn:
     """A join attribute of a store: one side of an equality cast to the common `type`, as one int64.
 
     Integers, dates and timestamps are their own key; everything else is Spark's ``xxhash64``. The hash of a fixed-width
-    value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after the
-    hash matches; these are kept in column `value_name`.
+    value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after
+    the hash matches; these are kept in column `value_name`.
     """
 
     expression: SourceExpression
@@ -59,7 +61,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """Why a store keeps a tuple: the selection holds and none of `keys` (key names) is NULL. One per (query, relation)."""
+    """Why a store keeps a tuple: the selection holds and none of `keys` (key names) is NULL. One per relation."""
 
     selection: Selection
     keys: tuple[str, ...]
@@ -112,7 +114,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyMatch:
-    """``probe_key`` of the tuple at `position` must equal ``store_key`` of the store probed next (names of KeyColumns)."""
+    """``probe_key`` of the tuple at `position` must equal ``store_key`` of the store probed next (KeyColumn names)."""
 
     position: int
     probe_key: str
@@ -131,7 +133,8 @@ class Output:
 class Estimate:
     """Expected counts per planning unit (window contents). None where nothing is known.
 
-    `probe_tuples`: tuples sent along the edge, counted once per partition that receives them. `results`: tuples that match.
+    `probe_tuples`: tuples sent along the edge, counted once per partition that receives them. `results`: tuples that
+    match.
     """
 
     probe_tuples: float | None = None
@@ -155,7 +158,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTree:
-    """All probe orders of one starting relation, merged on equal prefixes. `outputs`: queries of this relation alone."""
+    """All probe orders of one starting relation, equal prefixes merged. `outputs`: queries of this relation alone."""
 
     start: Member
     outputs: tuple[Output, ...] = ()
@@ -174,7 +177,7 @@ class ProbeTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything the runtime does for all queries. `ranks` lists stream names by rank; `queries` the query names, sorted."""
+    """Everything the runtime does for all queries. `ranks`: stream names by rank; `queries`: query names, sorted."""
 
     strategy: str
     queries: tuple[str, ...]

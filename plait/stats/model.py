@@ -1,8 +1,8 @@
 """Statistics the optimizer plans with.
 
-|R| (rows in the window) is rate times window for a stream with a window, the rows seen so far for a table or an unbounded
-stream. The selectivity of an equality is 1 / max(distinct left, distinct right). Unknown is None; the optimizer, not
-this module, decides what to assume then.
+|R| (rows in the window) is rate times window for a stream with a window, the rows seen so far for a table or an
+unbounded stream. The selectivity of an equality is 1 / max(distinct left, distinct right). Unknown is None; the
+optimizer, not this module, decides what to assume then.
 """
 
 from __future__ import annotations

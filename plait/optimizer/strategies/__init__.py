@@ -1,0 +1,29 @@
+"""Strategies by name. A strategy is a function (queries, statistics, options) → plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.strategies.fixed import fixed
+from plait.optimizer.strategies.greedy import greedy
+from plait.optimizer.strategies.independent import independent
+from plait.optimizer.strategies.selectivity import selectivity
+from plait.optimizer.strategies.shared import shared
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+Strategy: TypeAlias = Callable[[tuple[Query, ...], Statistics, PlanOptions], Plan]
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "fixed": fixed,
+        "selectivity": selectivity,
+        "greedy": greedy,
+        "independent": independent,
+        "shared": shared,
+    }
+)

@@ -1,0 +1,24 @@
+"""What the optimizer assumes where statistics are silent. Nothing else in the optimizer invents a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """Stand-ins for unknown numbers.
+
+    Tables are usually dimensions joined by their key, so each of their keys is taken to be unique; a key of a stream is
+    taken to repeat ten times inside a window. `conjunct_share`: rows that satisfy one selection predicate.
+    """
+
+    rate_rows_per_s: float = 1_000.0
+    unbounded_stream_rows: float = 100_000.0
+    table_rows: float = 10_000.0
+    stream_distinct_share: float = 0.1
+    table_distinct_share: float = 1.0
+    conjunct_share: float = 0.25
+
+
+ASSUMED = Assumptions()

@@ -1,0 +1,40 @@
+"""Turn probe orders into a plan: the part that all strategies share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.estimates import flows, stored_rows, with_estimates
+from plait.optimizer.naming import StoreName, one_per_source
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.stores import choose_access, gather_stores
+from plait.optimizer.trees import merge_orders
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+def build(
+    queries: Iterable[Query],
+    orders: Iterable[ProbeOrder],
+    statistics: Statistics,
+    options: PlanOptions,
+    store_name: StoreName = one_per_source,
+) -> Plan:
+    """Return the plan that runs these probe orders; the order of queries and of probe orders does not matter."""
+    ordered = tuple(sorted(queries, key=lambda query: query.name))
+    cardinality = Cardinality(statistics=statistics)
+    kept = gather_stores(ordered, options, store_name)
+    trees = merge_orders(ordered, orders, store_name)
+    found = flows(trees, kept, cardinality)
+    stores = choose_access(kept, trees, {edge: flow.arriving for edge, flow in found.items()}, cardinality)
+    return Plan(
+        strategy=options.strategy,
+        queries=tuple(query.name for query in ordered),
+        ranks=options.ranks,
+        stores=stores,
+        trees=with_estimates(trees, stores, found),
+        stored_rows_estimate=stored_rows(stores, cardinality),
+    )

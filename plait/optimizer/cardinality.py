@@ -1,0 +1,84 @@
+"""Rows, shares and distinct counts of single relations: statistics where there are some, assumptions where not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.optimizer.assumptions import ASSUMED, Assumptions
+from plait.plan.model import KeyColumn, Selection
+from plait.query.model import SourceExpression
+from plait.stats.model import Statistics
+
+_US_PER_S = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """A source as far back as somebody looks: `window_us` None means everything that ever arrived."""
+
+    source: str
+    is_table: bool
+    window_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cardinality:
+    """Answer how many rows, or distinct keys, a relation has."""
+
+    statistics: Statistics
+    assumed: Assumptions = ASSUMED
+
+    def rows(self, extent: Extent) -> float:
+        """Return |R| before any selection: rate times window, or all rows of a table or an unbounded stream."""
+        known = self.statistics.of(extent.source)
+        if extent.is_table:
+            return self.assumed.table_rows if known.rows is None else known.rows
+        if extent.window_us is None:
+            return self.assumed.unbounded_stream_rows if known.rows is None else known.rows
+        rate = self.assumed.rate_rows_per_s if known.rate_rows_per_s is None else known.rate_rows_per_s
+        return rate * extent.window_us / _US_PER_S
+
+    def share(self, source: str, selection: Selection) -> float:
+        """Return the share of rows that satisfy the selection, its conjuncts independent unless measured together."""
+        known = dict(self.statistics.of(source).selectivity)
+        if selection.sql in known:
+            return known[selection.sql]
+        share = 1.0
+        for conjunct in selection.conjuncts:
+            share *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_share)
+        return share
+
+    def selected_rows(self, extent: Extent, selection: Selection) -> float:
+        """Return |R| after the selection."""
+        return self.rows(extent) * self.share(extent.source, selection)
+
+    def distinct(self, extent: Extent, key: KeyColumn) -> float:
+        """Return the number of distinct keys, at least one.
+
+        A count declared for the column comes before the one measured for the key (`plait.stats.combine`). A count of
+        the column also stands for an expression of that column alone, which cannot have more values. Counts are not
+        capped by the rows in the window: two values drawn from d equally likely ones are equal once in d times,
+        however few are drawn.
+        """
+        known = dict(self.statistics.of(extent.source).distinct)
+        for name in _names(key):
+            if name in known:
+                return max(known[name], 1.0)
+        share = self.assumed.table_distinct_share if extent.is_table else self.assumed.stream_distinct_share
+        return max(self.rows(extent) * share, 1.0)
+
+    def equality(self, left: tuple[Extent, KeyColumn], right: tuple[Extent, KeyColumn]) -> float:
+        """Return the selectivity of ``left = right``: 1 / max(distinct left, distinct right)."""
+        return 1.0 / max(self.distinct(*left), self.distinct(*right))
+
+
+def _names(key: KeyColumn) -> tuple[str, ...]:
+    """Return the names under which the distinct count of a key may be known, best first."""
+    columns = key.expression.columns
+    if len(columns) != 1:
+        return (key.name,)
+    return (columns[0], key.name) if _is_bare(key.expression) else (key.name, columns[0])
+
+
+def _is_bare(expression: SourceExpression) -> bool:
+    return expression.sql == "`" + expression.columns[0].replace("`", "``") + "`"

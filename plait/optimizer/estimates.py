@@ -1,0 +1,122 @@
+"""Estimate what flows along every edge of a plan.
+
+A step's path fixes everything its numbers depend on (the members and all equalities between them), so a step that
+several queries share has one estimate, and an equal plan has equal numbers whatever the queries were called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cost import arriving, join_size, step_cost, storage_cost
+from plait.plan.model import Estimate, Member, ProbeTree, Step, Store, is_routed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """Sizes around one step: the join before it and after it, and the number of streams in each."""
+
+    size_before: float
+    streams_before: int
+    size_after: float
+    streams_after: int
+
+    @property
+    def arriving(self) -> float:
+        """Return the tuples that come in on the edge, each counted once."""
+        return arriving(self.size_before, self.streams_before)
+
+    @property
+    def results(self) -> float:
+        """Return the tuples that match."""
+        return arriving(self.size_after, self.streams_after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sources:
+    """What the members of a plan stand for."""
+
+    stores: tuple[Store, ...]
+    cardinality: Cardinality
+
+    def store(self, member: Member) -> Store:
+        return next(store for store in self.stores if store.id == member.store)
+
+    def extent(self, member: Member) -> Extent:
+        store = self.store(member)
+        return Extent(source=store.source, is_table=store.is_table, window_us=member.window_us)
+
+    def rows(self, member: Member) -> float:
+        return self.cardinality.selected_rows(self.extent(member), member.selection)
+
+
+def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
+    """Return the flow of every edge."""
+    sources = _Sources(stores=stores, cardinality=cardinality)
+    found: dict[str, Flow] = {}
+
+    def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            flow = _flow(sources, path, step, size, streams)
+            found[step.edge] = flow
+            visit((*path, step.member), flow.size_after, flow.streams_after, step.children)
+
+    for tree in trees:
+        visit((tree.start,), sources.rows(tree.start), 1, tree.children)
+    return found
+
+
+def _flow(sources: _Sources, path: tuple[Member, ...], step: Step, size: float, streams: int) -> Flow:
+    store = sources.store(step.member)
+    selectivities = [
+        sources.cardinality.equality(
+            (sources.extent(path[match.position]), sources.store(path[match.position]).key(match.probe_key)),
+            (sources.extent(step.member), store.key(match.store_key)),
+        )
+        for match in step.matches
+    ]
+    return Flow(
+        size_before=size,
+        streams_before=streams,
+        size_after=join_size((size, sources.rows(step.member)), selectivities),
+        streams_after=streams + (not store.is_table),
+    )
+
+
+def with_estimates(
+    trees: tuple[ProbeTree, ...], stores: tuple[Store, ...], found: dict[str, Flow]
+) -> tuple[ProbeTree, ...]:
+    """Write the estimates into the steps, now that the partitioning of every store is known."""
+    by_id = {store.id: store for store in stores}
+
+    def annotate(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(
+            replace(
+                step,
+                estimate=_estimate(step, by_id[step.member.store], found[step.edge]),
+                children=annotate(step.children),
+            )
+            for step in steps
+        )
+
+    return tuple(replace(tree, children=annotate(tree.children)) for tree in trees)
+
+
+def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
+    copies = 1 if is_routed(store, step) else store.parallelism
+    return Estimate(
+        probe_tuples=step_cost(flow.size_before, streams=flow.streams_before, copies=copies), results=flow.results
+    )
+
+
+def stored_rows(stores: Iterable[Store], cardinality: Cardinality) -> float:
+    """Return the rows that all stores keep; overlaps between selections are not known and not subtracted."""
+    return storage_cost(_kept_rows(store, cardinality) for store in stores)
+
+
+def _kept_rows(store: Store, cardinality: Cardinality) -> float:
+    extent = Extent(source=store.source, is_table=store.is_table, window_us=store.window_us)
+    share = sum(cardinality.share(store.source, selection) for selection in store.selections)
+    return cardinality.rows(extent) * min(share, 1.0)

@@ -1,0 +1,75 @@
+"""Identifiers of stores and edges, derived from content alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import TypeAlias
+
+from plait.plan.model import KeyMatch, Member
+
+StoreName: TypeAlias = Callable[[str, str], str]
+"""(query, source) → id of the store that keeps the source's tuples for the query."""
+
+Path: TypeAlias = tuple[tuple[Member, tuple[KeyMatch, ...]], ...]
+"""A probe path: the starting member with no matches, then (member, matches) of each step."""
+
+_PLAIN = re.compile(r"[\w/.-]+")
+_SHORTEST_DIGEST = 4
+
+
+def one_per_source(query: str, source: str) -> str:
+    """Let all queries share the store of a source."""
+    return source
+
+
+def one_per_query(query: str, source: str) -> str:
+    """Give every query its own store."""
+    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+
+
+def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
+    """Name the last step of every path: its stores, and a digest of its content where these do not tell it apart.
+
+    Two paths over the same stores differ in selections, windows or predicates.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        groups.setdefault("→".join(_member_name(member) for member, _ in path), []).append(path)
+    names: dict[Path, str] = {}
+    for name, group in groups.items():
+        if len(group) == 1:
+            names[group[0]] = name
+        else:
+            names.update((path, f"{name}~{digest}") for path, digest in _digests(group).items())
+    return names
+
+
+def _member_name(member: Member) -> str:
+    store = member.store if _PLAIN.fullmatch(member.store) else "`" + member.store.replace("`", "``") + "`"
+    return f"{store}#{member.ordinal}" if member.ordinal else store
+
+
+def _digests(paths: list[Path]) -> dict[Path, str]:
+    """Return the shortest digests, all of one length, that tell the paths apart."""
+    full = {path: blake2b(_content(path).encode(), digest_size=16).hexdigest() for path in paths}
+    length = _SHORTEST_DIGEST
+    while len({digest[:length] for digest in full.values()}) < len(full):
+        length += 1
+    return {path: digest[:length] for path, digest in full.items()}
+
+
+def _content(path: Path) -> str:
+    return repr(
+        [
+            (
+                member.store,
+                member.ordinal,
+                member.selection.sql,
+                member.window_us,
+                [(match.position, match.probe_key, match.store_key) for match in matches],
+            )
+            for member, matches in path
+        ]
+    )

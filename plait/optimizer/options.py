@@ -1,0 +1,58 @@
+"""What a plan is made for, besides queries and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.errors import OptionError
+from plait.query.model import Source, Stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """Strategy, sources and degree of parallelism.
+
+    `sources` in catalog order, which is the order of the stream ranks. `parallelism` partitions per store, overridden
+    per source by `parallelism_by_source`. Raises OptionError for a parallelism below one or of an unknown source.
+    """
+
+    strategy: str
+    sources: tuple[Source, ...]
+    parallelism: int
+    parallelism_by_source: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        known = {source.name for source in self.sources}
+        for name, count in self.parallelism_by_source:
+            if name not in known:
+                raise OptionError(
+                    f"parallelism is set for source '{name}', which does not exist; the sources are {_listed(known)}"
+                )
+            _check_parallelism(f"parallelism of source '{name}'", count)
+        _check_parallelism("parallelism", self.parallelism)
+
+    def parallelism_of(self, source: str) -> int:
+        """Return the number of partitions of a store over this source."""
+        return dict(self.parallelism_by_source).get(source, self.parallelism)
+
+    def source(self, name: str, *, reader: str) -> Source:
+        """Return the source with this name; `reader` is the query to blame when there is none."""
+        for source in self.sources:
+            if source.name == name:
+                return source
+        known = {source.name for source in self.sources}
+        raise OptionError(f"query '{reader}' reads '{name}', which is not a source; the sources are {_listed(known)}")
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """Return the stream names by rank."""
+        return tuple(source.name for source in self.sources if isinstance(source, Stream))
+
+
+def _check_parallelism(what: str, count: int) -> None:
+    if count < 1:
+        raise OptionError(f"{what} is {count}; expected a whole number of at least 1")
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names)) or "none"

@@ -1,0 +1,46 @@
+"""Probe orders: what a strategy decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.cost import JoinSizes
+from plait.optimizer.graph import candidates, starts
+from plait.optimizer.options import PlanOptions
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOrder:
+    """⟨R, S, T⟩ of one query, as aliases; the first is the starting relation."""
+
+    query: str
+    aliases: tuple[str, ...]
+
+
+Choice: TypeAlias = Callable[[JoinSizes, tuple[str, ...], tuple[str, ...]], str]
+"""(sizes, joined so far, candidates in canonical order) → the candidate probed next."""
+
+
+def choose_orders(
+    queries: Iterable[Query], statistics: Statistics, options: PlanOptions, choose: Choice
+) -> tuple[ProbeOrder, ...]:
+    """Extend every starting relation of every query by one choice after the other."""
+    cardinality = Cardinality(statistics=statistics)
+    return tuple(
+        ProbeOrder(query=query.name, aliases=_extend(sizes, start, choose))
+        for query in queries
+        for sizes in (JoinSizes(query, cardinality, options),)
+        for start in starts(query)
+    )
+
+
+def _extend(sizes: JoinSizes, start: str, choose: Choice) -> tuple[str, ...]:
+    joined: tuple[str, ...] = (start,)
+    while len(joined) < len(sizes.query.relations):
+        joined = (*joined, choose(sizes, joined, candidates(sizes.query, joined)))
+    return joined

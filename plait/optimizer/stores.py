@@ -1,0 +1,141 @@
+"""Lay out the stores: what is kept for whom, then how it is reached.
+
+The second half needs to know how many tuples probe by which keys, which the first half's keys help to estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.naming import StoreName
+from plait.optimizer.options import PlanOptions
+from plait.plan.model import KeyColumn, ProbeTree, Requirement, Selection, Store
+from plait.plan.relations import columns_of, keys_of, requirement_of, window_of
+from plait.query.model import Query, Relation, Source, Stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A relation of a query that needs a store."""
+
+    query: Query
+    relation: Relation
+
+
+def gather_stores(queries: Iterable[Query], options: PlanOptions, store_name: StoreName) -> tuple[Store, ...]:
+    """Return the stores with what they keep, ordered by id, without indexes and partitioning.
+
+    A stream that keeps everything has a store even if no query reads it, so that later queries can reach back.
+    """
+    uses: dict[str, list[Use]] = {}
+    sources: dict[str, Source] = {}
+    for query in queries:
+        for relation in query.relations:
+            store_id = store_name(query.name, relation.source)
+            sources[store_id] = options.source(relation.source, reader=query.name)
+            uses.setdefault(store_id, []).append(Use(query=query, relation=relation))
+    read = {source.name for source in sources.values()}
+    for source in options.sources:
+        if _keeps_all(source) and source.name not in read:
+            sources[source.name.replace("/", "//") if source.name in sources else source.name] = source
+    return tuple(
+        _gather_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources)
+    )
+
+
+def _gather_store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
+    keys = {key.name: key for use in uses for key in keys_of(use.query, use.relation.alias)}
+    return Store(
+        id=store_id,
+        source=source.name,
+        is_table=not isinstance(source, Stream),
+        columns=_columns(source, uses),
+        keys=tuple(keys[name] for name in sorted(keys)),
+        requirements=_requirements(source, uses),
+        indexes=(),
+        partition_by=(),
+        parallelism=options.parallelism_of(source.name),
+        window_us=_window_us(source, uses),
+    )
+
+
+def _keeps_all(source: Source) -> bool:
+    return isinstance(source, Stream) and source.keep == "all"
+
+
+def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
+    needed = {column for use in uses for column in columns_of(use.query, use.relation.alias)}
+    if _keeps_all(source):
+        needed |= {column.name for column in source.schema or ()}
+    return tuple(sorted(needed))
+
+
+def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
+    """Return the distinct requirements, ordered: an equal one of a second query changes nothing."""
+    needs = {requirement_of(use.query, use.relation) for use in uses}
+    if _keeps_all(source):
+        needs.add(Requirement(selection=Selection(), keys=()))
+    return tuple(sorted(needs, key=lambda need: (need.selection.sql, need.keys)))
+
+
+def _window_us(source: Source, uses: list[Use]) -> int | None:
+    if not isinstance(source, Stream):
+        return None
+    windows = [window_of(use.relation) for use in uses]
+    if _keeps_all(source):
+        windows.append(source.window_us)
+    bounded = [window for window in windows if window is not None]
+    return max(bounded) if len(bounded) == len(windows) else None
+
+
+def choose_access(
+    stores: tuple[Store, ...], trees: tuple[ProbeTree, ...], arrivals: Mapping[str, float], cardinality: Cardinality
+) -> tuple[Store, ...]:
+    """Give every store its indexes and its partitioning; `arrivals`: tuples by edge, each counted once."""
+    traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
+    for tree in trees:
+        for _, step in tree.walk():
+            index = tuple(sorted({match.store_key for match in step.matches}))
+            if index:
+                probes = traffic[step.member.store]
+                probes[index] = probes.get(index, 0.0) + arrivals[step.edge]
+    return tuple(
+        replace(
+            store,
+            indexes=_indexes(traffic[store.id]),
+            partition_by=_partitioning(store, traffic[store.id], cardinality),
+        )
+        for store in stores
+    )
+
+
+def _indexes(traffic: Mapping[tuple[str, ...], float]) -> tuple[tuple[str, ...], ...]:
+    """Put the index with most traffic first, because buckets are sorted by it; the others follow by name."""
+    if not traffic:
+        return ()
+    first = min(traffic, key=lambda index: (-traffic[index], index))
+    return (first, *sorted(set(traffic) - {first}))
+
+
+def _partitioning(store: Store, traffic: Mapping[tuple[str, ...], float], cardinality: Cardinality) -> tuple[str, ...]:
+    """Return the keys that let most probes know their one partition; () if none ever does.
+
+    A single key of a composite routes at least as many probes as the composite, so the composite is taken only where
+    the single key has too few distinct values to fill all partitions. Remaining ties: fewer keys, then the name.
+    """
+    extent = Extent(source=store.source, is_table=store.is_table, window_us=store.window_us)
+
+    def rank(keys: tuple[str, ...]) -> tuple[float, float, int, tuple[str, ...]]:
+        routed = sum(tuples for index, tuples in sorted(traffic.items()) if set(keys) <= set(index))
+        spread = min(_distinct((store.key(key) for key in keys), extent, cardinality), float(store.parallelism))
+        return -routed, -spread, len(keys), keys
+
+    choices = {(key,) for index in traffic for key in index} | set(traffic)
+    return min(choices, key=rank, default=())
+
+
+def _distinct(keys: Iterable[KeyColumn], extent: Extent, cardinality: Cardinality) -> float:
+    return prod(cardinality.distinct(extent, key) for key in keys)

@@ -1,0 +1,95 @@
+"""Plan ↔ JSON, for checkpoints.
+
+The JSON mirrors the dataclasses field by field: records are objects, tuples are arrays. Nothing is left out, so that a
+field added later is missed in an old file rather than guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from plait.errors import CheckpointError
+from plait.plan.model import Plan
+
+FORMAT = 1
+"""Version of the JSON. Raise it whenever a field of the plan model changes."""
+
+
+def encode(plan: Plan) -> str:
+    """Return the plan as JSON text, the same text for an equal plan."""
+    return json.dumps({"format": FORMAT, "plan": _to_plain(plan)}, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode(text: str) -> Plan:
+    """Return the plan that was encoded; raises CheckpointError if the text is no plan of this format."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CheckpointError(
+            f"a stored plan is not JSON ({error}); the file is damaged, restore it or use a fresh checkpoint"
+        ) from error
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != FORMAT:
+        raise CheckpointError(
+            f"a stored plan has format {found}, this version of Plait reads format {FORMAT}; "
+            "open the checkpoint with the version that wrote it, or use a fresh one"
+        )
+    try:
+        plan = _from_plain(Plan, document["plan"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"a stored plan of format {FORMAT} is incomplete or damaged ({error!r}); "
+            "restore the file or use a fresh checkpoint"
+        ) from error
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def _to_plain(value: Any) -> Any:
+    """Return records as dicts and tuples as lists, all the way down."""
+    if is_dataclass(value):
+        return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_to_plain(item) for item in value]
+    return value
+
+
+def _from_plain(kind: Any, value: Any) -> Any:
+    """Build what the type annotation `kind` asks for; raises TypeError for a value of another type."""
+    if is_dataclass(kind):
+        return _record(kind, value)
+    if get_origin(kind) is tuple:
+        return _tuple(get_args(kind), value)
+    if get_origin(kind) in (Union, UnionType):
+        wanted = [option for option in get_args(kind) if option is not NoneType]
+        return None if value is None else _from_plain(wanted[0], value)
+    if kind is float and type(value) in (int, float):
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
+
+
+def _record(kind: Any, value: Any) -> Any:
+    hints = _hints(kind)
+    if not isinstance(value, dict) or value.keys() != hints.keys():
+        found = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise TypeError(f"expected a {kind.__name__} with {sorted(hints)}, found {found}")
+    return kind(**{name: _from_plain(hint, value[name]) for name, hint in hints.items()})
+
+
+def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, found {type(value).__name__}")
+    if items[-1:] == (Ellipsis,):
+        return tuple(_from_plain(items[0], item) for item in value)
+    return tuple(_from_plain(item, found) for item, found in zip(items, value, strict=True))
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

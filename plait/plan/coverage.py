@@ -1,0 +1,130 @@
+"""Invariants that tie a plan to its queries: every result is computed, once, and nothing else is.
+
+Tempting and wrong: to ask only that a query ends somewhere. A result completed by the arrival of S is found by the tree
+of S alone, so each stream relation must start exactly one path; and a path that forgot one equality finds too much.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from plait.plan.model import Member, Output, Plan, Step
+from plait.plan.relations import columns_of, key_of, ordinal_of, requirement_of, selection_of, window_of
+from plait.plan.walks import endings
+from plait.query.model import Query
+
+Queries: TypeAlias = tuple[Query, ...]
+Side: TypeAlias = tuple[str, str]
+
+
+def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield (query, stream relation) pairs that start no path, or several."""
+    found = Counter((output.query, _alias_at(output, 0)) for _, _, output in endings(plan))
+    expected = {
+        (query.name, relation.alias) for query in queries for relation in query.relations if not relation.is_table
+    }
+    for query, alias in sorted(expected | set(found)):
+        wanted = int((query, alias) in expected)
+        if found[query, alias] != wanted:
+            yield f"query '{query}' has {found[query, alias]} paths starting at '{alias}', expected {wanted}"
+    names = sorted(query.name for query in queries)
+    if names != list(plan.queries):
+        yield f"the plan is for queries {list(plan.queries)}, expected {names}"
+
+
+def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield outputs that miss a relation, or take another source, ordinal, selection or window for it."""
+    by_name = {query.name: query for query in queries}
+    for start, steps, output in endings(plan):
+        query = by_name[output.query]
+        aliases = sorted(relation.alias for relation in query.relations)
+        if [alias for alias, _ in output.positions] != aliases:
+            yield f"query '{query.name}' gets {output.positions}, expected relations {aliases}"
+            continue
+        path = (start, *(step.member for step in steps))
+        for alias, position in output.positions:
+            if not _stands_for(plan, path[position], query, alias):
+                yield f"query '{query.name}' takes '{alias}' from {path[position]}"
+
+
+def _stands_for(plan: Plan, member: Member, query: Query, alias: str) -> bool:
+    relation = query.relation(alias)
+    return (plan.store(member.store).source, member.ordinal, member.selection, member.window_us) == (
+        relation.source,
+        ordinal_of(query, alias),
+        selection_of(relation),
+        window_of(relation),
+    )
+
+
+def paths_match_equalities(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield outputs whose path does not match exactly the equalities of the query."""
+    expected = {query.name: _equalities(query) for query in queries}
+    for _, steps, output in endings(plan):
+        found = {
+            frozenset(
+                (
+                    (_alias_at(output, match.position), match.probe_key),
+                    (_alias_at(output, position), match.store_key),
+                )
+            )
+            for position, step in enumerate(steps, start=1)
+            for match in step.matches
+        }
+        if found != expected[output.query]:
+            missing = [sorted(pair) for pair in expected[output.query] - found]
+            extra = [sorted(pair) for pair in found - expected[output.query]]
+            yield f"query '{output.query}' via {_edge(steps)}: missing {sorted(missing)}, extra {sorted(extra)}"
+
+
+def _equalities(query: Query) -> set[frozenset[Side]]:
+    return {
+        frozenset((operand.relation, key_of(operand, equality).name) for operand in (equality.left, equality.right))
+        for equality in query.equalities
+    }
+
+
+def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield cross products that are avoidable: a relation connected to the path was left for later."""
+    by_name = {query.name: query for query in queries}
+    for _, steps, output in endings(plan):
+        sides = [{alias for alias, _ in pair} for pair in _equalities(by_name[output.query])]
+        for position, step in enumerate(steps, start=1):
+            joined = {_alias_at(output, before) for before in range(position)}
+            if not step.matches and any(len(pair & joined) == 1 for pair in sides):
+                yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
+
+
+def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield relations whose tuples or columns are not kept by the store they are taken from."""
+    by_name = {query.name: query for query in queries}
+    for start, steps, output in endings(plan):
+        query = by_name[output.query]
+        path = (start, *(step.member for step in steps))
+        for alias, position in output.positions:
+            store = plan.store(path[position].store)
+            need = requirement_of(query, query.relation(alias))
+            if need not in store.requirements:
+                yield f"store '{store.id}' lacks requirement {need} of query '{query.name}'"
+            missing = sorted(set(columns_of(query, alias)) - set(store.columns))
+            if missing:
+                yield f"store '{store.id}' lacks columns {missing} of query '{query.name}'"
+
+
+INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {
+    12: ("each stream relation of each query starts exactly one path", each_start_once),
+    13: ("every path covers the query's relations exactly once", paths_cover_relations),
+    14: ("every path matches exactly the query's equalities", paths_match_equalities),
+    15: ("no avoidable cross product", cross_steps_are_last),
+    16: ("stores keep what the queries require", requirements_cover_relations),
+}
+
+
+def _alias_at(output: Output, position: int) -> str:
+    return next(alias for alias, at in output.positions if at == position)
+
+
+def _edge(steps: tuple[Step, ...]) -> str:
+    return f"edge '{steps[-1].edge}'" if steps else "no edge"

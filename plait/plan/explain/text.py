@@ -1,0 +1,138 @@
+"""EXPLAIN as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from plait.plan.explain import wording
+from plait.plan.explain.sharing import QueryOrder, orders_of
+from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
+from plait.plan.walks import probe_tuples_estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A line with lines below it."""
+
+    text: str
+    below: tuple[Branch, ...] = ()
+
+
+def to_text(plan: Plan) -> str:
+    """Return the plan as indented text."""
+    summary = [
+        f"Plan by strategy '{plan.strategy}': {wording.plural(len(plan.queries), 'query', 'queries')}, "
+        f"{wording.plural(len(plan.stores), 'store')}, {wording.plural(len(plan.trees), 'probe tree')}",
+        f"Expected per window: {wording.count(probe_tuples_estimate(plan))} probe tuples, "
+        f"{wording.count(plan.stored_rows_estimate)} stored rows",
+    ]
+    sections = (
+        Branch(text="Stores", below=tuple(_store(store) for store in plan.stores)),
+        Branch(text="Probe trees", below=tuple(_tree(plan, tree) for tree in plan.trees)),
+        Branch(text="Rules", below=tuple(_rules(plan))),
+        Branch(text="Queries", below=tuple(_query(plan, query) for query in plan.queries)),
+    )
+    lines = list(summary)
+    for section in sections:
+        if section.below:
+            lines += ["", section.text, *_draw(section.below)]
+    return "\n".join(lines) + "\n"
+
+
+def _draw(branches: Iterable[Branch], indent: str = "") -> Iterator[str]:
+    listed = list(branches)
+    for branch in listed:
+        last = branch is listed[-1]
+        yield f"{indent}{'└─' if last else '├─'} {branch.text}"
+        yield from _draw(branch.below, indent + ("   " if last else "│  "))
+
+
+def _store(store: Store) -> Branch:
+    kind = "table" if store.is_table else f"stream, {wording.window(store.window_us)}"
+    of = "" if store.id == store.source else f" of {wording.name(store.source)}"
+    facts = [
+        ("keeps", [wording.requirement(store, need) for need in store.requirements]),
+        ("columns", [", ".join(wording.name(column) for column in store.columns)] if store.columns else []),
+        ("keys", [", ".join(wording.key(key) for key in store.keys)] if store.keys else []),
+        ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),
+    ]
+    return Branch(
+        text=f"{store.id}: {kind}{of}, {wording.placement(store)}",
+        below=tuple(Branch(text=f"{label:<8}{text}") for label, texts in facts for text in texts),
+    )
+
+
+def _tree(plan: Plan, tree: ProbeTree) -> Branch:
+    return Branch(
+        text=wording.described(tree.start, is_table=False) + _ends(output.query for output in tree.outputs),
+        below=tuple(_step(plan, (tree.start,), step) for step in tree.children),
+    )
+
+
+def _step(plan: Plan, path: tuple[Member, ...], step: Step) -> Branch:
+    store = plan.store(step.member.store)
+    return Branch(
+        text=f"{step.edge}: {_probe(plan, path, step)}, to {_reach(store, step)}; {wording.flow(step.estimate)}"
+        + _ends(output.query for output in step.outputs),
+        below=tuple(_step(plan, (*path, step.member), child) for child in step.children),
+    )
+
+
+def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
+    """Return whom a step probes and on what."""
+    store = plan.store(step.member.store)
+    stores = tuple(plan.store(member.store) for member in path)
+    equalities = " and ".join(wording.match(path, stores, store, step.member, match) for match in step.matches)
+    target = wording.described(step.member, is_table=store.is_table)
+    return f"{target}, on {equalities}" if equalities else f"{target}, every row"
+
+
+def _reach(store: Store, step: Step) -> str:
+    return "one partition" if is_routed(store, step) else f"all {wording.plural(store.parallelism, 'partition')}"
+
+
+def _ends(queries: Iterable[str]) -> str:
+    names = ", ".join(queries)
+    return f" ⇒ {names}" if names else ""
+
+
+def _rules(plan: Plan) -> Iterator[Branch]:
+    for of_store in rules(plan):
+        store = plan.store(of_store.store)
+        yield Branch(
+            text=of_store.store,
+            below=tuple(Branch(text=_rule(plan, store, rule)) for rule in of_store.rules),
+        )
+
+
+def _rule(plan: Plan, store: Store, rule: Rule) -> str:
+    match rule:
+        case Keep():
+            return "keep " + "; ".join(wording.requirement(store, need) for need in rule.requirements)
+        case Arrive():
+            return f"on arrival of {wording.described(rule.member, is_table=False)}: {_then(rule.send, rule.emit)}"
+        case Probe():
+            return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit)}"
+
+
+def _then(send: tuple[str, ...], emit: tuple[str, ...]) -> str:
+    parts = [f"send to {', '.join(send)}"] if send else []
+    parts += [f"emit to {', '.join(emit)}"] if emit else []
+    return "; ".join(parts)
+
+
+def _query(plan: Plan, query: str) -> Branch:
+    return Branch(text=query, below=tuple(_order(order) for order in orders_of(plan, query)))
+
+
+def _order(order: QueryOrder) -> Branch:
+    return Branch(
+        text=" → ".join(order.aliases),
+        below=tuple(
+            Branch(text=f"{shared.step.edge} shared with {', '.join(shared.others)}")
+            for shared in order.steps
+            if shared.others
+        ),
+    )

@@ -1,0 +1,121 @@
+"""How EXPLAIN words the parts of a plan."""
+
+from __future__ import annotations
+
+import re
+
+from plait.plan.model import Estimate, KeyColumn, KeyMatch, Member, Requirement, Selection, Store
+from plait.plan.relations import UNKNOWN_TYPE
+
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
+_UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
+
+
+def name(identifier: str) -> str:
+    """Return an identifier as it has to be written: in backquotes only where it needs them."""
+    return identifier if _PLAIN_NAME.fullmatch(identifier) else "`" + identifier.replace("`", "``") + "`"
+
+
+def sql(text: str, owner: str | None = None) -> str:
+    """Return Spark SQL without needless backquotes and line breaks, column names prefixed with their owner if given."""
+
+    def rewrite(token: re.Match[str]) -> str:
+        column = token.group(1)
+        if column is None:
+            return token.group(0)
+        shown = name(column.replace("``", "`"))
+        return shown if owner is None else f"{owner}.{shown}"
+
+    return _TOKEN.sub(rewrite, text).replace("\n", " ")
+
+
+def duration(us: int) -> str:
+    """Return a duration in the largest units that express it exactly: ``1 min 30 s``."""
+    parts = []
+    for size, unit in _UNITS:
+        count, us = divmod(us, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts) or "0 s"
+
+
+def window(window_us: int | None) -> str:
+    """Return a window in words."""
+    return "unbounded window" if window_us is None else f"window {duration(window_us)}"
+
+
+def count(number: float | None) -> str:
+    """Return an estimated count: three significant digits below a hundred, whole above, ``?`` when unknown."""
+    if number is None:
+        return "?"
+    if number >= 1e15:
+        return f"{number:.2e}"
+    return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def member(shown: Member) -> str:
+    """Return the store and, in a self-join, the ordinal of a member."""
+    return f"{shown.store}#{shown.ordinal}" if shown.ordinal else shown.store
+
+
+def selection(shown: Selection) -> str:
+    """Return the selection as a WHERE clause, empty if it selects everything."""
+    if not shown.conjuncts:
+        return ""
+    return " where " + " and ".join(f"({sql(conjunct.sql)})" for conjunct in shown.conjuncts)
+
+
+def described(shown: Member, *, is_table: bool) -> str:
+    """Return everything that sets a member apart: its name, selection and window."""
+    text = member(shown) + selection(shown.selection)
+    return text if is_table else f"{text}, {window(shown.window_us)}"
+
+
+def key(shown: KeyColumn) -> str:
+    """Return a key with the type it is compared as."""
+    text = sql(shown.expression.sql)
+    return text if shown.type == UNKNOWN_TYPE else f"{text} as {shown.type}"
+
+
+def keys(store: Store, names: tuple[str, ...]) -> str:
+    """Return some keys of a store by their expressions, with the type only where the expression occurs with several."""
+    shown = [store.key(key_name) for key_name in names]
+    expressions = [each.expression.sql for each in store.keys]
+    return ", ".join(
+        key(each) if expressions.count(each.expression.sql) > 1 else sql(each.expression.sql) for each in shown
+    )
+
+
+def match(path: tuple[Member, ...], stores: tuple[Store, ...], probed: Store, target: Member, shown: KeyMatch) -> str:
+    """Return an equality of a step: what is known on the path = what is looked up in the store."""
+    left = stores[shown.position].key(shown.probe_key)
+    right = probed.key(shown.store_key)
+    known = sql(left.expression.sql, member(path[shown.position]))
+    return f"{known} = {sql(right.expression.sql, member(target))}"
+
+
+def requirement(store: Store, need: Requirement) -> str:
+    """Return why a tuple is kept."""
+    present = f" with {keys(store, need.keys)} not null" if need.keys else ""
+    return f"every row{selection(need.selection)}{present}"
+
+
+def placement(store: Store) -> str:
+    """Return how the tuples of a store are spread."""
+    partitions = plural(store.parallelism, "partition")
+    return (
+        f"{partitions} by {keys(store, store.partition_by)}"
+        if store.partition_by
+        else f"{partitions}, placed at random"
+    )
+
+
+def flow(estimate: Estimate) -> str:
+    """Return the estimate of a step."""
+    return f"{count(estimate.probe_tuples)} probe tuples, {count(estimate.results)} results"

@@ -1,0 +1,54 @@
+"""What a relation of a query becomes inside a plan, where there are no aliases."""
+
+from __future__ import annotations
+
+from plait.plan.model import KeyColumn, Requirement, Selection
+from plait.query.model import Equality, Operand, Query, Relation
+
+UNKNOWN_TYPE = "?"
+"""Stands for the common type of an equality until Spark has been asked (`Equality.type` is None)."""
+
+
+def ordinal_of(query: Query, alias: str) -> int:
+    """Count the earlier occurrences of the relation's source in FROM order."""
+    same = [relation.alias for relation in query.relations if relation.source == query.relation(alias).source]
+    return same.index(alias)
+
+
+def selection_of(relation: Relation) -> Selection:
+    """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
+    distinct = {conjunct.sql: conjunct for conjunct in relation.selections}
+    return Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
+
+
+def window_of(relation: Relation) -> int | None:
+    """Return the relation's window; a table has none."""
+    return None if relation.is_table else relation.window_us
+
+
+def key_of(operand: Operand, equality: Equality) -> KeyColumn:
+    """Return the key column behind one side of an equality."""
+    return KeyColumn(expression=operand.expression, type=equality.type or UNKNOWN_TYPE)
+
+
+def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
+    """Return the keys of a relation, each once, ordered by name."""
+    keys = {
+        key.name: key
+        for equality in query.equalities
+        for operand in (equality.left, equality.right)
+        if operand.relation == alias
+        for key in (key_of(operand, equality),)
+    }
+    return tuple(keys[name] for name in sorted(keys))
+
+
+def requirement_of(query: Query, relation: Relation) -> Requirement:
+    """Return why a store keeps tuples for this relation."""
+    return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
+
+
+def columns_of(query: Query, alias: str) -> tuple[str, ...]:
+    """Return the columns of a relation that the projection reads after the join, ordered by name."""
+    read = {column for output in query.output for column in output.expression.columns}
+    return tuple(sorted(column.column for column in read if column.relation == alias))

@@ -1,0 +1,82 @@
+"""Rules of a store: what it does with the tuples that come in on an edge (paper 000, section V.B).
+
+They say the same as the probe trees, seen from the stores, and are what EXPLAIN shows of the run-time behaviour.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from plait.plan.model import KeyMatch, Member, Plan, Requirement
+from plait.plan.walks import probes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrive:
+    """A tuple of the source that can take part as `member` starts a probe path: send it on."""
+
+    member: Member
+    send: tuple[str, ...]
+    emit: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """A tuple of the source that meets a requirement is kept."""
+
+    requirements: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What comes in on `edge` probes with `matches`; results go out on the edges `send` and to the queries `emit`.
+
+    `path` lists the members a tuple on the edge consists of, by position.
+    """
+
+    edge: str
+    path: tuple[Member, ...]
+    member: Member
+    matches: tuple[KeyMatch, ...]
+    send: tuple[str, ...]
+    emit: tuple[str, ...]
+
+
+Rule: TypeAlias = Keep | Arrive | Probe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRules:
+    """All rules of one store: keep, then what arrives, then what comes in on edges, by edge."""
+
+    store: str
+    rules: tuple[Rule, ...]
+
+
+def rules(plan: Plan) -> tuple[StoreRules, ...]:
+    """Derive the rules of every store, in the order of the stores."""
+    found: dict[str, list[Rule]] = defaultdict(list)
+    for store in plan.stores:
+        found[store.id].append(Keep(requirements=store.requirements))
+    for tree in plan.trees:
+        found[tree.start.store].append(
+            Arrive(
+                member=tree.start,
+                send=tuple(step.edge for step in tree.children),
+                emit=tuple(output.query for output in tree.outputs),
+            )
+        )
+    for path, step in sorted(probes(plan), key=lambda probe: probe[1].edge):
+        found[step.member.store].append(
+            Probe(
+                edge=step.edge,
+                path=path,
+                member=step.member,
+                matches=step.matches,
+                send=tuple(child.edge for child in step.children),
+                emit=tuple(output.query for output in step.outputs),
+            )
+        )
+    return tuple(StoreRules(store=store.id, rules=tuple(found[store.id])) for store in plan.stores)

@@ -1,0 +1,202 @@
+"""Invariants of a plan, checked before anybody runs it.
+
+A plan that breaks one is a defect of Plait. The first ones look at the plan alone; those in `plait.plan.coverage` need
+the queries too, because they say that the plan computes these queries and nothing is missing or double.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from plait.errors import InvalidPlanError
+from plait.plan import coverage
+from plait.plan.model import KeyMatch, Member, Plan, Step, Store
+from plait.plan.walks import endings, members, probes
+from plait.query.model import Query
+
+Check: TypeAlias = Callable[[Plan], Iterator[str]]
+
+
+def validate(plan: Plan, queries: Iterable[Query] | None = None) -> None:
+    """Raise InvalidPlanError, naming the invariant, if the plan is broken; without queries check the plan by itself."""
+    for number, (statement, check) in INVARIANTS.items():
+        _raise_first(plan, number, statement, check(plan))
+    if queries is None:
+        return
+    known = tuple(queries)
+    for number, (statement, covers) in coverage.INVARIANTS.items():
+        _raise_first(plan, number, statement, covers(plan, known))
+
+
+def _raise_first(plan: Plan, number: int, statement: str, found: Iterator[str]) -> None:
+    for violation in found:
+        raise InvalidPlanError(
+            f"plan of strategy '{plan.strategy}' breaks invariant {number} ({statement}): {violation}; "
+            "this is a defect of Plait, please report it with the output of EXPLAIN",
+            invariant=number,
+            plan=plan,
+        )
+
+
+def stores_are_canonical(plan: Plan) -> Iterator[str]:
+    """Yield stores that are repeated or out of order, and content of them that is."""
+    yield from _not_ascending("stores", [store.id for store in plan.stores])
+    for store in plan.stores:
+        yield from _not_ascending(f"columns of store '{store.id}'", store.columns)
+        yield from _not_ascending(f"keys of store '{store.id}'", [key.name for key in store.keys])
+        needs = [(need.selection.sql, need.keys) for need in store.requirements]
+        yield from _not_ascending(f"requirements of store '{store.id}'", needs)
+        if store.parallelism < 1:
+            yield f"store '{store.id}' has parallelism {store.parallelism}, expected at least 1"
+        if store.is_table and store.window_us is not None:
+            yield f"store '{store.id}' of a table has a window of {store.window_us} us, expected none"
+
+
+def edges_are_unique(plan: Plan) -> Iterator[str]:
+    """Yield edges that occur twice: rules and measurements are found by edge."""
+    counts = Counter(step.edge for tree in plan.trees for _, step in tree.walk())
+    for edge, count in sorted(counts.items()):
+        if count > 1:
+            yield f"edge '{edge}' occurs {count} times"
+
+
+def members_have_stores(plan: Plan) -> Iterator[str]:
+    """Yield members whose store does not exist, or drops tuples before their window has passed."""
+    stores = {store.id: store for store in plan.stores}
+    for member in members(plan):
+        store = stores.get(member.store)
+        if store is None:
+            yield f"a member is in store '{member.store}', which does not exist; there are {sorted(stores)}"
+        elif _reaches_further(member, store):
+            yield f"store '{store.id}' keeps {store.window_us} us, a member needs {member.window_us} us"
+
+
+def members_are_selected(plan: Plan) -> Iterator[str]:
+    """Yield members whose selection has no bit in their store."""
+    for member in members(plan):
+        if member.selection not in plan.store(member.store).selections:
+            yield f"store '{member.store}' does not tell which tuples satisfy {member.selection.sql}"
+
+
+def stores_know_their_keys(plan: Plan) -> Iterator[str]:
+    """Yield key names in indexes, partitioning or requirements that the store does not have."""
+    for store in plan.stores:
+        known = {key.name for key in store.keys}
+        named = [("index", index) for index in store.indexes]
+        named.append(("partitioning", store.partition_by))
+        named += [("requirement", need.keys) for need in store.requirements]
+        for what, names in named:
+            for name in sorted(set(names) - known):
+                yield f"{what} {names} of store '{store.id}' names key '{name}'; its keys are {sorted(known)}"
+        for index in store.indexes:
+            if not index or list(index) != sorted(set(index)) or store.indexes.count(index) > 1:
+                yield f"index {index} of store '{store.id}' is empty, repeated or not in order"
+
+
+def matches_name_keys(plan: Plan) -> Iterator[str]:
+    """Yield matches that look at a later position, or at a key that the probing or the probed store lacks."""
+    for path, step in probes(plan):
+        if len(set(step.matches)) < len(step.matches):
+            yield f"edge '{step.edge}' repeats a match"
+        for match in step.matches:
+            yield from _check_match(plan, path, step, match)
+
+
+def _check_match(plan: Plan, path: tuple[Member, ...], step: Step, match: KeyMatch) -> Iterator[str]:
+    if not 0 <= match.position < len(path):
+        yield f"edge '{step.edge}' matches position {match.position} of a path of {len(path)}"
+        return
+    for store_id, name in ((path[match.position].store, match.probe_key), (step.member.store, match.store_key)):
+        if name not in {key.name for key in plan.store(store_id).keys}:
+            yield f"edge '{step.edge}' matches key '{name}', which store '{store_id}' does not have"
+
+
+def probes_have_indexes(plan: Plan) -> Iterator[str]:
+    """Yield steps without an index on exactly the keys they match, and indexes nobody probes."""
+    used: dict[str, set[tuple[str, ...]]] = {store.id: set() for store in plan.stores}
+    for _, step in probes(plan):
+        index = tuple(sorted({match.store_key for match in step.matches}))
+        if index:
+            used[step.member.store].add(index)
+            if index not in plan.store(step.member.store).indexes:
+                yield f"edge '{step.edge}' probes {index}, for which store '{step.member.store}' has no index"
+    for store in plan.stores:
+        for index in sorted(set(store.indexes) - used[store.id]):
+            yield f"index {index} of store '{store.id}' is never probed"
+        if store.indexes and not any(set(store.partition_by) <= set(index) for index in store.indexes):
+            yield f"store '{store.id}' is partitioned by {store.partition_by}, which no probe knows"
+
+
+def trees_start_at_streams(plan: Plan) -> Iterator[str]:
+    """Yield trees that start at a table or at the same member as another, and streams without a rank."""
+    for start, count in Counter(tree.start for tree in plan.trees).items():
+        if count > 1:
+            yield f"{count} trees start at the same member of store '{start.store}'"
+    for tree in plan.trees:
+        if plan.store(tree.start.store).is_table:
+            yield f"a tree starts at table store '{tree.start.store}', but tables never arrive"
+    for store in plan.stores:
+        if not store.is_table and plan.ranks.count(store.source) != 1:
+            yield f"stream '{store.source}' has {plan.ranks.count(store.source)} ranks, expected one"
+
+
+def prefixes_are_merged(plan: Plan) -> Iterator[str]:
+    """Yield equal steps side by side: they would do the same work twice."""
+    for tree in plan.trees:
+        for children in (tree.children, *(step.children for _, step in tree.walk())):
+            counts = Counter((child.member, child.matches) for child in children)
+            for (member, _), count in counts.items():
+                if count > 1:
+                    yield f"{count} equal steps into store '{member.store}' start at the same point"
+
+
+def paths_end_in_outputs(plan: Plan) -> Iterator[str]:
+    """Yield leaves that nobody receives anything from."""
+    for tree in plan.trees:
+        if not tree.children and not tree.outputs:
+            yield f"the tree starting at store '{tree.start.store}' is empty"
+        for _, step in tree.walk():
+            if not step.children and not step.outputs:
+                yield f"edge '{step.edge}' leads to no query"
+
+
+def outputs_cover_their_path(plan: Plan) -> Iterator[str]:
+    """Yield outputs that do not name each position of their path exactly once."""
+    for _, steps, output in endings(plan):
+        length = len(steps) + 1
+        positions = sorted(position for _, position in output.positions)
+        aliases = [alias for alias, _ in output.positions]
+        if positions != list(range(length)) or aliases != sorted(set(aliases)):
+            yield f"query '{output.query}' takes {output.positions} from a path of {length} relations"
+        if output.query not in plan.queries:
+            yield f"an output is for query '{output.query}', which is not in the plan"
+    yield from _not_ascending("queries", plan.queries)
+
+
+INVARIANTS: dict[int, tuple[str, Check]] = {
+    1: ("stores and their content are unique and in order", stores_are_canonical),
+    2: ("edges are unique", edges_are_unique),
+    3: ("every member has a store that keeps its window", members_have_stores),
+    4: ("every member's selection has a bit in its store", members_are_selected),
+    5: ("keys named by a store exist in it", stores_know_their_keys),
+    6: ("keys named by a match exist in its stores", matches_name_keys),
+    7: ("each probe has its index and each index its probe", probes_have_indexes),
+    8: ("trees start at ranked streams, one per member", trees_start_at_streams),
+    9: ("equal prefixes are merged", prefixes_are_merged),
+    10: ("every path ends in an output", paths_end_in_outputs),
+    11: ("outputs name each position of their path once", outputs_cover_their_path),
+}
+
+
+def _reaches_further(member: Member, store: Store) -> bool:
+    if store.is_table or store.window_us is None:
+        return False
+    return member.window_us is None or member.window_us > store.window_us
+
+
+def _not_ascending(what: str, items: Iterable[object]) -> Iterator[str]:
+    found = list(items)
+    if found != sorted(set(found)):  # type: ignore[type-var]
+        yield f"{what} are {found}, expected each once and in order"

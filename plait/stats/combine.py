@@ -1,0 +1,33 @@
+"""Put what was declared and what was measured together.
+
+A declared number wins over the measured one, number by number: a user who declares a rate wants plans made for that
+rate (the peak, say), and wants the same plan tomorrow. Measurement fills in where the declaration is silent. A distinct
+count is declared per column and measured per key, so both are carried, and whoever looks a key up asks for the column
+first (`plait.optimizer.cardinality`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plait.stats.model import SourceStatistics, Statistics
+
+
+def combine(declared: Statistics, measured: Statistics) -> Statistics:
+    """Return the declared statistics, completed by the measured ones."""
+    names = {found.source for found in (*declared.sources, *measured.sources)}
+    return Statistics(sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)))
+
+
+def _combine_source(declared: SourceStatistics, measured: SourceStatistics) -> SourceStatistics:
+    return SourceStatistics(
+        source=declared.source,
+        rate_rows_per_s=measured.rate_rows_per_s if declared.rate_rows_per_s is None else declared.rate_rows_per_s,
+        rows=measured.rows if declared.rows is None else declared.rows,
+        distinct=_overlay(dict(measured.distinct), dict(declared.distinct)),
+        selectivity=_overlay(dict(measured.selectivity), dict(declared.selectivity)),
+    )
+
+
+def _overlay(below: Mapping[str, float], above: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted({**below, **above}.items()))
