@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from plait.errors import InvalidPlanError, PlaitError, SqlError, UserError
+from plait.errors import InvalidPlanError, PlacedError, PlaitError, UserError
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 DEBUG = "PLAIT_DEBUG"
 
 
 def report(error: BaseException, stream: TextIO | None = None) -> int:
-    """Write what went wrong and return the exit status: 2 if the user can mend it in the script or arguments, else 1."""
+    """Write what went wrong; return exit status 2 if the user can mend it in the script or arguments, else 1."""
     out = stream or sys.stderr
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error, file=out)
@@ -24,9 +24,9 @@ def report(error: BaseException, stream: TextIO | None = None) -> int:
         case KeyboardInterrupt():
             print("plait: interrupted", file=out)
             return INTERRUPTED
-        case UserError():
+        case PlacedError():
             print(f"plait: {describe(error)}", file=out)
-            return WRONG_INPUT
+            return WRONG_INPUT if isinstance(error, UserError) else FAILED
         case InvalidPlanError():
             print(f"plait: {error}\nThis is a defect of Plait. {_advice()}", file=out)
             return FAILED
@@ -38,7 +38,7 @@ def report(error: BaseException, stream: TextIO | None = None) -> int:
             return FAILED
 
 
-def report_all(errors: Sequence[SqlError], stream: TextIO | None = None) -> int:
+def report_all(errors: Sequence[PlacedError], stream: TextIO | None = None) -> int:
     """Write every mistake of a script, in the order of the text."""
     out = stream or sys.stderr
     for error in sorted(errors, key=lambda error: (error.line or 0, error.column or 0)):
@@ -46,13 +46,13 @@ def report_all(errors: Sequence[SqlError], stream: TextIO | None = None) -> int:
     return WRONG_INPUT
 
 
-def describe(error: UserError) -> str:
+def describe(error: PlacedError) -> str:
     """Return the message; where it points into a file, with the line in question and a caret below the column."""
-    excerpt = excerpt_of(error) if isinstance(error, SqlError) else None
+    excerpt = excerpt_of(error)
     return f"{error}\n{excerpt}" if excerpt else str(error)
 
 
-def excerpt_of(error: SqlError) -> str | None:
+def excerpt_of(error: PlacedError) -> str | None:
     """Return the line in question with a caret; None where the error names no place or the file cannot be read."""
     if error.file is None or error.line is None:
         return None

@@ -1,0 +1,1 @@
+"""Data and queries to try Plait on."""

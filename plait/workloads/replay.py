@@ -68,7 +68,9 @@ def prepare(replay: Replay, output: Path, *, fresh: bool = False) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     stamp.write_text(json.dumps({**wanted, "complete": False}) + "\n")
     _clear(output)
-    _write_streams(read_streams(data, pd.Timestamp(replay.first_day), replay.days), replay.hours_per_file, output / "in")
+    _write_streams(
+        read_streams(data, pd.Timestamp(replay.first_day), replay.days), replay.hours_per_file, output / "in"
+    )
     for name, frame in read_tables(data).items():
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), output / "in" / f"{name}.parquet")
     script.write_text(files("plait.workloads").joinpath(SCRIPT).read_text(encoding="utf-8"), encoding="utf-8")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.plain import summary_lines
-from plait.cli.output.wording import count, duration, instant, plural, rate, size
+from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
@@ -104,7 +104,7 @@ class LiveOutput:
         for label, value in (
             ("last batch", f"{last.batch}: {plural(last.rows_in, 'row')}, {rate(last.rows_in, last.seconds)}"),
             ("epoch", str(last.epoch)),
-            ("watermark", instant(last.watermark_us) + (f" (held back by {last.laggard})" if last.laggard else "")),
+            ("watermark", watermark(last.watermark_us, last.laggard)),
             ("late, bad", f"{count(self._late)}, {count(self._bad)}"),
             ("probe tuples", f"{count(self._probe_tuples)} (last batch {count(last.probe_tuples)})"),
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),

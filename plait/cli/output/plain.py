@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from plait.cli.output.interface import RunInfo
-from plait.cli.output.wording import count, duration, instant, plural, rate, size
+from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
@@ -39,7 +39,7 @@ class PlainOutput:
         parts += [f"bad {count(event.bad)}"] if event.bad else []
         parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
         parts += [f"probe tuples {count(event.probe_tuples)}", f"epoch {event.epoch}"]
-        parts += [f"watermark {instant(event.watermark_us)}" + (f" (held back by {event.laggard})" if event.laggard else "")]
+        parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
 
     def stopping(self) -> None:

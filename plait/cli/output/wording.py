@@ -74,3 +74,14 @@ def plural(number: int, noun: str, plural_form: str | None = None) -> str:
     ('1 batch', '2 rows')
     """
     return f"{count(number)} {noun if number == 1 else plural_form or noun + 's'}"
+
+
+def watermark(micros: int | None, laggard: str | None) -> str:
+    """Return the watermark and the stream that sets it; without one, the stream that is waited for.
+
+    >>> watermark(None, "orders")
+    'none yet, waiting for orders'
+    """
+    if micros is None:
+        return f"none yet, waiting for {laggard}" if laggard else "none yet"
+    return f"{instant(micros)} set by {laggard}" if laggard else instant(micros)

@@ -41,9 +41,7 @@ def test_a_mistake_is_shown_with_its_line_and_a_caret_below_its_column(tmp_path:
 
 
 @pytest.mark.parametrize(("line", "column"), [(99, 1), (None, None)])
-def test_a_place_outside_the_file_gives_the_message_alone(
-    tmp_path: Path, line: int | None, column: int | None
-) -> None:
+def test_a_place_outside_the_file_gives_the_message_alone(tmp_path: Path, line: int | None, column: int | None) -> None:
     script = tmp_path / "late.sql"
     script.write_text("SELECT 1;\n")
     out = io.StringIO()
@@ -62,7 +60,10 @@ def test_an_unexpected_error_is_one_line_without_a_traceback(monkeypatch: pytest
     monkeypatch.delenv("PLAIT_DEBUG", raising=False)
     out = io.StringIO()
     report(ValueError("first\n  at org.apache.spark\n  at scala"), out)
-    assert out.getvalue() == "plait: unexpected ValueError: first. Run again with PLAIT_DEBUG=1 to see where it came from.\n"
+    assert (
+        out.getvalue()
+        == "plait: unexpected ValueError: first. Run again with PLAIT_DEBUG=1 to see where it came from.\n"
+    )
 
 
 def test_debug_shows_the_traceback_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
