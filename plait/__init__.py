@@ -1,0 +1,25 @@
+"""Plait: many continuous multi-way join queries over the same streams, on Spark, as one shared plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plait import sinks
+from plait.errors import PlaitError
+
+if TYPE_CHECKING:
+    from plait.runtime.engine import Engine
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the engine, and with it Spark, only when it is used."""
+    if name == "Engine":
+        from plait.runtime.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'plait' has no attribute '{name}'")
+
+
+__all__ = ["Engine", "PlaitError", "__version__", "sinks"]

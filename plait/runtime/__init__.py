@@ -1,0 +1,1 @@
+"""Spark: sources, the streaming query, tasks, sinks, recovery. The only importer of pyspark."""

@@ -33,7 +33,8 @@ class Bucket:
 
     `path` is relative to ``checkpoint/plait``; index files lie beside it. `batch_min`/`batch_max`: batches its rows
     arrived in (`TABLE_BATCH` for tables). `tau_min`/`tau_max` in microseconds, None without τ. `sort_key`: key names it is
-    sorted by, () for none. `checksum`: of the whole file, as ``xxh64:<hex>`` or the like.
+    sorted by, () for none. `checksum`: of the whole file, as ``xxh3:<hex>``. `partition_by` and `parallelism` are the
+    store's when the bucket was written: a probe finds buckets of an earlier partitioning too.
     """
 
     store: str
@@ -48,6 +49,8 @@ class Bucket:
     sort_key: tuple[str, ...]
     layout: Layout
     checksum: str
+    partition_by: tuple[str, ...] = ()
+    parallelism: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,20 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """Results of one query and batch that its sink has not taken yet: spooled Arrow files under the checkpoint.
+
+    They are offered again with every later batch and after a restart, oldest first, until the sink takes them.
+    """
+
+    query: str
+    batch: int
+    paths: tuple[str, ...]
+    rows: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgress:
     """Results of one query so far."""
 
@@ -92,6 +109,7 @@ class Manifest:
     """The whole state after `batch`. Committing it (an atomic rename) is what commits the batch.
 
     `watermark_us` is the watermark of the **next** batch, None while some stream that is not idle has sent nothing.
+    `plan` identifies the plan in force; `probe_tuples` per edge, cumulated.
     """
 
     batch: int
@@ -101,4 +119,5 @@ class Manifest:
     queries: tuple[QueryProgress, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     publications: tuple[Publication, ...] = ()
+    backlog: tuple[Backlog, ...] = ()
     probe_tuples: tuple[tuple[str, int], ...] = field(default=())

@@ -1,0 +1,196 @@
+"""The driver's side of a micro-batch, without effects: which tasks probe, what the next manifest says.
+
+A batch goes from manifest b−1 to manifest b. Everything in between (buckets, spooled results, staged files) is
+invisible until manifest b is committed, and garbage if it never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from plait.operators.ingest import highest, lowest, merge_sketches
+from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.walking import ProbeTask
+from plait.plan.model import Plan
+from plait.query.model import Stream
+from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
+from plait.state.retention import retain
+
+
+def windows_of(plan: Plan) -> dict[str, int | None]:
+    """Return how long each store keeps its tuples, in microseconds; None for ever (unbounded streams and tables)."""
+    return {store.id: None if store.is_table else store.window_us for store in plan.stores}
+
+
+def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
+    """Return the stored buckets that tuples of the next batch can still match."""
+    if manifest is None:
+        return ()
+    return retain(manifest.buckets, windows_of(plan), manifest.watermark_us)
+
+
+def by_store(buckets: Iterable[Bucket]) -> dict[str, tuple[Bucket, ...]]:
+    """Group buckets by store."""
+    grouped: dict[str, list[Bucket]] = {}
+    for bucket in buckets:
+        grouped.setdefault(bucket.store, []).append(bucket)
+    return {store: tuple(found) for store, found in grouped.items()}
+
+
+def probe_tasks(
+    plan: Plan, delta: Iterable[Bucket], slots: int, *, rows_per_start: int = 250_000
+) -> tuple[ProbeTask, ...]:
+    """Spread the starting tuples of a batch over at most `slots` tasks of about equal rows, largest pieces first."""
+    pieces = []
+    stores = by_store(delta)
+    for number, tree in enumerate(plan.trees):
+        for bucket in stores.get(tree.start.store, ()):
+            count = max(1, -(-bucket.rows // rows_per_start))
+            bounds = [bucket.rows * part // count for part in range(count + 1)]
+            pieces += [(number, bucket, low, high) for low, high in zip(bounds, bounds[1:], strict=False)]
+    pieces.sort(key=lambda piece: (piece[2] - piece[3], piece[0], piece[1].path, piece[2]))
+    bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(slots, len(pieces)))]
+    loads = [0] * len(bins)
+    for piece in pieces:
+        lightest = loads.index(min(loads))
+        bins[lightest].append(piece)
+        loads[lightest] += piece[3] - piece[2]
+    return tuple(ProbeTask(number=number, starts=tuple(starts)) for number, starts in enumerate(bins))
+
+
+def progress_after(
+    previous: Manifest | None, sources: tuple[str, ...], reports: Iterable[IngestReport], clock_ms: int
+) -> tuple[SourceProgress, ...]:
+    """Return the sources' progress after a batch. A source not seen before counts as active from now."""
+    known = {} if previous is None else {progress.source: progress for progress in previous.sources}
+    for source in sources:
+        known.setdefault(source, SourceProgress(source=source, active_ms=clock_ms))
+    for report in reports:
+        before = known.get(report.source, SourceProgress(source=report.source, active_ms=clock_ms))
+        kept = dict(before.kept)
+        for selection, rows in report.kept:
+            kept[selection] = kept.get(selection, 0) + rows
+        known[report.source] = replace(
+            before,
+            rows=before.rows + report.rows,
+            late=before.late + report.late,
+            bad=before.bad + report.bad,
+            null_keys=before.null_keys + report.null_keys,
+            tau_min=lowest(before.tau_min, report.tau_min),
+            tau_max=highest(before.tau_max, report.tau_max),
+            active_ms=clock_ms if report.rows else before.active_ms,
+            sketch=merge_sketches(before.sketch, report.sketches),
+            kept=tuple(sorted(kept.items())),
+        )
+    return tuple(known[source] for source in sorted(known))
+
+
+def is_idle(stream: Stream, progress: SourceProgress | None, clock_ms: int) -> bool:
+    """Tell whether the stream has been silent for its idle timeout and so no longer holds the watermark back."""
+    if stream.idle_us is None or progress is None or progress.active_ms is None:
+        return False
+    return (clock_ms - progress.active_ms) * 1000 >= stream.idle_us
+
+
+def watermark_after(
+    streams: Iterable[Stream], progress: tuple[SourceProgress, ...], before: int | None, clock_ms: int
+) -> int | None:
+    """Return the watermark of the next batch: the smallest (largest τ seen − delay) over streams that are not idle.
+
+    It never goes back, not even when an idle stream wakes up: what it let go is gone. None: some stream has sent nothing yet.
+    """
+    known = {found.source: found for found in progress}
+    marks = []
+    for stream in streams:
+        found = known.get(stream.name)
+        if is_idle(stream, found, clock_ms):
+            continue
+        if found is None or found.tau_max is None:
+            return before
+        marks.append(found.tau_max - stream.delay_us)
+    return highest(before, min(marks, default=None))
+
+
+def laggard(streams: Iterable[Stream], progress: tuple[SourceProgress, ...], clock_ms: int) -> str | None:
+    """Return the stream that holds the watermark back; None if there is none."""
+    known = {found.source: found for found in progress}
+    awake = [stream for stream in streams if not is_idle(stream, known.get(stream.name), clock_ms)]
+
+    def mark(stream: Stream) -> tuple[bool, int]:
+        found = known.get(stream.name)
+        tau = None if found is None else found.tau_max
+        return (tau is not None, 0 if tau is None else tau - stream.delay_us)
+
+    return min(awake, key=mark).name if awake else None
+
+
+def queries_after(previous: Manifest | None, plan: Plan, results: Mapping[str, int]) -> tuple[QueryProgress, ...]:
+    """Return rows out per live query after a batch that produced `results`."""
+    before = {} if previous is None else {progress.query: progress.rows_out for progress in previous.queries}
+    return tuple(
+        QueryProgress(query=query, rows_out=before.get(query, 0) + results.get(query, 0)) for query in plan.queries
+    )
+
+
+def next_manifest(
+    previous: Manifest | None,
+    *,
+    plan: Plan,
+    plan_id: str,
+    streams: tuple[Stream, ...],
+    batch: int,
+    ingested: tuple[IngestReport, ...],
+    probed: tuple[ProbeReport, ...],
+    publications: tuple[Publication, ...],
+    backlog: tuple[Backlog, ...],
+    clock_ms: int,
+) -> Manifest:
+    """Return manifest `batch`: the state after everything this batch did."""
+    before = None if previous is None else previous.watermark_us
+    progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    watermark = watermark_after(streams, progress, before, clock_ms)
+    delta = tuple(bucket for report in ingested for bucket in report.buckets)
+    kept = retain((*live_buckets(plan, previous), *delta), windows_of(plan), watermark)
+    return Manifest(
+        batch=batch,
+        watermark_us=watermark,
+        plan=plan_id,
+        sources=progress,
+        queries=queries_after(previous, plan, results_by_query(probed)),
+        buckets=kept,
+        publications=tuple(letter for report in ingested for letter in report.publications) + publications,
+        backlog=backlog,
+        probe_tuples=_added(() if previous is None else previous.probe_tuples, probed),
+    )
+
+
+def results_by_query(probed: Iterable[ProbeReport]) -> dict[str, int]:
+    """Return the rows each query produced."""
+    rows: dict[str, int] = {}
+    for report in probed:
+        for file in report.results:
+            rows[file.query] = rows.get(file.query, 0) + file.rows
+    return rows
+
+
+def _added(before: tuple[tuple[str, int], ...], probed: Iterable[ProbeReport]) -> tuple[tuple[str, int], ...]:
+    total = dict(before)
+    for report in probed:
+        for edge, count in report.probe_tuples:
+            total[edge] = total.get(edge, 0) + count
+    return tuple(sorted(total.items()))
+
+
+__all__ = [
+    "by_store",
+    "is_idle",
+    "laggard",
+    "live_buckets",
+    "next_manifest",
+    "probe_tasks",
+    "progress_after",
+    "results_by_query",
+    "watermark_after",
+    "windows_of",
+]

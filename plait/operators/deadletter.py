@@ -1,0 +1,85 @@
+"""Rows that cannot be joined, kept where the user can look at them: the row, its stream and the reason."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plait.operators.names import TAU
+from plait.operators.projection import IngestSpec
+from plait.operators.staging import StagedFile, stage
+from plait.state.model import Publication
+
+Mask = npt.NDArray[np.bool_]
+
+
+class DeadLetterWriter:
+    """Writes one task's dead letters as Parquet: ``stream``, ``reason``, ``batch`` and ``row``, a struct of the stream's columns.
+
+    The file is staged and becomes visible with the batch's commit. Without a dead-letter sink nothing is written.
+    """
+
+    def __init__(self, spec: IngestSpec, batch: int, attempt: str) -> None:
+        self._spec, self._batch, self._attempt = spec, batch, attempt
+        self._staged: StagedFile | None = None
+        self._writer: pq.ParquetWriter | None = None
+
+    def write(self, table: pa.Table, *, bad: Mask, late: Mask) -> None:
+        """Add the rows of `table` that are bad or late."""
+        if self._spec.dead_letter is None:
+            return
+        reason = pc.if_else(pa.array(late), "late", self._bad_reason(table))
+        rows = pa.array(bad | late)
+        letters = self._letters(table.filter(rows), pc.filter(reason, rows))
+        if self._writer is None:
+            name = f"{quote(self._spec.source, safe='')}-{self._batch:08d}-{self._attempt}.parquet"
+            self._staged = stage(self._spec.dead_letter, name)
+            self._writer = pq.ParquetWriter(
+                self._staged.path, letters.schema, filesystem=self._staged.filesystem, compression="zstd"
+            )
+        self._writer.write_table(letters)
+
+    def _bad_reason(self, table: pa.Table) -> pa.Array:
+        corrupt = self._spec.corrupt_column
+        if corrupt is None:
+            return pa.array(["no event time"] * table.num_rows)
+        malformed = pc.is_valid(table[corrupt]).combine_chunks()
+        return pc.if_else(malformed, "malformed", "no event time")
+
+    def _letters(self, table: pa.Table, reason: pa.Array) -> pa.Table:
+        names = [name for name in table.column_names if name in self._row_columns()]
+        row = pa.StructArray.from_arrays([table[name].combine_chunks() for name in names], names=names)
+        return pa.table(
+            {
+                "stream": pa.array([self._spec.source] * table.num_rows),
+                "reason": reason,
+                "batch": pa.array(np.full(table.num_rows, self._batch, np.int64)),
+                "row": row,
+            }
+        )
+
+    def _row_columns(self) -> frozenset[str]:
+        corrupt = self._spec.corrupt_column
+        return frozenset(self._spec.dead_letter_columns) | ({corrupt} if corrupt is not None else set())
+
+    def publications(self) -> tuple[Publication, ...]:
+        """Return what to publish on commit, after the writer was closed."""
+        return () if self._staged is None else (self._staged.publication,)
+
+    def __enter__(self) -> DeadLetterWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+__all__ = ["TAU", "DeadLetterWriter"]

@@ -1,0 +1,263 @@
+"""Take in one task's share of a batch of one source: set aside what cannot be joined, keep the rest in buckets.
+
+A tuple is **bad** if its record is malformed or its τ is NULL, **late** if τ lies before the batch's watermark (a tie with the
+watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of the others a store keeps
+those that satisfy one of its requirements; a tuple that only a NULL key keeps out is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.kernels.hashing import combine, partition_of
+from plait.kernels.sketch import kmv
+from plait.operators.deadletter import DeadLetterWriter
+from plait.operators.names import ROW, TAU, bit_of, bits_name, word_names
+from plait.operators.projection import IngestSpec
+from plait.operators.reports import IngestReport
+from plait.plan.model import Store
+from plait.state.buckets import write_bucket
+from plait.state.model import Bucket, Layout
+from plait.state.storage import Storage
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestContext:
+    """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the winner.
+
+    `watermark_us` is the batch's, None before there is one. `chunk_rows` bounds a bucket, and so the task's memory.
+    """
+
+    storage: Storage
+    batch: int
+    watermark_us: int | None
+    attempt: str
+    task: int = 0
+    chunk_rows: int = 2_000_000
+
+
+def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestContext) -> IngestReport:
+    """Write the buckets of these rows and return their account. Columns of `batches` are those of ``spec.projection``."""
+    report = IngestReport(source=spec.source)
+    with DeadLetterWriter(spec, context.batch, context.attempt) as letters:
+        for chunk, table in enumerate(_chunks(batches, context.chunk_rows)):
+            report = _merge(report, _ingest_chunk(table, spec, context, chunk, letters))
+    return replace(report, publications=letters.publications())
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], chunk_rows: int) -> Iterator[pa.Table]:
+    """Group record batches into tables of about `chunk_rows` rows, each column in one piece."""
+    pending: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        pending.append(batch)
+        rows += batch.num_rows
+        if rows >= chunk_rows:
+            yield pa.Table.from_batches(pending).combine_chunks()
+            pending, rows = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending).combine_chunks()
+
+
+def _ingest_chunk(
+    table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
+) -> IngestReport:
+    rows = table.num_rows
+    bad = _bad_rows(table, spec)
+    late = np.zeros(rows, np.bool_)
+    tau_min = tau_max = None
+    if not spec.is_table:
+        tau = _int64(table, TAU)
+        good = tau[~bad]
+        if len(good):
+            tau_min, tau_max = int(good.min()), int(good.max())
+        if context.watermark_us is not None:
+            late = (tau < context.watermark_us) & ~bad
+    excluded = bad | late
+    if excluded.any():
+        letters.write(table, bad=bad, late=late)
+        table = table.filter(pa.array(~excluded)).combine_chunks()
+    report = IngestReport(
+        source=spec.source,
+        rows=rows,
+        late=int(late.sum()),
+        bad=int(bad.sum()),
+        tau_min=tau_min,
+        tau_max=tau_max,
+        kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
+        sketches=tuple((name, _sketch(table, name)) for name, _ in spec.projection if name.startswith("#k ")),
+    )
+    if table.num_rows == 0:
+        return report
+    wanted = np.zeros(table.num_rows, np.bool_)
+    kept = np.zeros(table.num_rows, np.bool_)
+    buckets: list[Bucket] = []
+    for store, layout in spec.stores:
+        selected, keep = _kept_rows(table, spec, store)
+        wanted |= selected
+        kept |= keep
+        buckets += _store(table if keep.all() else table.filter(pa.array(keep)), spec, (store, layout), context, chunk)
+    return replace(report, buckets=tuple(buckets), null_keys=int((wanted & ~kept).sum()))
+
+
+def _bad_rows(table: pa.Table, spec: IngestSpec) -> Mask:
+    bad = np.zeros(table.num_rows, np.bool_)
+    if not spec.is_table and table[TAU].null_count:
+        bad |= pc.is_null(table[TAU]).to_numpy()
+    if spec.corrupt_column is not None:
+        bad |= pc.is_valid(table[spec.corrupt_column]).to_numpy()
+    return bad
+
+
+def _int64(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """Return an int64 column as an array, 0 where NULL."""
+    column = table[name]
+    if column.null_count:
+        column = pc.fill_null(column, 0)
+    return np.asarray(column.to_numpy(), dtype=np.int64)
+
+
+def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
+    if spec.selections == ("true",):
+        return np.ones(table.num_rows, np.bool_)
+    word, mask = _incoming_bit(spec.selections, selection)
+    return np.asarray((_int64(table, word) & mask) != 0)
+
+
+def _incoming_bit(selections: tuple[str, ...], selection: str) -> tuple[str, int]:
+    return bit_of(selections, selection)
+
+
+def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, Mask]:
+    """Return (rows some selection holds for, rows that satisfy a whole requirement)."""
+    selected = np.zeros(table.num_rows, np.bool_)
+    kept = np.zeros(table.num_rows, np.bool_)
+    for requirement in store.requirements:
+        holds = _holds(table, spec, requirement.selection.sql)
+        selected |= holds
+        for key in requirement.keys:
+            if table[key].null_count:
+                holds = holds & pc.is_valid(table[key]).to_numpy()
+        kept |= holds
+    return selected, kept
+
+
+def _store(
+    table: pa.Table, spec: IngestSpec, target: tuple[Store, Layout], context: IngestContext, chunk: int
+) -> list[Bucket]:
+    store, layout = target
+    if table.num_rows == 0:
+        return []
+    table = _with_layout(table, spec, layout)
+    written = []
+    for partition, part in _split(table, store, context, chunk):
+        bucket = write_bucket(
+            context.storage,
+            store=store.id,
+            partition=partition,
+            name=f"{context.batch}-{context.task}-{chunk}-{context.attempt}",
+            table=part,
+            layout=layout,
+            indexes=store.indexes,
+            batch_min=context.batch,
+            batch_max=context.batch,
+        )
+        written.append(replace(bucket, partition_by=store.partition_by, parallelism=store.parallelism))
+    return written
+
+
+def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
+    """Choose the layout's columns; renumber the query-set bits if other stores of the source have more selections."""
+    names = [*layout.columns, *layout.keys, *layout.values, *((TAU,) if layout.has_tau else ())]
+    words = word_names(len(layout.selections))
+    if not names and not words:
+        return pa.table({ROW: pa.array(np.zeros(table.num_rows, np.int8))})
+    if layout.selections == spec.selections:
+        return table.select([*names, *words])
+    chosen = table.select(names)
+    values = {word: np.zeros(table.num_rows, np.int64) for word in words}
+    for selection in layout.selections if words else ():
+        word, mask = bit_of(layout.selections, selection)
+        values[word] |= np.where(_holds(table, spec, selection), np.int64(mask), np.int64(0))
+    for word in words:
+        chosen = chosen.append_column(word, pa.array(values[word]))
+    return chosen
+
+
+def _split(table: pa.Table, store: Store, context: IngestContext, chunk: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield (partition, its rows). Without a partitioning attribute whole chunks take turns, which keeps skew out."""
+    if store.parallelism == 1:
+        yield 0, table
+    elif not store.partition_by:
+        yield (context.batch + context.task + chunk) % store.parallelism, table
+    else:
+        keys = combine([_int64(table, name) for name in store.partition_by])
+        partitions = partition_of(keys, store.parallelism)
+        order = np.argsort(partitions, kind="stable")
+        bounds = np.searchsorted(partitions[order], np.arange(store.parallelism + 1))
+        for partition in range(store.parallelism):
+            rows = order[bounds[partition] : bounds[partition + 1]]
+            if len(rows) == table.num_rows:
+                yield partition, table
+            elif len(rows):
+                yield partition, table.take(pa.array(rows))
+
+
+def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:
+    column = table[name].drop_null()
+    if len(column) == 0:
+        return ()
+    hashes = kmv(np.asarray(column.to_numpy(), dtype=np.int64))
+    return tuple(int(value) - (1 << 63) for value in hashes)  # signed, as `plait.stats` orders them
+
+
+def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
+    kept = dict(left.kept)
+    for selection, rows in right.kept:
+        kept[selection] = kept.get(selection, 0) + rows
+    return replace(
+        right,
+        rows=left.rows + right.rows,
+        late=left.late + right.late,
+        bad=left.bad + right.bad,
+        null_keys=left.null_keys + right.null_keys,
+        tau_min=lowest(left.tau_min, right.tau_min),
+        tau_max=highest(left.tau_max, right.tau_max),
+        buckets=left.buckets + right.buckets,
+        sketches=merge_sketches(left.sketches, right.sketches),
+        kept=tuple(sorted(kept.items())),
+    )
+
+
+def lowest(left: int | None, right: int | None) -> int | None:
+    """Return the smaller, ignoring None."""
+    return right if left is None else left if right is None else min(left, right)
+
+
+def highest(left: int | None, right: int | None) -> int | None:
+    """Return the larger, ignoring None."""
+    return right if left is None else left if right is None else max(left, right)
+
+
+Sketches = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def merge_sketches(left: Sketches, right: Sketches, size: int = 256) -> Sketches:
+    """Return the union of two sets of KMV sketches: per key the `size` smallest distinct hashes."""
+    merged = dict(left)
+    for name, values in right:
+        merged[name] = tuple(sorted({*merged.get(name, ()), *values})[:size])
+    return tuple(sorted(merged.items()))
+
+
+__all__ = ["IngestContext", "bits_name", "highest", "ingest", "lowest", "merge_sketches"]

@@ -1,0 +1,28 @@
+"""Names of the columns that Plait adds to those of the user. ``#`` keeps them apart from any usual column name."""
+
+from __future__ import annotations
+
+TAU = "#tau"
+"""Event time, int64 microseconds since the epoch; NULL marks a bad record."""
+
+ROW = "#row"
+"""Stands in where no column is needed: Arrow and Spark forget how many rows there are without any."""
+
+SELECTIONS_PER_WORD = 63
+
+
+def bits_name(word: int) -> str:
+    """Return the name of query-set word `word`: bit i of word w belongs to selection ``63 w + i``."""
+    return "#bits" if word == 0 else f"#bits{word}"
+
+
+def bit_of(selections: tuple[str, ...], selection: str) -> tuple[str, int]:
+    """Return (word column, mask) of a selection among the `selections` of a layout."""
+    word, bit = divmod(selections.index(selection), SELECTIONS_PER_WORD)
+    return bits_name(word), 1 << bit
+
+
+def word_names(selection_count: int) -> tuple[str, ...]:
+    """Return the word columns that `selection_count` selections need; none for a single one, which holds for every row."""
+    words = -(-selection_count // SELECTIONS_PER_WORD) if selection_count > 1 else 0
+    return tuple(bits_name(word) for word in range(words))

@@ -1,0 +1,113 @@
+"""Partial results on a probe path, materialized late.
+
+A partial result has one member per position of the path. Instead of copying every member's columns at each step, a
+position refers to a block of rows (a bucket, or what one step gathered) by row number; a step only composes row
+numbers. Columns are gathered where they are needed: for the next key, for a shuffle, for the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Int64s = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+NO_LOW, NO_HIGH = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """The members at one position: row ``index[i]`` of `block` for partial i, or row i if `index` is None."""
+
+    block: pa.RecordBatch
+    index: Rows | None = None
+
+    def column(self, name: str) -> pa.Array:
+        """Gather one column, one value a partial."""
+        column = self.block.column(name)
+        return column if self.index is None else column.take(pa.array(self.index))
+
+    def int64(self, name: str) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
+        """Gather an int64 column as (values, validity); validity None without NULLs."""
+        column = self.block.column(name)
+        valid = None
+        if column.null_count:
+            valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+            column = column.fill_null(0)
+        values = column.to_numpy(zero_copy_only=True)
+        if self.index is not None:
+            values, valid = values[self.index], None if valid is None else valid[self.index]
+        return values, valid
+
+    def at(self, rows: Rows) -> Position:
+        """Return the position for the partials `rows`."""
+        return Position(block=self.block, index=rows if self.index is None else self.index[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partials:
+    """`count` partial results. A further member's τ must lie in ``[low[i], high[i]]`` as far as the members so far say:
+
+    `newest` is the largest τ among the members, so a member of window W needs τ >= newest − W; `high` is the smallest
+    τ + W among them, beyond which a new member would push one of them out of its window.
+    """
+
+    count: int
+    positions: tuple[Position, ...]
+    newest: Int64s
+    high: Int64s
+
+    def at(self, rows: Rows) -> Partials:
+        """Return the partials with these row numbers."""
+        return Partials(
+            count=len(rows),
+            positions=tuple(position.at(rows) for position in self.positions),
+            newest=self.newest[rows],
+            high=self.high[rows],
+        )
+
+    def slice(self, start: int, stop: int) -> Partials:
+        """Return a contiguous piece."""
+        if start == 0 and stop >= self.count:
+            return self
+        return self.at(np.arange(start, min(stop, self.count), dtype=np.int32))
+
+
+def start_partials(block: pa.RecordBatch, tau: Int64s, window_us: int | None, rows: Rows | None) -> Partials:
+    """Return the partials of a starting relation: the rows of a bucket (all, or those in `rows`)."""
+    if rows is not None:
+        tau = tau[rows]
+    return Partials(
+        count=len(tau),
+        positions=(Position(block=block, index=rows),),
+        newest=tau,
+        high=plus_window(tau, window_us),
+    )
+
+
+def plus_window(tau: Int64s, window_us: int | None) -> Int64s:
+    """Return τ + W, saturating; the largest int64 for an unbounded window."""
+    if window_us is None:
+        return np.full(len(tau), NO_HIGH)
+    limit = NO_HIGH - window_us
+    return np.where(tau > limit, NO_HIGH, np.minimum(tau, limit) + window_us)
+
+
+def minus_window(newest: Int64s, window_us: int | None) -> Int64s | None:
+    """Return newest − W, saturating; None for an unbounded window."""
+    if window_us is None:
+        return None
+    limit = NO_LOW + window_us
+    return np.where(newest < limit, NO_LOW, np.maximum(newest, limit) - window_us)
+
+
+def concat_blocks(blocks: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return one block with the rows of all."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return pa.concat_batches(blocks)

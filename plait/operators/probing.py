@@ -1,0 +1,338 @@
+"""Let partial results probe one partition of a store.
+
+Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, the step's selection holds
+for it, every member stays within its window of the newest member, and it arrived before the starting tuple. The
+last is decided by whole buckets: a bucket of an earlier batch always, a bucket of the same batch only if its relation ranks
+lower (`visible_buckets`). Ranks differ between any two relations of a query, self-joins included, so of the n
+starting relations of a result exactly one, its last member, finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.kernels.hashing import combine, partition_of
+from plait.kernels.matching import iter_cross, iter_matches
+from plait.kernels.ordering import sort_order
+from plait.operators.demand import Demand, Wanted
+from plait.operators.names import TAU, bit_of, word_names
+from plait.operators.partials import Int64s, Partials, Position, Rows, concat_blocks, minus_window, plus_window
+from plait.plan.model import KeyColumn, KeyMatch, Member, Plan, ProbeTree, Step, is_routed
+from plait.state.buckets import OpenBucket, open_bucket
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeContext:
+    """What every probe task of a batch knows. `buckets` per store: live ones and those of this batch.
+
+    `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
+    """
+
+    plan: Plan
+    batch: int
+    storage: Storage
+    buckets: Mapping[str, tuple[Bucket, ...]]
+    wanted: Wanted
+    capacity: int = 1 << 20
+    attempt: str = "0"
+
+
+@dataclass(slots=True)
+class Counts:
+    """Probe tuples and matches per edge, accumulated by one task."""
+
+    probe_tuples: dict[str, int] = field(default_factory=dict)
+    matches: dict[str, int] = field(default_factory=dict)
+
+    def add(self, edge: str, probe_tuples: int, matches: int) -> None:
+        """Add to an edge's counts."""
+        self.probe_tuples[edge] = self.probe_tuples.get(edge, 0) + probe_tuples
+        self.matches[edge] = self.matches.get(edge, 0) + matches
+
+
+def visible_buckets(context: ProbeContext, start: Member, step: Step, partition: int) -> Iterator[Bucket]:
+    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store.
+
+    Arrived before it: all earlier batches, and its own batch if the stored relation ranks lower. A bucket of an earlier
+    partitioning belongs to no partition of today's: a routed tuple, which visits one partition only, finds it there; a
+    broadcast tuple, which visits all, finds it in one of them.
+    """
+    plan, member = context.plan, step.member
+    store = plan.store(member.store)
+    ranks_lower = plan.rank(member) < plan.rank(start)
+    for bucket in context.buckets.get(member.store, ()):
+        if bucket.batch_max >= context.batch and not ranks_lower:
+            continue
+        if (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
+            here = bucket.partition == partition
+        else:
+            here = is_routed(store, step) or bucket.partition % store.parallelism == partition
+        if here:
+            yield bucket
+
+
+def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
+    """Tell whether the bucket carries what this member needs; one written for earlier queries may not."""
+    layout = bucket.layout
+    carried = {*layout.columns, *layout.keys, *layout.values}
+    return member.selection.sql in layout.selections and carried.issuperset(columns)
+
+
+def selection_words(bucket: OpenBucket, member: Member) -> tuple[Int64s | None, int]:
+    """Return (query-set words of the rows, mask) of the member's selection; (None, 0) if it holds for every row."""
+    selections = bucket.bucket.layout.selections
+    if not word_names(len(selections)):
+        return None, 0
+    word, mask = bit_of(selections, member.selection.sql)
+    return bucket.int64(word), mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The probing side of a step: rows of the partials that have all keys, with the combined key of each."""
+
+    rows: Rows | None
+    combined: Int64s
+    parts: tuple[Int64s, ...]
+
+
+def probe_keys(partials: Partials, matches: tuple[KeyMatch, ...]) -> Keys:
+    """Gather the probing keys; a partial with a NULL key matches nothing and is left out."""
+    parts: list[Int64s] = []
+    valid: npt.NDArray[np.bool_] | None = None
+    for match in matches:
+        values, there = partials.positions[match.position].int64(match.probe_key)
+        parts.append(values)
+        if there is not None:
+            valid = there if valid is None else valid & there
+    if valid is None:
+        return Keys(rows=None, combined=combine(parts), parts=tuple(parts))
+    rows = np.flatnonzero(valid).astype(np.int32)
+    kept = tuple(part[rows] for part in parts)
+    return Keys(rows=rows, combined=combine(kept), parts=kept)
+
+
+def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Partials]]:
+    """Yield (partition, the partials sent there): one partition each if the partitioning key is known, else all.
+
+    Partials with a NULL key are sent nowhere.
+    """
+    store = plan.store(step.member.store)
+    if step.matches:
+        keys = probe_keys(partials, step.matches)
+        if keys.rows is not None:
+            partials = partials.at(keys.rows)
+    if partials.count == 0:
+        return
+    if store.parallelism == 1:
+        yield 0, partials
+    elif not is_routed(store, step):
+        for partition in range(store.parallelism):
+            yield partition, partials
+    else:
+        known = {match.store_key: part for match, part in zip(step.matches, keys.parts, strict=True)}
+        partitions = partition_of(combine([known[name] for name in store.partition_by]), store.parallelism)
+        for partition in range(store.parallelism):
+            rows = np.flatnonzero(partitions == partition).astype(np.int32)
+            if len(rows) == partials.count:
+                yield partition, partials
+            elif len(rows):
+                yield partition, partials.at(rows)
+
+
+def sorted_matches(matches: tuple[KeyMatch, ...]) -> tuple[KeyMatch, ...]:
+    """Return one match per store key in index order; the others are verified after the index matched."""
+    first: dict[str, KeyMatch] = {}
+    for match in matches:
+        first.setdefault(match.store_key, match)
+    return tuple(first[name] for name in sorted(first))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`; τ of the latter unless a table."""
+
+    rows: Rows
+    block: pa.RecordBatch
+    tau: Int64s | None
+
+
+def probe_partition(
+    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+) -> Iterator[Partials]:
+    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``."""
+    pending: list[Found] = []
+    held = 0
+    for found in _find(partials, step, tree, partition, context, demand):
+        pending.append(found)
+        held += len(found.rows)
+        if held >= context.capacity:
+            yield extend(partials, step, pending)
+            pending, held = [], 0
+    if pending:
+        yield extend(partials, step, pending)
+
+
+def extend(partials: Partials, step: Step, found: list[Found]) -> Partials:
+    """Append the new position and narrow each partial's time bounds."""
+    rows = found[0].rows if len(found) == 1 else np.concatenate([piece.rows for piece in found])
+    extended = partials.at(rows)
+    newest, high = extended.newest, extended.high
+    if found[0].tau is not None:
+        tau = np.concatenate([piece.tau for piece in found if piece.tau is not None])
+        newest = np.maximum(newest, tau)
+        high = np.minimum(high, plus_window(tau, step.member.window_us))
+    block = concat_blocks([piece.block for piece in found])
+    return Partials(count=len(rows), positions=(*extended.positions, Position(block=block)), newest=newest, high=high)
+
+
+def _find(
+    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+) -> Iterator[Found]:
+    store = context.plan.store(step.member.store)
+    gathered = demand.after[step.edge][len(partials.positions)]
+    verified = _verified_columns(step, store.keys)
+    needed = tuple(dict.fromkeys((*gathered, *verified, *(match.store_key for match in step.matches))))
+    if not step.matches:
+        yield from _find_all(partials, step, tree, partition, context, gathered)
+        return
+    matches = sorted_matches(step.matches)
+    keys = probe_keys(partials, matches)
+    order = None if _is_ascending(keys.combined) else sort_order(keys.combined, None)
+    sides = _Side.of(partials, step, keys, order, timed=not store.is_table)
+    index = tuple(match.store_key for match in matches)
+    exact = len(index) == 1 and len(step.matches) == 1 and not verified
+    for bucket in visible_buckets(context, tree.start, step, partition):
+        if not answers(bucket, step.member, needed) or sides.misses(bucket):
+            continue
+        opened = open_bucket(context.storage, bucket)
+        for rows, stored in sides.matches(opened, index, step.member, context.capacity):
+            if not exact:
+                rows, stored = _verify(partials, step, store.keys, opened, rows, stored)
+            if len(rows):
+                yield _found(opened, rows, stored, gathered)
+
+
+def _find_all(
+    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, gathered: tuple[str, ...]
+) -> Iterator[Found]:
+    """The cross join: every stored tuple within the windows."""
+    low = minus_window(partials.newest, step.member.window_us)
+    for bucket in visible_buckets(context, tree.start, step, partition):
+        if not answers(bucket, step.member, gathered):
+            continue
+        opened = open_bucket(context.storage, bucket)
+        bits, mask = selection_words(opened, step.member)
+        for rows, stored in iter_cross(
+            probe_low=low,
+            probe_high=partials.high,
+            probe_count=partials.count,
+            tau=opened.int64(TAU) if bucket.layout.has_tau else None,
+            row_count=bucket.rows,
+            bits=bits,
+            mask=mask,
+            capacity=context.capacity,
+        ):
+            yield _found(opened, rows, stored, gathered)
+
+
+def _found(opened: OpenBucket, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Found:
+    tau = opened.int64(TAU)[stored] if opened.bucket.layout.has_tau else None
+    return Found(rows=rows, block=opened.take(stored, gathered), tau=tau)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """The probing side, sorted by key: what the matching kernel reads. `rows` maps back to the partials."""
+
+    key: Int64s
+    rows: Rows | None
+    low: Int64s | None
+    high: Int64s | None
+
+    @classmethod
+    def of(cls, partials: Partials, step: Step, keys: Keys, order: Rows | None, *, timed: bool) -> _Side:
+        rows = keys.rows if order is None else (order if keys.rows is None else keys.rows[order])
+        low = minus_window(partials.newest, step.member.window_us) if timed else None
+        high = partials.high if timed else None
+        return cls(
+            key=keys.combined if order is None else keys.combined[order],
+            rows=rows,
+            low=low if low is None or rows is None else low[rows],
+            high=high if high is None or rows is None else high[rows],
+        )
+
+    def misses(self, bucket: Bucket) -> bool:
+        """Tell whether no stored τ of the bucket can lie in any probe's bounds."""
+        if len(self.key) == 0:
+            return True
+        if bucket.tau_min is None or bucket.tau_max is None or self.high is None:
+            return False
+        return bool(self.high.max() < bucket.tau_min) or (
+            self.low is not None and bool(self.low.min() > bucket.tau_max)
+        )
+
+    def matches(
+        self, opened: OpenBucket, index: tuple[str, ...], member: Member, capacity: int
+    ) -> Iterator[tuple[Rows, Rows]]:
+        entries = opened.index(index)
+        bits, mask = selection_words(opened, member)
+        timed = entries.tau is not None
+        for probes, stored in iter_matches(
+            probe_key=self.key,
+            probe_low=self.low if timed else None,
+            probe_high=self.high if timed else None,
+            index_key=entries.key,
+            index_tau=entries.tau,
+            index_row=entries.row,
+            bits=bits,
+            mask=mask,
+            capacity=capacity,
+        ):
+            yield (probes if self.rows is None else self.rows[probes]), stored
+
+
+def _is_ascending(key: Int64s) -> bool:
+    return len(key) < 2 or bool(np.all(key[1:] >= key[:-1]))
+
+
+def _verified_columns(step: Step, keys: tuple[KeyColumn, ...]) -> tuple[str, ...]:
+    by_name = {key.name: key for key in keys}
+    names = (by_name[match.store_key].value_name for match in step.matches)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _verify(
+    partials: Partials,
+    step: Step,
+    keys: tuple[KeyColumn, ...],
+    opened: OpenBucket,
+    rows: Rows,
+    stored: Rows,
+) -> tuple[Rows, Rows]:
+    """Keep the pairs whose every key, and every real value behind a hash, is equal."""
+    by_name = {key.name: key for key in keys}
+    equal = np.ones(len(rows), np.bool_)
+    pairs = partials.at(rows)
+    for match in step.matches:
+        position, key = pairs.positions[match.position], by_name[match.store_key]
+        probing, _ = position.int64(match.probe_key)
+        equal &= probing == _stored_int64(opened, match.store_key, stored)
+        if key.value_name is not None:
+            theirs = opened.take(stored, (key.value_name,)).column(0)
+            ours = position.column("#v" + match.probe_key.removeprefix("#k"))
+            equal &= pc.fill_null(pc.equal(ours, theirs), False).to_numpy(zero_copy_only=False)
+    return (rows, stored) if equal.all() else (rows[equal], stored[equal])
+
+
+def _stored_int64(opened: OpenBucket, name: str, stored: Rows) -> Int64s:
+    values = opened.take(stored, (name,)).column(0)
+    return np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), dtype=np.int64)

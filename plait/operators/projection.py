@@ -1,0 +1,116 @@
+"""What Spark evaluates for each input row, once per source, before the row reaches Python.
+
+The projection is the meeting point of Spark's expression semantics and the kernels' arrays: every join attribute
+becomes one int64, every distinct selection one bit, τ one int64; everything else is a column passed through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bits_name, word_names
+from plait.plan.model import KeyColumn, Store
+from plait.query.model import Source, Stream
+from plait.state.model import Layout
+
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSpec:
+    """How the rows of one source are taken in.
+
+    `projection`: (name, Spark SQL over the source's columns), the columns an ingest task receives, in order.
+    `selections`: texts behind the incoming query-set words. `stores`: who keeps what, with the layout of their buckets.
+    `dead_letter`: directory for rows that cannot be joined, with the source's columns that go there.
+    """
+
+    source: str
+    is_table: bool
+    projection: tuple[tuple[str, str], ...]
+    selections: tuple[str, ...]
+    stores: tuple[tuple[Store, Layout], ...]
+    dead_letter: str | None = None
+    dead_letter_columns: tuple[str, ...] = ()
+    corrupt_column: str | None = None
+
+
+def quoted(name: str) -> str:
+    """Return `name` as a backquoted Spark identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def layout_of(store: Store) -> Layout:
+    """Return the layout of the buckets that this store writes."""
+    return Layout(
+        columns=store.columns,
+        keys=tuple(key.name for key in store.keys),
+        values=tuple(key.value_name for key in store.keys if key.value_name is not None),
+        selections=tuple(selection.sql for selection in store.selections),
+        has_tau=not store.is_table,
+    )
+
+
+def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: str | None = None) -> IngestSpec:
+    """Return the spec for one source and all the stores that keep its rows.
+
+    `corrupt_column`: the column into which Spark puts the text of a malformed record, if the connector has one.
+    """
+    selections = tuple(sorted({selection.sql for store in stores for selection in store.selections}))
+    dead_letter = source.dead_letter if isinstance(source, Stream) else None
+    letters = tuple(column.name for column in source.schema or ()) if dead_letter is not None else ()
+    raw = dict.fromkeys([column for store in stores for column in store.columns] + list(letters))
+    if corrupt_column is not None:
+        raw[corrupt_column] = None
+    keys = {key.name: key for store in stores for key in store.keys}
+    projection = [(name, quoted(name)) for name in raw]
+    if isinstance(source, Stream):
+        projection.append((TAU, f"unix_micros(CAST({quoted(source.time)} AS TIMESTAMP))"))
+    projection += [(key.name, key_sql(key)) for key in keys.values()]
+    projection += [(key.value_name, value_sql(key)) for key in keys.values() if key.value_name is not None]
+    projection += [(name, bits_sql(selections, word)) for word, name in enumerate(_incoming_words(selections))]
+    return IngestSpec(
+        source=source.name,
+        is_table=not isinstance(source, Stream),
+        projection=tuple(projection) or ((ROW, "CAST(0 AS TINYINT)"),),
+        selections=selections,
+        stores=tuple((store, layout_of(store)) for store in stores),
+        dead_letter=dead_letter,
+        dead_letter_columns=letters,
+        corrupt_column=corrupt_column,
+    )
+
+
+def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the word columns Spark computes: none if nobody asks or every row qualifies anyway."""
+    return () if selections in ((), ("true",)) else word_names(max(len(selections), 2))
+
+
+def value_sql(key: KeyColumn) -> str:
+    """Return the join attribute as a value of the common type."""
+    return f"CAST(({key.expression.sql}) AS {key.type.upper()})"
+
+
+def key_sql(key: KeyColumn) -> str:
+    """Return the join attribute as one BIGINT, NULL where the attribute is.
+
+    ``xxhash64`` maps NULL to its seed, hence the test. A TIMESTAMP_NTZ is hashed too: reading it as an instant would make
+    two wall-clock times of a clock change equal.
+    """
+    value = value_sql(key)
+    if key.type in _INTEGERS:
+        return f"CAST({value} AS BIGINT)"
+    if key.type == "date":
+        return f"CAST(unix_date({value}) AS BIGINT)"
+    if key.type == "timestamp":
+        return f"unix_micros({value})"
+    return f"CASE WHEN {value} IS NULL THEN NULL ELSE xxhash64({value}) END"
+
+
+def bits_sql(selections: tuple[str, ...], word: int) -> str:
+    """Return query-set word `word`: a selection that is NULL does not hold."""
+    chosen = selections[word * SELECTIONS_PER_WORD : (word + 1) * SELECTIONS_PER_WORD]
+    return " + ".join(f"(CASE WHEN {sql} THEN {1 << bit}L ELSE 0L END)" for bit, sql in enumerate(chosen))
+
+
+__all__ = ["IngestSpec", "bits_name", "bits_sql", "ingest_spec", "key_sql", "layout_of", "quoted", "value_sql"]

@@ -1,0 +1,50 @@
+"""What tasks tell the driver: descriptions and counts, never rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.state.model import Bucket, Publication
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """One ingest task's account of its share of a batch of one source.
+
+    `rows` counts all rows read; `late`, `bad` and `null_keys` those not kept for that reason. `sketches`: per key name the
+    KMV sketch of the kept rows; `kept`: rows per selection text.
+    """
+
+    source: str
+    rows: int = 0
+    late: int = 0
+    bad: int = 0
+    null_keys: int = 0
+    tau_min: int | None = None
+    tau_max: int | None = None
+    buckets: tuple[Bucket, ...] = ()
+    sketches: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    kept: tuple[tuple[str, int], ...] = ()
+    publications: tuple[Publication, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultFile:
+    """Results of one query written by one task: spooled Arrow files in the checkpoint (`paths`), or already staged in
+    the query's sink (`publication`), or neither for a sink that discards. `failure`: the sink refused, and why.
+    """
+
+    query: str
+    rows: int
+    paths: tuple[str, ...] = ()
+    publication: Publication | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeReport:
+    """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition."""
+
+    probe_tuples: tuple[tuple[str, int], ...] = ()
+    matches: tuple[tuple[str, int], ...] = ()
+    results: tuple[ResultFile, ...] = ()

@@ -1,0 +1,67 @@
+"""Files that stay hidden until their batch is committed.
+
+A file is written to ``_staging`` inside its final directory (names with a leading underscore are invisible to Spark, Arrow
+and Hive readers) and renamed by `publish` once the manifest that names it exists. Publishing twice is harmless, so
+recovery simply publishes the last manifest again.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow.fs as pafs
+
+from plait.errors import SinkError
+from plait.state.model import Publication
+
+STAGING = "_staging"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFile:
+    """An open place to write to. `path` is relative to `filesystem`."""
+
+    filesystem: pafs.FileSystem
+    path: str
+    publication: Publication
+
+
+def stage(directory: str, name: str) -> StagedFile:
+    """Prepare a hidden file that will be published as ``directory/name``. Raises SinkError if the directory cannot be made."""
+    staged, final = posixpath.join(directory, STAGING, name), posixpath.join(directory, name)
+    filesystem, path = filesystem_of(staged)
+    try:
+        filesystem.create_dir(posixpath.dirname(path), recursive=True)
+    except OSError as error:
+        raise SinkError(
+            f"cannot write to '{directory}': {error}. Check that the path exists and is writable."
+        ) from error
+    return StagedFile(filesystem=filesystem, path=path, publication=Publication(staged=staged, final=final))
+
+
+def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
+    """Return the filesystem of a path or URI and the path on it."""
+    if "://" not in uri and not uri.startswith("file:"):
+        return pafs.LocalFileSystem(), uri
+    filesystem, path = pafs.FileSystem.from_uri(uri)
+    return filesystem, path
+
+
+def publish(publications: Iterable[Publication]) -> None:
+    """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails."""
+    for publication in publications:
+        filesystem, staged = filesystem_of(publication.staged)
+        _, final = filesystem_of(publication.final)
+        if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
+            continue
+        try:
+            filesystem.move(staged, final)
+        except OSError as error:
+            raise SinkError(
+                f"cannot publish '{publication.final}': {error}. Restart once the path is writable."
+            ) from error
+
+
+__all__ = ["STAGING", "StagedFile", "filesystem_of", "publish", "stage"]

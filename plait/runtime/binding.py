@@ -1,0 +1,107 @@
+"""Confirm a query with Spark and decide how its results travel.
+
+Spark's analyzer has the last word on every expression: the query's own text is analyzed over the real schemas, which
+yields the output columns' names and types, and every key operand's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from plait.errors import SqlError
+from plait.operators.projection import quoted
+from plait.operators.results import Delivery
+from plait.query.model import ColumnRef, Operand, Query
+from plait.query.types import resolve_types
+from plait.sinks import Sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A query that Spark accepted. `joined` are the columns of the joined row its projection reads, with their Spark
+    schema; `output` the schema of its results. `is_plain`: the projection only picks and renames columns.
+    """
+
+    query: Query
+    sink: Sink
+    joined: tuple[ColumnRef, ...]
+    joined_schema: StructType
+    output: StructType
+    arrow_output: pa.Schema
+    is_plain: bool
+
+    def delivery(self, *, spool: bool = False) -> Delivery:
+        """Return how probe tasks hand over this query's results; `spool` forces the detour through the checkpoint."""
+        kind, directory, columns = "spool", None, self.joined
+        if self.is_plain and not spool:
+            options = dict(self.sink.spec.options)
+            if self.sink.spec.format == "noop":
+                kind = "discard"
+            elif self.sink.spec.format == "parquet" and set(options) == {"path"}:
+                kind, directory = "parquet", options["path"]
+                columns = tuple(column.expression.columns[0] for column in self.query.output)
+        return Delivery(
+            query=self.query.name,
+            kind=kind,
+            columns=columns,
+            directory=directory,
+            schema=self.arrow_output if kind == "parquet" else None,
+        )
+
+
+def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame]) -> Binding:
+    """Return the confirmed query. Raises SqlError with Spark's own words if Spark rejects it."""
+    empty = {relation.source: frames[relation.source] for relation in query.relations}
+
+    def type_of(operand: Operand) -> str:
+        frame = frames[query.relation(operand.relation).source]
+        return str(frame.selectExpr(operand.expression.sql).schema[0].dataType.simpleString()).lower()
+
+    try:
+        output = spark.sql(query.spark_text, **empty).schema
+        query = resolve_types(query, type_of)
+    except PySparkException as error:
+        raise SqlError(f"query '{query.name}': {_first_lines(error)}") from error
+    joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
+    fields = [_field(query, ref, frames) for ref in joined]
+    return Binding(
+        query=query,
+        sink=sink,
+        joined=joined,
+        joined_schema=StructType(fields),
+        output=output,
+        arrow_output=spark.createDataFrame([], output).toArrow().schema,
+        is_plain=all(_is_plain(column.expression.sql, column.expression.columns) for column in query.output),
+    )
+
+
+def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]):  # type: ignore[no-untyped-def]
+    from pyspark.sql.types import StructField
+
+    frame = frames[query.relation(ref.relation).source]
+    return StructField(ref.name, frame.schema[ref.column].dataType, True)
+
+
+def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:
+    return len(columns) == 1 and sql.strip() == quoted(columns[0].name)
+
+
+def _first_lines(error: Exception) -> str:
+    """Return what Spark says, without its plan and stack."""
+    text = str(error).split("== SQL", 1)[0].split(";\n", 1)[0].strip()
+    return text.split("\nJVM stacktrace", 1)[0]
+
+
+def project(frame: DataFrame, binding: Binding) -> DataFrame:
+    """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
+    expressions = [
+        f"CAST(({column.expression.sql}) AS {field.dataType.simpleString()}) AS {quoted(f'c{i}')}"
+        for i, (column, field) in enumerate(zip(binding.query.output, binding.output.fields, strict=True))
+    ]
+    return frame.selectExpr(*expressions).toDF(*binding.output.names)

@@ -1,0 +1,163 @@
+"""The checkpoint's catalog: what was read and asked when it was last used, so that a changed script can be told apart
+from a mistaken one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plait.errors import CheckpointError
+from plait.query.model import Column, Source, Stream
+from plait.state.storage import Storage
+
+FORMAT = 1
+PATH = "catalog.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownColumn:
+    """A column of a known source. Rows that arrived before batch `since` do not have it: it is NULL there."""
+
+    name: str
+    type: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSource:
+    """A source as the checkpoint knows it; `time` None for a table."""
+
+    name: str
+    time: str | None
+    columns: tuple[KnownColumn, ...]
+
+    def since(self, column: str) -> int | None:
+        """Return the batch from which on rows have this column, None if the source never had it."""
+        return next((known.since for known in self.columns if known.name == column), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """`epoch` counts the plans this checkpoint has seen; `named`: its sources have names in Spark's offset log."""
+
+    epoch: int = 0
+    named: bool = True
+    sources: tuple[KnownSource, ...] = ()
+    queries: tuple[str, ...] = ()
+
+    def source(self, name: str) -> KnownSource | None:
+        """Return what is known of a source."""
+        return next((known for known in self.sources if known.name == name), None)
+
+
+def read_catalog(storage: Storage, version: str) -> Catalog | None:
+    """Return the checkpoint's catalog, None on a new checkpoint. Raises CheckpointError if it is damaged or of a newer format."""
+    if not storage.exists(PATH):
+        return None
+    try:
+        document = json.loads(storage.read_bytes(PATH))
+        written = int(document["format"])
+        if written > FORMAT:
+            raise CheckpointError(
+                f"checkpoint {storage.uri} was written by Plait {document.get('plait')} (format {written}); this is Plait {version} "
+                f"(format {FORMAT}). Use that version or a newer one, or another checkpoint."
+            )
+        return _decode(document)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"the catalog {storage.name(PATH)} is damaged ({error}). Restore the checkpoint from a backup, or use another one."
+        ) from error
+
+
+def write_catalog(storage: Storage, catalog: Catalog, version: str) -> None:
+    """Replace the checkpoint's catalog, atomically and durably."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "plait": version,
+        "epoch": catalog.epoch,
+        "named": catalog.named,
+        "queries": list(catalog.queries),
+        "sources": [
+            {
+                "name": source.name,
+                "time": source.time,
+                "columns": [[column.name, column.type, column.since] for column in source.columns],
+            }
+            for source in catalog.sources
+        ],
+    }
+    storage.write_file(PATH, json.dumps(document, indent=1, ensure_ascii=False).encode(), durable=True)
+
+
+def _decode(document: dict[str, Any]) -> Catalog:
+    return Catalog(
+        epoch=int(document["epoch"]),
+        named=bool(document["named"]),
+        queries=tuple(document["queries"]),
+        sources=tuple(
+            KnownSource(
+                name=source["name"],
+                time=source["time"],
+                columns=tuple(
+                    KnownColumn(name=name, type=kind, since=since) for name, kind, since in source["columns"]
+                ),
+            )
+            for source in document["sources"]
+        ),
+    )
+
+
+def evolve(catalog: Catalog | None, sources: Iterable[Source], queries: Iterable[str], next_batch: int) -> Catalog:
+    """Return the catalog for the next epoch. Sources that are not used now stay known, in case they come back.
+
+    Raises CheckpointError if a source changed in a way its stored tuples cannot follow: only new columns can be taken.
+    """
+    before = catalog or Catalog()
+    known = {source.name: source for source in before.sources}
+    for source in sources:
+        known[source.name] = _evolve_source(known.get(source.name), source, next_batch)
+    return replace(
+        before,
+        epoch=before.epoch + 1,
+        sources=tuple(known[name] for name in sorted(known)),
+        queries=tuple(sorted(queries)),
+    )
+
+
+def _evolve_source(before: KnownSource | None, source: Source, next_batch: int) -> KnownSource:
+    time = source.time if isinstance(source, Stream) else None
+    columns = source.schema or ()
+    if before is None:
+        added = tuple(KnownColumn(name=column.name, type=column.type, since=-1) for column in columns)
+        return KnownSource(name=source.name, time=time, columns=added)
+    if (before.time is None) != (time is None):
+        kinds = ("a table", "a stream") if before.time is None else ("a stream", "a table")
+        raise _changed(source.name, f"it was {kinds[0]} and is now {kinds[1]}")
+    if before.time != time:
+        raise _changed(source.name, f"its event time was column '{before.time}' and is now '{time}'")
+    _refuse_changes(before, columns)
+    added = tuple(
+        KnownColumn(name=column.name, type=column.type, since=next_batch)
+        for column in columns
+        if before.since(column.name) is None
+    )
+    return replace(before, columns=before.columns + added)
+
+
+def _refuse_changes(before: KnownSource, columns: tuple[Column, ...]) -> None:
+    now = {column.name: column.type for column in columns}
+    for known in before.columns:
+        if known.name not in now:
+            raise _changed(before.name, f"column '{known.name}' ({known.type}) is gone")
+        if now[known.name] != known.type:
+            raise _changed(before.name, f"column '{known.name}' was {known.type} and is now {now[known.name]}")
+
+
+def _changed(source: str, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"'{source}' does not fit the checkpoint: {what}. A checkpoint takes new columns (NULL in earlier rows) and nothing else: "
+        "restore the old definition, give the source a new name, or use another checkpoint."
+    )

@@ -1,0 +1,422 @@
+"""The engine: what a Python program talks to."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from plait.errors import OptionError, PlaitError
+from plait.optimizer.options import PlanOptions
+from plait.plan.explain import explain
+from plait.query.model import Column, DeclaredStatistics, Query, SinkSpec, Source, Stream, Table
+from plait.runtime.binding import Binding, bind
+from plait.runtime.delivery import MemoryResults
+from plait.runtime.events import BatchEvent, Summary
+from plait.runtime.failures import explained
+from plait.runtime.microbatch import BatchProcessor, Settings
+from plait.runtime.planning import PlanRequest, Replanner
+from plait.runtime.preparing import Prepared, prepare
+from plait.runtime.session import has_one_executor, parallelism_of
+from plait.runtime.sources import OpenSource, open_source, schema_of
+from plait.runtime.stream import Run, ingest_frame, is_unnamed, start_query
+from plait.sinks import Sink
+from plait.sql.binder import bind_query
+from plait.sql.durations import parse_duration_us
+
+_ROUTINGS = ("auto", "local", "shuffle")
+
+
+@dataclass(slots=True)
+class QueryHandle:
+    """A registered query."""
+
+    name: str
+    _engine: Engine
+
+    def results(self) -> pa.Table:
+        """Return all results of a query with a memory sink so far, as an Arrow table."""
+        return self._engine.results(self.name)
+
+
+@dataclass(slots=True)
+class RunHandle:
+    """A running engine."""
+
+    _engine: Engine
+    _run: Run
+
+    def stop(self) -> Summary:
+        """Finish the batch under way and end; return the summary. Raises what ended the run, if it failed."""
+        self._run.stop()
+        return self._engine._finish(self._run)
+
+    def status(self) -> dict[str, Any]:
+        """Return the engine's status."""
+        return self._engine.status()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it failed."""
+        ended = self._run.wait(timeout)
+        if ended:
+            self._run.raise_failure()
+        return ended
+
+
+class Engine:
+    """Runs continuous join queries over streams as one plan. `checkpoint`: directory or URI of all state.
+
+    `strategy` names the optimizer's strategy, `parallelism` the partitions per store (default: tasks at a time), `routing` is
+    ``auto``, ``local`` or ``shuffle``. `listener` hears of every batch.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        checkpoint: str,
+        strategy: str = "greedy",
+        parallelism: int | None = None,
+        routing: str = "auto",
+        listener: Callable[[BatchEvent], None] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._spark = spark
+        self._checkpoint = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
+        self._options: dict[str, Any] = {"strategy": strategy, "parallelism": parallelism, "routing": routing}
+        self._tuning: dict[str, Any] = {}
+        self._listener, self._clock = listener, clock
+        self._sources: dict[str, OpenSource] = {}
+        self._bindings: dict[str, Binding] = {}
+        self._memory: dict[str, MemoryResults] = {}
+        self._events: list[BatchEvent] = []
+        self._run: Run | None = None
+        self._processor: BatchProcessor | None = None
+        self._prepared: Prepared | None = None
+        self._replanner: Replanner | None = None
+        self._started = 0.0
+        self._named = True
+        self._check_routing(routing)
+
+    @staticmethod
+    def _check_routing(routing: str) -> None:
+        if routing not in _ROUTINGS:
+            raise OptionError(f"unknown routing '{routing}'; expected one of {', '.join(_ROUTINGS)}")
+
+    # -- what is read and asked ------------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        time: str,
+        window: str | None = "unbounded",
+        delay: str = "0 seconds",
+        idle: str | None = None,
+        dead_letter: str | None = None,
+        keep: str = "needed",
+        rate: float | None = None,
+        distinct: Mapping[str, float] | None = None,
+    ) -> None:
+        """Register a streaming DataFrame. `time` names its event-time column; durations are like ``"30 seconds"``.
+
+        Load the frame with ``spark.readStream.name(...)`` if streams are to be added or dropped on the same checkpoint.
+        """
+        source = Stream(
+            name=name,
+            time=time,
+            window_us=parse_duration_us(window),
+            delay_us=parse_duration_us(delay) or 0,
+            idle_us=parse_duration_us(idle),
+            dead_letter=dead_letter,
+            keep=keep,
+            declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
+        )
+        self._add_source(OpenSource(source=source, frame=frame))
+
+    def table(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        rows: float | None = None,
+        distinct: Mapping[str, float] | None = None,
+    ) -> None:
+        """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
+        declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
+        self._add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
+
+    def _add_source(self, opened: OpenSource) -> None:
+        source = opened.source
+        if source.name in self._sources:
+            raise OptionError(f"'{source.name}' is registered already; give each stream and table its own name")
+        if isinstance(source, Stream) != opened.frame.isStreaming:
+            expected = "a streaming" if isinstance(source, Stream) else "a static"
+            raise OptionError(
+                f"'{source.name}' needs {expected} DataFrame (spark.readStream for streams, spark.read for tables)"
+            )
+        described = replace(source, schema=schema_of(opened.frame))
+        if isinstance(described, Stream):
+            described = _checked_time(described)
+        self._sources[source.name] = replace(opened, source=described)
+
+    def query(
+        self,
+        name: str,
+        select: str,
+        *,
+        sink: Sink,
+        windows: Mapping[str, str | None] | None = None,
+    ) -> QueryHandle:
+        """Register a continuous query. `windows` overrides the streams' windows per relation.
+
+        While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
+        """
+        overrides = {alias: parse_duration_us(window) for alias, window in (windows or {}).items()}
+        query = bind_query(name=name, select=select, sink=sink.spec, windows=overrides, sources=self.sources())
+        self._add_query(query, sink)
+        return QueryHandle(name, self)
+
+    def _add_query(self, query: Query, sink: Sink) -> None:
+        if query.name in self._bindings:
+            raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
+        frames = {name: opened.frame for name, opened in self._sources.items()}
+        self._bindings[query.name] = bind(self._spark, query, sink, frames)
+        self._changed()
+
+    def drop(self, name: str) -> None:
+        """Drop a query; while the engine runs, at the next batch boundary."""
+        if name not in self._bindings:
+            raise OptionError(
+                f"there is no query '{name}' to drop; the queries are {', '.join(self._bindings) or 'none'}"
+            )
+        del self._bindings[name]
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._run is not None and self._run.is_alive():
+            self._run.restart()
+
+    def sources(self) -> dict[str, Source]:
+        """Return the registered streams and tables by name."""
+        return {name: opened.source for name, opened in self._sources.items()}
+
+    def load(self, script: Any) -> None:
+        """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
+        for option in script.options:
+            self.set_option(option.name, option.value)
+        for source in script.sources:
+            if source.name not in self._sources:
+                self._add_source(open_source(self._spark, source))
+        for query in script.queries:
+            self._add_query(query, Sink(spec=query.sink))
+
+    def describe_source(self, source: Source) -> tuple[Column, ...]:
+        """Return the schema that Spark finds for a source without a declared one."""
+        return schema_of(open_source(self._spark, source).frame)
+
+    def set_option(self, name: str, value: str) -> None:
+        """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the session."""
+        if name.startswith("spark."):
+            self._spark.conf.set(name, value)
+            return
+        key = name.removeprefix("plait.")
+        if key == "routing":
+            self._check_routing(value)
+        if key in {"strategy", "routing"}:
+            self._options[key] = value
+        elif key in {"parallelism"}:
+            self._options[key] = int(value)
+        elif key in {"capacity", "chunk_rows"}:
+            self._tuning[key] = int(value)
+        elif key == "compaction":
+            self._tuning[key] = value.lower() in {"true", "on"}
+        else:
+            raise OptionError(f"unknown option '{name}'")
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run_available(self) -> Summary:
+        """Process everything that is available now, then return a summary. Raises what ended the run, if it failed."""
+        run = self._begin(None)
+        run.wait()
+        return self._finish(run)
+
+    def start(self, trigger: str = "1 second") -> RunHandle:
+        """Keep running: a batch every `trigger` as long as there is input. Returns a handle."""
+        run = self._begin(trigger)
+        if not run.is_alive():
+            run.raise_failure()
+        return RunHandle(self, run)
+
+    def _begin(self, trigger: str | None) -> Run:
+        if self._run is not None and self._run.is_alive():
+            raise OptionError("the engine is running already; stop it first")
+        if not self._bindings:
+            raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
+        self._events, self._started = [], time.perf_counter()
+        run = Run(lambda: self._start_streaming(trigger))
+        self._run = run
+        run.begin()
+        return run
+
+    def _start_streaming(self, trigger: str | None) -> StreamingQuery:
+        """Bring the checkpoint up to date with what is registered and start the streaming query."""
+        if self._processor is not None:
+            self._processor.close()
+        request = self._request()
+        prepared = prepare(
+            self._spark, self._checkpoint, self._settings(), request, self._sources, dict(self._bindings)
+        )
+        processor = BatchProcessor(
+            self._spark, prepared.storage, self._settings(), listener=self._heard, clock=self._clock
+        )
+        processor.deliverer.memory = self._memory
+        processor.before, processor.epoch = prepared.before, prepared.epoch
+        self._processor, self._prepared = processor, prepared
+        self._replanner = Replanner(request)
+        return self._start_query(trigger, prepared, named=prepared.catalog.named)
+
+    def _start_query(self, trigger: str | None, prepared: Prepared, *, named: bool) -> StreamingQuery:
+        settings = self._settings()
+        frames = [
+            ingest_frame(
+                self._sources[spec.source],
+                spec,
+                prepared.storage,
+                slots=settings.slots,
+                shuffle=settings.routing == "shuffle",
+                chunk_rows=settings.chunk_rows,
+            )
+            for spec in prepared.stream_specs
+        ]
+        try:
+            return start_query(
+                self._spark,
+                frames,
+                checkpoint=posixpath.join(self._checkpoint, "spark"),
+                trigger=trigger,
+                process=self._process,
+                named=named,
+            )
+        except Exception as error:
+            if named and is_unnamed(error) and prepared.before is None:
+                prepared.without_names()
+                return self._start_query(trigger, prepared, named=False)
+            raise explained(error) from error
+
+    def _process(self, frame: DataFrame, batch: int) -> None:
+        if self._run is not None:
+            self._run.batch(lambda: self._carry_out(frame, batch))
+
+    def _carry_out(self, frame: DataFrame, batch: int) -> None:
+        processor, replanner = self._processor, self._replanner
+        if processor is None or replanner is None or processor.epoch is None:
+            raise RuntimeError("no plan is in force")
+        adapted = replanner.take(processor.epoch.plan)
+        if adapted is not None and self._prepared is not None:
+            processor.epoch = self._prepared.next_epoch(processor.epoch, adapted)
+        manifest = processor.process(frame, batch)
+        if manifest is not None:
+            replanner.batch_done(manifest)
+
+    def _heard(self, event: BatchEvent) -> None:
+        self._events.append(event)
+        if self._listener is not None:
+            self._listener(event)
+
+    def _finish(self, run: Run) -> Summary:
+        if self._processor is not None:
+            self._processor.close()
+        if self._replanner is not None:
+            self._replanner.close()
+        run.raise_failure()
+        return self.summary()
+
+    def _settings(self) -> Settings:
+        routing = self._options["routing"]
+        if routing == "auto":
+            routing = "local" if has_one_executor(self._spark) else "shuffle"
+        return Settings(slots=parallelism_of(self._spark), routing=routing, **self._tuning)
+
+    def _request(self) -> PlanRequest:
+        parallelism = self._options["parallelism"] or parallelism_of(self._spark)
+        return PlanRequest(
+            queries=tuple(binding.query for binding in self._bindings.values()),
+            options=PlanOptions(
+                strategy=self._options["strategy"], sources=tuple(self.sources().values()), parallelism=parallelism
+            ),
+        )
+
+    # -- looking at it -----------------------------------------------------------------------------------------------
+
+    def results(self, query: str) -> pa.Table:
+        """Return all results of a query with a memory sink so far."""
+        binding = self._bindings.get(query)
+        if binding is None or binding.sink.spec.format != "memory":
+            raise OptionError(f"query '{query}' has no memory sink; create it with sink=plait.sinks.memory()")
+        return self._memory.get(query, MemoryResults(binding.arrow_output)).table()
+
+    def explain(self, format: str = "text") -> str:
+        """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``."""
+        request = self._request()
+        epoch = None if self._processor is None else self._processor.epoch
+        plan = request.plan(()) if epoch is None else epoch.plan
+        return explain(plan, format)
+
+    def summary(self) -> Summary:
+        """Return what this run has come to so far."""
+        last = self._events[-1] if self._events else None
+        rows: dict[str, int] = dict.fromkeys(sorted(self._bindings), 0)
+        for event in self._events:
+            for query, count in event.results:
+                rows[query] = rows.get(query, 0) + count
+        return Summary(
+            batches=len(self._events),
+            rows_in=sum(event.rows_in for event in self._events),
+            late=sum(event.late for event in self._events),
+            bad=sum(event.bad for event in self._events),
+            wall_seconds=time.perf_counter() - self._started if self._started else 0.0,
+            probe_tuples=sum(event.probe_tuples for event in self._events),
+            stored_tuples=last.stored_tuples if last is not None else 0,
+            stored_bytes=last.stored_bytes if last is not None else 0,
+            queries=tuple(sorted(rows.items())),
+            failing=last.failing if last is not None else (),
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the watermark."""
+        last = self._events[-1] if self._events else None
+        return {
+            "running": self._run is not None and self._run.is_alive(),
+            "queries": sorted(self._bindings),
+            "streams": [name for name, opened in self._sources.items() if isinstance(opened.source, Stream)],
+            "last_batch": None if last is None else last.as_json(),
+            "totals": self.summary().as_json(),
+        }
+
+
+def _checked_time(stream: Stream) -> Stream:
+    """Return the stream with its time column spelled as in the schema; refuse one that cannot be event time."""
+    columns = {column.name.lower(): column for column in stream.schema or ()}
+    found = columns.get(stream.time.lower())
+    if found is None:
+        raise OptionError(
+            f"stream '{stream.name}' has no column '{stream.time}'; its columns are {', '.join(column.name for column in columns.values())}"
+        )
+    if found.type not in {"timestamp", "timestamp_ntz", "date"}:
+        raise OptionError(
+            f"stream '{stream.name}': event-time column '{found.name}' is {found.type}; expected timestamp (cast it in the DataFrame or the schema)"
+        )
+    return replace(stream, time=found.name)
+
+
+__all__ = ["Engine", "PlaitError", "QueryHandle", "RunHandle", "SinkSpec"]

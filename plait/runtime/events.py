@@ -1,0 +1,79 @@
+"""What the engine tells its listener, and what a run comes to: the records behind the live table and ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEvent:
+    """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept now.
+
+    `results`: rows per query. `failing`: query and reason where a sink does not take its results.
+    """
+
+    batch: int
+    rows_in: int
+    late: int
+    bad: int
+    results: tuple[tuple[str, int], ...]
+    epoch: int
+    probe_tuples: int
+    stored_tuples: int
+    stored_bytes: int
+    seconds: float
+    watermark_us: int | None = None
+    laggard: str | None = None
+    failing: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the event as one JSON object."""
+        return {
+            "event": "batch",
+            "batch": self.batch,
+            "rows_in": self.rows_in,
+            "late": self.late,
+            "bad": self.bad,
+            "results": dict(self.results),
+            "epoch": self.epoch,
+            "probe_tuples": self.probe_tuples,
+            "stored_tuples": self.stored_tuples,
+            "stored_bytes": self.stored_bytes,
+            "seconds": round(self.seconds, 3),
+            "watermark_us": self.watermark_us,
+            "laggard": self.laggard,
+            "failing": dict(self.failing),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered results."""
+
+    batches: int
+    rows_in: int
+    late: int
+    bad: int
+    wall_seconds: float
+    probe_tuples: int
+    stored_tuples: int
+    stored_bytes: int
+    queries: tuple[tuple[str, int], ...]
+    failing: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the summary as one JSON object."""
+        return {
+            "event": "finished",
+            "batches": self.batches,
+            "rows_in": self.rows_in,
+            "late": self.late,
+            "bad": self.bad,
+            "wall_seconds": round(self.wall_seconds, 3),
+            "probe_tuples": self.probe_tuples,
+            "stored_tuples": self.stored_tuples,
+            "stored_bytes": self.stored_bytes,
+            "queries": {query: {"rows_out": rows} for query, rows in self.queries},
+            "failing": dict(self.failing),
+        }

@@ -1,0 +1,295 @@
+"""One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
+
+    1 collect   Spark runs the ingest tasks: buckets are written
+    2 probe     one job: starting tuples walk the probe trees; results are spooled or staged
+    3 deliver   spooled results go to their sinks (staged where the sink is files)
+    4 commit    manifest b is written; from here on the batch has happened
+    5 publish   staged files are renamed into sight
+    6 tidy      spool and old manifests go; the listener hears of the batch
+
+Killed before 4, the batch runs again on the same offsets and nothing of the first try was visible. Killed after 4, the manifest says
+what to publish and that the batch is done. A sink that fails keeps its results in the backlog; the batch goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.errors import PlaitError
+from plait.faults import reach
+from plait.operators.coordinator import (
+    by_store,
+    laggard,
+    live_buckets,
+    next_manifest,
+    probe_tasks,
+    results_by_query,
+)
+from plait.operators.probing import ProbeContext
+from plait.operators.reports import IngestReport, ProbeReport, ResultFile
+from plait.operators.results import SPOOL, Delivery
+from plait.operators.staging import publish
+from plait.operators.walking import ProbeTask
+from plait.plan.model import Plan
+from plait.query.model import Stream
+from plait.runtime.binding import Binding
+from plait.runtime.compacting import Compactor
+from plait.runtime.delivery import Deliverer
+from plait.runtime.events import BatchEvent
+from plait.runtime.tasks import MESSAGE, REPORT, probe_local, probe_receive, probe_start, reports
+from plait.state.garbage import collect
+from plait.state.manifest import ManifestLog
+from plait.state.model import Backlog, Bucket, Manifest, Publication
+from plait.state.storage import Storage
+
+_KEPT_MANIFESTS = 3
+_TIDY_EVERY = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """What governs a span of batches: one plan, the queries it answers and the streams it reads."""
+
+    number: int
+    plan: Plan
+    plan_id: str
+    bindings: Mapping[str, Binding]
+    streams: tuple[Stream, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `capacity`: partial results held
+    at once per step; `compaction`: whether small buckets are merged.
+    """
+
+    slots: int
+    routing: str
+    capacity: int = 1 << 20
+    chunk_rows: int = 2_000_000
+    compaction: bool = True
+
+
+Listener = Callable[[BatchEvent], None]
+
+
+class BatchProcessor:
+    """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        settings: Settings,
+        *,
+        listener: Listener,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._spark, self._storage, self._settings = spark, storage, settings
+        self._listener, self._clock = listener, clock
+        self._log = ManifestLog(storage)
+        self.deliverer = Deliverer(spark, storage)
+        self._compactor = Compactor(spark, storage)
+        self.before: Manifest | None = None
+        self.epoch: Epoch | None = None
+
+    def process(self, frame: DataFrame, batch: int) -> Manifest | None:
+        """Carry out batch `batch`; return its manifest, None if it had been committed already."""
+        epoch, before = self._require_epoch(), self.before
+        if before is not None and batch <= before.batch:
+            return None
+        started = time.perf_counter()
+        ingested: tuple[IngestReport, ...] = reports(frame.collect())
+        reach("stored")
+        probed, delta = self._probe_batch(epoch, batch, ingested)
+        reach("probed")
+        publications, backlog = self._deliver(epoch, batch, probed)
+        reach("delivered")
+        manifest = next_manifest(
+            before,
+            plan=epoch.plan,
+            plan_id=epoch.plan_id,
+            streams=epoch.streams,
+            batch=batch,
+            ingested=ingested,
+            probed=probed,
+            publications=publications,
+            backlog=backlog,
+            clock_ms=int(self._clock() * 1000),
+        )
+        manifest = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
+        self._log.commit(manifest)
+        self.before = manifest
+        reach("committed")
+        publish(manifest.publications)
+        reach("published")
+        self._tidy(manifest)
+        if self._settings.compaction:
+            self._compactor.start(manifest.buckets, epoch.plan)
+        self._listener(self._event(epoch, before, manifest, ingested, probed, time.perf_counter() - started))
+        return manifest
+
+    def _require_epoch(self) -> Epoch:
+        if self.epoch is None:
+            raise RuntimeError("no plan is in force")
+        return self.epoch
+
+    def close(self) -> None:
+        """Wait for background work."""
+        self._compactor.close()
+
+    def _probe_batch(
+        self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]
+    ) -> tuple[tuple[ProbeReport, ...], tuple[Bucket, ...]]:
+        delta = tuple(bucket for report in ingested for bucket in report.buckets)
+        tasks = probe_tasks(epoch.plan, delta, self._settings.slots)
+        if not tasks:
+            return (), delta
+        context = ProbeContext(
+            plan=epoch.plan,
+            batch=batch,
+            storage=self._storage,
+            buckets=by_store((*live_buckets(epoch.plan, self.before), *delta)),
+            wanted={name: binding.joined for name, binding in epoch.bindings.items()},
+            capacity=self._settings.capacity,
+        )
+        failing = {late.query for late in self._backlog()}
+        deliveries = {name: binding.delivery(spool=name in failing) for name, binding in epoch.bindings.items()}
+        probed = self._probe(tasks, context, deliveries)
+        refused = {file.query for report in probed for file in report.results if file.failure is not None}
+        if refused:
+            probed = self._spool_refused(tasks, context, deliveries, probed, refused)
+        return probed, delta
+
+    def _probe(
+        self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
+    ) -> tuple[ProbeReport, ...]:
+        numbers = self._spark.range(0, len(tasks), 1, len(tasks))
+        if self._settings.routing == "local":
+            return reports(numbers.mapInArrow(probe_local(tasks, context, deliveries), REPORT).collect())
+        frame = numbers.mapInArrow(probe_start(tasks, context, deliveries), MESSAGE)
+        parts = max(store.parallelism for store in context.plan.stores)
+        depth = (
+            max(len(path) + 1 for tree in context.plan.trees for path, _ in tree.walk()) if _has_steps(context) else 0
+        )
+        for _ in range(depth):
+            frame = frame.repartitionById(parts, frame["partition"]).mapInArrow(
+                probe_receive(context, deliveries), MESSAGE
+            )
+        return reports(frame.selectExpr("payload AS report").collect())
+
+    def _spool_refused(
+        self,
+        tasks: tuple[ProbeTask, ...],
+        context: ProbeContext,
+        deliveries: Mapping[str, Delivery],
+        probed: tuple[ProbeReport, ...],
+        refused: set[str],
+    ) -> tuple[ProbeReport, ...]:
+        """Probe again for the queries whose sink refused, this time into the checkpoint; their results are not lost."""
+        reasons = {file.query: file.failure for report in probed for file in report.results if file.failure is not None}
+        again = {
+            name: replace(delivery, kind="spool" if name in refused else "discard", columns=context.wanted[name])
+            for name, delivery in deliveries.items()
+        }
+        spooled = self._probe(tasks, context, again)
+        kept = tuple(
+            replace(report, results=tuple(file for file in report.results if file.query not in refused))
+            for report in probed
+        )
+        files = tuple(
+            replace(file, failure=reasons[file.query])
+            for report in spooled
+            for file in report.results
+            if file.query in refused
+        )
+        return (*kept, ProbeReport(results=files))
+
+    def _backlog(self) -> tuple[Backlog, ...]:
+        return () if self.before is None else self.before.backlog
+
+    def _deliver(
+        self, epoch: Epoch, batch: int, probed: tuple[ProbeReport, ...]
+    ) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
+        """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
+        files = [file for report in probed for file in report.results]
+        publications = [file.publication for file in files if file.publication is not None]
+        waiting = [late for late in self._backlog() if late.query in epoch.bindings]
+        waiting += _spooled(batch, files)
+        remaining: list[Backlog] = []
+        blocked: set[str] = set()
+        for late in waiting:
+            if late.query in blocked or (late.reason and late.batch == batch):
+                remaining.append(late)
+                continue
+            try:
+                publications += self.deliverer.deliver(epoch.bindings[late.query], late.batch, late.paths)
+            except (PySparkException, PlaitError, OSError, ValueError, TypeError, RuntimeError, LookupError) as error:
+                blocked.add(late.query)
+                remaining.append(replace(late, reason=_reason(error)))
+        return tuple(publications), tuple(remaining)
+
+    def _tidy(self, manifest: Manifest) -> None:
+        """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""
+        kept = {path for late in manifest.backlog for path in late.paths}
+        for file in self._storage.list(SPOOL, recursive=True):
+            if file.path not in kept:
+                self._storage.delete(file.path)
+        if manifest.batch % _TIDY_EVERY == 0:
+            self._log.prune(_KEPT_MANIFESTS)
+            collect(self._storage, tuple(self._log.read(number) for number in self._log.batches()))
+
+    def _event(
+        self,
+        epoch: Epoch,
+        before: Manifest | None,
+        manifest: Manifest,
+        ingested: tuple[IngestReport, ...],
+        probed: tuple[ProbeReport, ...],
+        seconds: float,
+    ) -> BatchEvent:
+        rows = results_by_query(probed)
+        return BatchEvent(
+            batch=manifest.batch,
+            rows_in=sum(report.rows for report in ingested),
+            late=sum(report.late for report in ingested),
+            bad=sum(report.bad for report in ingested),
+            results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),
+            epoch=epoch.number,
+            probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
+            stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
+            stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
+            seconds=seconds,
+            watermark_us=manifest.watermark_us,
+            laggard=laggard(epoch.streams, manifest.sources, int(self._clock() * 1000)),
+            failing=tuple((late.query, late.reason) for late in manifest.backlog),
+        )
+
+
+def _has_steps(context: ProbeContext) -> bool:
+    return any(tree.children for tree in context.plan.trees)
+
+
+def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
+    """Group this batch's spooled files by query."""
+    found: dict[str, Backlog] = {}
+    for file in files:
+        if not file.paths:
+            continue
+        known = found.get(
+            file.query, Backlog(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
+        )
+        found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
+    return [found[query] for query in sorted(found)]
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+__all__ = ["BatchProcessor", "Epoch", "Settings"]

@@ -1,0 +1,99 @@
+"""When to plan, with which numbers, and what of a new plan a running stream can take over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.planner import plan
+from plait.plan.model import Plan, Store
+from plait.query.model import Query, Source
+from plait.state.model import Manifest, SourceProgress
+from plait.stats.combine import combine
+from plait.stats.declared import declared_statistics
+from plait.stats.measured import Measurement, measured_statistics
+from plait.stats.model import Statistics
+
+_REPLAN_AFTER = frozenset({1, 4, 16})
+"""After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something new."""
+
+
+def statistics_of(sources: Iterable[Source], progress: Iterable[SourceProgress]) -> Statistics:
+    """Return what is declared about the sources together with what finished batches showed."""
+    measured = measured_statistics(
+        Measurement(
+            source=found.source,
+            rows=found.rows,
+            tau_min_us=found.tau_min,
+            tau_max_us=found.tau_max,
+            sketches=found.sketch,
+            kept=found.kept,
+        )
+        for found in progress
+    )
+    return combine(declared_statistics(sources), measured)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """Everything a plan depends on except statistics."""
+
+    queries: tuple[Query, ...]
+    options: PlanOptions
+
+    def plan(self, progress: tuple[SourceProgress, ...]) -> Plan:
+        """Return the plan for these queries with today's statistics."""
+        return plan(self.queries, statistics_of(self.options.sources, progress), self.options)
+
+
+def probing_only(running: Plan, wanted: Plan) -> Plan | None:
+    """Return `wanted` on the stores of `running`, so that only probing changes; None if it needs other stores.
+
+    Buckets keep their sort order and partitioning; an index they lack is built when it is first probed.
+    """
+    stores = {store.id: store for store in running.stores}
+    if {store.id for store in wanted.stores} != set(stores):
+        return None
+    kept = []
+    for store in wanted.stores:
+        old = stores[store.id]
+        if _content(old) != _content(store):
+            return None
+        added = tuple(index for index in store.indexes if index not in old.indexes)
+        kept.append(replace(old, indexes=old.indexes + added))
+    return replace(wanted, stores=tuple(kept))
+
+
+def _content(store: Store) -> Store:
+    """Return the store without what may differ between plans over the same buckets."""
+    return replace(store, indexes=(), partition_by=())
+
+
+class Replanner:
+    """Plans beside the stream; the outcome is taken at a later batch boundary."""
+
+    def __init__(self, request: PlanRequest) -> None:
+        self._request = request
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-planning")
+        self._running: Future[Plan] | None = None
+        self._batches = 0
+
+    def batch_done(self, manifest: Manifest) -> None:
+        """Count a finished batch; begin to plan if it is time to."""
+        self._batches += 1
+        if self._batches in _REPLAN_AFTER and self._running is None:
+            self._running = self._pool.submit(self._request.plan, manifest.sources)
+
+    def take(self, running: Plan) -> Plan | None:
+        """Return a plan that is ready, differs from the one running and changes nothing but probing."""
+        if self._running is None or not self._running.done():
+            return None
+        wanted, self._running = self._running.result(), None
+        adapted = probing_only(running, wanted)
+        return None if adapted is None or adapted.trees == running.trees else adapted
+
+    def close(self) -> None:
+        """Wait for a plan being made; it is dropped."""
+        self._pool.shutdown(wait=True)

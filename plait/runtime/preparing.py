@@ -1,0 +1,183 @@
+"""From a checkpoint and what is registered to a consistent start: plan, catalog, stores filled.
+
+Nothing that is prepared here is committed before the first batch is: buckets written on the way are named by its manifest,
+and are garbage if it never comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from plait import __version__
+from plait.operators.projection import IngestSpec, ingest_spec, layout_of
+from plait.plan.codec import encode
+from plait.plan.model import Plan, Store
+from plait.query.model import Query, Stream
+from plait.runtime.binding import Binding
+from plait.runtime.catalog import Catalog, evolve, write_catalog
+from plait.runtime.loading import can_rewrite, load_table, rewrite
+from plait.runtime.microbatch import Epoch, Settings
+from plait.runtime.planning import PlanRequest
+from plait.runtime.recovery import finish_last_batch, open_checkpoint
+from plait.runtime.sources import OpenSource
+from plait.state.model import Bucket, Manifest
+from plait.state.storage import Storage
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without tables."""
+
+    storage: Storage
+    catalog: Catalog
+    before: Manifest | None
+    epoch: Epoch
+    stream_specs: tuple[IngestSpec, ...]
+
+    def without_names(self) -> None:
+        """Note that the streams have no names in Spark's offset log."""
+        self.catalog = replace(self.catalog, named=False)
+        write_catalog(self.storage, self.catalog, __version__)
+
+    def next_epoch(self, epoch: Epoch, plan: Plan) -> Epoch:
+        """Return the epoch for a plan that changes only probing, and note it in the catalog."""
+        self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
+        write_catalog(self.storage, self.catalog, __version__)
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=plan_id(self.catalog.epoch, plan))
+
+
+def plan_id(epoch: int, plan: Plan) -> str:
+    """Return a name for a plan in force: epoch and content."""
+    return f"{epoch}-{hashlib.sha256(encode(plan).encode()).hexdigest()[:12]}"
+
+
+def prepare(
+    spark: SparkSession,
+    checkpoint: str,
+    settings: Settings,
+    request: PlanRequest,
+    sources: Mapping[str, OpenSource],
+    bindings: Mapping[str, Binding],
+) -> Prepared:
+    """Open the checkpoint, finish what was committed, plan, and fill stores that the plan needs and state can supply."""
+    storage, old, manifest = open_checkpoint(checkpoint)
+    next_batch = 0 if manifest is None else manifest.batch + 1
+    catalog = evolve(old, [opened.source for opened in sources.values()], bindings, next_batch)
+    made = request.plan(() if manifest is None else manifest.sources)
+    used = {store.source for store in made.stores}
+    streams = tuple(
+        opened.source for name, opened in sources.items() if isinstance(opened.source, Stream) and name in used
+    )
+    finish_last_batch(storage, manifest, bindings.values(), streams)
+    write_catalog(storage, catalog, __version__)
+    filler = _Filler(spark, storage, settings, catalog, request.queries)
+    buckets = () if manifest is None else filler.rewritten(made, manifest.buckets, sources)
+    buckets += filler.tables(made, buckets, sources)
+    return Prepared(
+        storage=storage,
+        catalog=catalog,
+        before=_with_buckets(manifest, buckets),
+        epoch=Epoch(
+            number=catalog.epoch,
+            plan=made,
+            plan_id=plan_id(catalog.epoch, made),
+            bindings=bindings,
+            streams=streams,
+        ),
+        stream_specs=tuple(_spec(sources[stream.name], made) for stream in streams),
+    )
+
+
+def _with_buckets(manifest: Manifest | None, buckets: tuple[Bucket, ...]) -> Manifest | None:
+    if manifest is not None:
+        return replace(manifest, buckets=buckets)
+    return Manifest(batch=-1, watermark_us=None, plan="", buckets=buckets) if buckets else None
+
+
+def _spec(opened: OpenSource, plan: Plan) -> IngestSpec:
+    stores = tuple(store for store in plan.stores if store.source == opened.source.name)
+    return ingest_spec(opened.source, stores, corrupt_column=opened.corrupt_column)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """Fills stores before the first batch of an epoch."""
+
+    spark: SparkSession
+    storage: Storage
+    settings: Settings
+    catalog: Catalog
+    queries: tuple[Query, ...]
+
+    def tables(self, plan: Plan, buckets: tuple[Bucket, ...], sources: Mapping[str, OpenSource]) -> tuple[Bucket, ...]:
+        """Load the tables whose stores hold nothing yet."""
+        loaded: tuple[Bucket, ...] = ()
+        for store in plan.stores:
+            if not store.is_table or any(bucket.store == store.id for bucket in buckets):
+                continue
+            opened = sources[store.source]
+            spec = ingest_spec(opened.source, (store,))
+            report = load_table(
+                opened, spec, self.storage, slots=self.settings.slots, chunk_rows=self.settings.chunk_rows
+            )
+            loaded += report.buckets
+        return loaded
+
+    def rewritten(
+        self, plan: Plan, buckets: tuple[Bucket, ...], sources: Mapping[str, OpenSource]
+    ) -> tuple[Bucket, ...]:
+        """Return the buckets, those replaced that lack what the plan now wants but hold what it can be computed from.
+
+        A table whose buckets cannot serve is dropped here and so loaded anew.
+        """
+        kept = [bucket for bucket in buckets if all(bucket.store != store.id for store in plan.stores)]
+        for store in plan.stores:
+            mine = [bucket for bucket in buckets if bucket.store == store.id]
+            lacking = [bucket for bucket in mine if _lacks(bucket, store)]
+            if store.is_table and lacking:
+                continue
+            kept += [bucket for bucket in mine if bucket not in lacking]
+            kept += self._rewrite_store(store, lacking, sources)
+        return tuple(kept)
+
+    def _rewrite_store(self, store: Store, lacking: list[Bucket], sources: Mapping[str, OpenSource]) -> list[Bucket]:
+        opened = sources[store.source]
+        spec = ingest_spec(opened.source, (store,))
+        needs = _columns_read(store)
+        known = self.catalog.source(store.source)
+        types = {column.name: column.type for column in opened.source.schema or ()}
+        layout = layout_of(store)
+        able = [bucket for bucket in lacking if can_rewrite(bucket, spec, layout, known, needs)]
+        kept = [bucket for bucket in lacking if bucket not in able]
+        for found in dict.fromkeys(bucket.layout for bucket in able):
+            group = tuple(bucket for bucket in able if bucket.layout == found)
+            kept += rewrite(self.spark, group, spec, self.storage, types=types, chunk_rows=self.settings.chunk_rows)
+        return kept
+
+
+def _lacks(bucket: Bucket, store: Store) -> bool:
+    """Tell whether the bucket lacks a column, key or selection of the store's layout."""
+    have, want = bucket.layout, layout_of(store)
+    held = {*have.columns, *have.keys, *have.values}
+    return not held.issuperset({*want.columns, *want.keys, *want.values}) or not set(have.selections).issuperset(
+        want.selections
+    )
+
+
+def _columns_read(store: Store) -> dict[str, tuple[str, ...]]:
+    """Return per projected name the source columns its expression reads."""
+    needs: dict[str, tuple[str, ...]] = {}
+    for key in store.keys:
+        needs[key.name] = key.expression.columns
+        if key.value_name is not None:
+            needs[key.value_name] = key.expression.columns
+    conjuncts = [conjunct for selection in store.selections for conjunct in selection.conjuncts]
+    needs["#bits"] = tuple(dict.fromkeys(column for conjunct in conjuncts for column in conjunct.columns))
+    return needs
+
+
+__all__ = ["Prepared", "prepare"]

@@ -1,0 +1,80 @@
+"""Open a checkpoint and bring it to a consistent state before anything runs."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from urllib.parse import quote
+
+import pyarrow.fs as pafs
+
+from plait import __version__
+from plait.errors import CheckpointError
+from plait.operators.staging import STAGING, filesystem_of, publish
+from plait.query.model import Stream
+from plait.runtime.binding import Binding
+from plait.runtime.catalog import PATH, Catalog, read_catalog
+from plait.state.buckets import verify
+from plait.state.garbage import collect
+from plait.state.manifest import ManifestLog
+from plait.state.model import Manifest
+from plait.state.storage import Storage
+
+
+def open_checkpoint(checkpoint: str) -> tuple[Storage, Catalog | None, Manifest | None]:
+    """Return the checkpoint's storage, catalog and last manifest, both None if it is new.
+
+    Raises CheckpointError if the directory holds something else, or if a live bucket is missing or damaged.
+    """
+    storage = Storage.open(posixpath.join(checkpoint, "plait"))
+    catalog = read_catalog(storage, __version__)
+    if catalog is None:
+        _refuse_foreign(checkpoint)
+        return storage, None, None
+    manifest = ManifestLog(storage).latest()
+    if manifest is not None:
+        for bucket in manifest.buckets:
+            verify(storage, bucket)
+    return storage, catalog, manifest
+
+
+def _refuse_foreign(checkpoint: str) -> None:
+    """A directory with files but without our catalog belongs to somebody else."""
+    root = Storage.open(checkpoint)
+    files = root.list(recursive=False)
+    foreign = [file.path for file in files if not posixpath.basename(file.path).startswith(".")]
+    if foreign or root.exists("spark") or root.exists("offsets") or root.exists("commits"):
+        found = foreign[0] if foreign else "a Spark checkpoint without Plait's catalog"
+        raise CheckpointError(
+            f"'{checkpoint}' is not a Plait checkpoint: expected plait/{PATH}, found {found}. Choose an empty or new directory."
+        )
+
+
+def finish_last_batch(
+    storage: Storage, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
+) -> None:
+    """Publish what the last batch committed, then delete what attempts that lost have staged or stored."""
+    if manifest is not None:
+        publish(manifest.publications)
+    for binding in bindings:
+        directory = dict(binding.sink.spec.options).get("path")
+        if directory is not None:
+            _discard(directory, quote(binding.query.name, safe="") + "-")
+    for stream in streams:
+        if stream.dead_letter is not None:
+            _discard(stream.dead_letter, quote(stream.name, safe="") + "-")
+    if manifest is not None:
+        log = ManifestLog(storage)
+        collect(storage, tuple(log.read(number) for number in log.batches()))
+
+
+def _discard(directory: str, prefix: str) -> None:
+    """Delete staged files whose name begins with `prefix`; other queries may share the directory."""
+    filesystem, path = filesystem_of(posixpath.join(directory, STAGING))
+    for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
+        if not info.base_name.startswith(prefix):
+            continue
+        if info.type == pafs.FileType.Directory:
+            filesystem.delete_dir(info.path)
+        else:
+            filesystem.delete_file(info.path)

@@ -1,0 +1,61 @@
+"""Open a Spark session that suits Plait."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from plait.errors import PlaitError
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Micro-batch jobs are small and their shuffles have a known size; adaptive execution only adds stages.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+}
+
+REQUIRED = {
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
+    "spark.sql.streaming.offsetLog.formatVersion": "2",
+}
+"""Named sources: streams can come and go on the same checkpoint."""
+
+
+def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given settings."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("plait").master(master or "local[*]")
+    for name, value in {**_DEFAULTS, **REQUIRED, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise PlaitError(
+            f"Spark could not start on '{master or 'local[*]'}': {error}. Check the master URL, and that Java 17 or newer is installed."
+        ) from error
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def parallelism_of(session: SparkSession) -> int:
+    """Return how many tasks run at a time on this session's cluster, as far as its settings tell."""
+    master = session.conf.get("spark.master", "") or ""
+    if master.startswith("local["):
+        cores = master[len("local[") :].rstrip("]").split(",")[0]
+        return (os.cpu_count() or 1) if cores == "*" else int(cores)
+    if master == "local":
+        return 1
+    return int(session.conf.get("spark.default.parallelism", "8") or 8)
+
+
+def has_one_executor(session: SparkSession) -> bool:
+    """Tell whether every task runs on this machine, so that it can map every bucket."""
+    master = session.conf.get("spark.master", "") or ""
+    return master.startswith("local[") or master == "local"

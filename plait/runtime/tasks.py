@@ -1,0 +1,223 @@
+"""What runs inside Spark's Python workers. Each function is built on the driver and carries only plain records.
+
+Everything of substance is in `plait.operators`; here is only the way in and out: Arrow batches in, one small row out.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from plait.operators.ingest import IngestContext, ingest
+from plait.operators.probing import ProbeContext
+from plait.operators.projection import IngestSpec
+from plait.operators.results import Delivery
+from plait.operators.walking import Message, ProbeTask, Walker
+from plait.state.buckets import open_bucket
+from plait.state.compaction import Merge, merge_buckets
+from plait.state.manifest import ManifestLog
+from plait.state.model import TABLE_BATCH, Bucket
+from plait.state.storage import Storage
+
+Batches = Iterator[pa.RecordBatch]
+Task = Callable[[Batches], Batches]
+
+REPORT = "report binary"
+MESSAGE = "partition int, edge string, payload binary"
+_REPORT_SCHEMA = pa.schema([("report", pa.binary())])
+_MESSAGE_SCHEMA = pa.schema([("partition", pa.int32()), ("edge", pa.string()), ("payload", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskIdentity:
+    """Which task this is: its index, a name no other attempt has, and the micro-batch it belongs to (None outside one)."""
+
+    index: int
+    attempt: str
+    batch: int | None
+
+
+def identity() -> TaskIdentity:
+    """Return the identity of the running Spark task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return TaskIdentity(index=0, attempt=uuid.uuid4().hex[:12], batch=None)
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    return TaskIdentity(
+        index=context.partitionId(),
+        attempt=uuid.uuid4().hex[:12],
+        batch=None if batch is None else int(batch),
+    )
+
+
+def _report(value: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=_REPORT_SCHEMA)
+
+
+def reports(rows: list) -> tuple:  # type: ignore[type-arg]
+    """Return the values that tasks reported, from the rows collected by the driver."""
+    return tuple(pickle.loads(row["report"]) for row in rows)
+
+
+def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that takes in a stream's share of the micro-batch it runs in."""
+
+    def task(batches: Batches) -> Batches:
+        me = identity()
+        if me.batch is None:
+            raise RuntimeError("an ingest task runs only inside a micro-batch")
+        watermark = ManifestLog(storage).read_watermark(me.batch - 1)
+        context = IngestContext(
+            storage=storage,
+            batch=me.batch,
+            watermark_us=watermark,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        yield _report(ingest(batches, spec, context))
+
+    return task
+
+
+def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that stores a share of a table."""
+
+    def task(batches: Batches) -> Batches:
+        me = identity()
+        context = IngestContext(
+            storage=storage,
+            batch=TABLE_BATCH,
+            watermark_us=None,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        yield _report(ingest(batches, spec, context))
+
+    return task
+
+
+def read_buckets(buckets: tuple[Bucket, ...], storage: Storage, columns: tuple[str, ...]) -> Task:
+    """Return the task that reads stored rows back, bucket i for task i."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield open_bucket(storage, buckets[number]).batch.select(list(columns))
+
+    return task
+
+
+def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that stores the rows of bucket i again, under the spec's layout, with the batches they arrived in."""
+
+    def task(batches: Batches) -> Batches:
+        me = identity()
+        old = buckets[me.index]
+        context = IngestContext(
+            storage=storage,
+            batch=old.batch_max,
+            watermark_us=None,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        report = ingest(batches, spec, context)
+        yield _report(
+            replace(report, buckets=tuple(replace(found, batch_min=old.batch_min) for found in report.buckets))
+        )
+
+    return task
+
+
+def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that walks whole probe trees, every edge local."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                walker = Walker(context, deliveries, identity().attempt)
+                yield _report(walker.run_local(tasks[number]))
+
+    return task
+
+
+def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that sends the starting tuples over their first edges."""
+
+    def task(batches: Batches) -> Batches:
+        walker = Walker(context, deliveries, identity().attempt)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from (_message(message) for message in walker.start_messages(tasks[number]))
+        yield _report_message(walker)
+
+    return task
+
+
+def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that probes one partition of the stores with what was sent to it, and sends on the results."""
+
+    def task(batches: Batches) -> Batches:
+        walker = Walker(context, deliveries, identity().attempt)
+        for batch in batches:
+            for row in range(batch.num_rows):
+                edge = batch.column(1)[row].as_py()
+                if not edge:
+                    yield batch.slice(row, 1)
+                    continue
+                message = Message(
+                    edge=edge, partition=batch.column(0)[row].as_py(), payload=batch.column(2)[row].as_buffer()
+                )
+                yield from (_message(sent) for sent in walker.receive(message))
+        yield _report_message(walker)
+
+    return task
+
+
+def _message(message: Message) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([message.partition], pa.int32()),
+            pa.array([message.edge], pa.string()),
+            pa.array([message.payload], pa.binary()),
+        ],
+        schema=_MESSAGE_SCHEMA,
+    )
+
+
+def _report_message(walker: Walker) -> pa.RecordBatch:
+    """Return a task's report as a message without an edge: later tasks pass it through to the driver."""
+    return _message(Message(edge="", partition=0, payload=pickle.dumps(walker.report())))
+
+
+def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], storage: Storage) -> Task:
+    """Return the task that carries out merge i."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                merge, indexes = merges[number]
+                yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{identity().attempt}")))
+
+    return task
+
+
+def read_spool(paths: tuple[str, ...], storage: Storage, columns: tuple[str, ...]) -> Task:
+    """Return the task that reads spooled results, file i for task i."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                with storage.open_mapped(paths[number]) as mapped, pa.ipc.open_file(mapped) as reader:
+                    for part in range(reader.num_record_batches):
+                        yield reader.get_batch(part).select(list(columns))
+
+    return task

@@ -1,0 +1,60 @@
+"""Where a query's results go. Each function describes a sink; `Engine.query` takes the description.
+
+File sinks publish a batch's files when the batch is committed, so readers see each result exactly once. ``foreach``,
+``console`` and ``memory`` see a batch again if the engine died between them and the commit; the batch id tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from plait.query.model import SinkSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """A described sink. `function` only for ``foreach``."""
+
+    spec: SinkSpec
+    function: Callable[[Any, int], None] | None = None
+
+
+def _sink(format: str, options: dict[str, object]) -> Sink:
+    return Sink(spec=SinkSpec(format=format, options=tuple((name, str(value)) for name, value in options.items())))
+
+
+def parquet(path: str, **options: object) -> Sink:
+    """Write Parquet files into directory `path`."""
+    return _sink("parquet", {"path": path, **options})
+
+
+def csv(path: str, **options: object) -> Sink:
+    """Write CSV files into directory `path`; options as for Spark's CSV writer (header, sep, ...)."""
+    return _sink("csv", {"path": path, **options})
+
+
+def json(path: str, **options: object) -> Sink:
+    """Write JSON lines into directory `path`; options as for Spark's JSON writer."""
+    return _sink("json", {"path": path, **options})
+
+
+def console(rows: int = 20) -> Sink:
+    """Print up to `rows` results of every batch."""
+    return _sink("console", {"rows": rows})
+
+
+def memory() -> Sink:
+    """Keep all results in this process; read them with ``query.results()``."""
+    return _sink("memory", {})
+
+
+def noop() -> Sink:
+    """Compute the results and discard them: for measurements."""
+    return _sink("noop", {})
+
+
+def foreach(function: Callable[[Any, int], None]) -> Sink:
+    """Call ``function(dataframe, batch_id)`` with the results of every batch that has some."""
+    return Sink(spec=SinkSpec(format="foreach"), function=function)
