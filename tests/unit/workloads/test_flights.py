@@ -26,9 +26,7 @@ def source() -> pd.DataFrame:
 
 def find(frame: pd.DataFrame, carrier: str, flight: int, day: str) -> pd.Series:
     rows = frame[
-        (frame["carrier"] == carrier)
-        & (frame["flight"] == flight)
-        & (frame["flight_date"] == pd.Timestamp(day).date())
+        (frame["carrier"] == carrier) & (frame["flight"] == flight) & (frame["flight_date"] == pd.Timestamp(day).date())
     ]
     assert len(rows) == 1
     return rows.iloc[0]
@@ -40,9 +38,7 @@ def test_the_first_flight_of_the_year_left_at_0517_and_landed_at_0830_in_houston
     assert find(first["arrivals"], "UA", 1545, "2013-01-01")["arrived"] == pd.Timestamp("2013-01-01T14:30Z")
 
 
-def test_every_flight_is_a_departure_or_a_cancellation(
-    streams: dict[str, pd.DataFrame], source: pd.DataFrame
-) -> None:
+def test_every_flight_is_a_departure_or_a_cancellation(streams: dict[str, pd.DataFrame], source: pd.DataFrame) -> None:
     assert len(streams["departures"]) == source["dep_time"].notna().sum()
     assert len(streams["cancellations"]) == source["dep_time"].isna().sum()
     assert len(streams["arrivals"]) == source["air_time"].notna().sum()

@@ -1,0 +1,27 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from plait.optimizer.strategies import STRATEGIES
+
+ScriptFile: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A Plait SQL script.", show_default=False)]
+
+Strategy: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help=f"How to plan: {', '.join(STRATEGIES)}. Default: what the script sets, or greedy."
+    ),
+]
+
+Master: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="URL", help="Spark master. Default: local[*], all cores of this machine.")
+]
+
+Conf: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
+]

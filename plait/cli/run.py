@@ -1,0 +1,55 @@
+"""`plait run FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plait.cli.arguments import Conf, Master, ScriptFile, Strategy
+from plait.cli.execution import execute, settle
+from plait.cli.failures import FAILED
+from plait.cli.output import open_output
+from plait.cli.script import read_script
+
+
+def run(
+    file: ScriptFile,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Process what is there now, then end; otherwise run until Ctrl-C.")
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory or URI of all state. Default: beside the script, FILE without its ending + `.checkpoint`.",
+        ),
+    ] = None,
+    strategy: Strategy = None,
+    master: Master = None,
+    conf: Conf = None,
+    trigger: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="How often to look for new rows. Default: '1 second'.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of a table.")] = False,
+) -> None:
+    """Run the queries of a script.
+
+    Run it again on the same checkpoint and it goes on where it ended; changed queries are applied. Options given here win over SET in the
+    script. The first Ctrl-C ends after the batch at hand, the second at once.
+    """
+    execution = settle(
+        read_script(file),
+        file,
+        checkpoint=checkpoint,
+        strategy=strategy,
+        available_now=available_now,
+        trigger=trigger,
+        master=master,
+        conf=tuple(conf or ()),
+    )
+    with open_output(json=json) as output:
+        outcome = execute(execution, output)
+    if outcome.summary.failing:
+        raise typer.Exit(FAILED)

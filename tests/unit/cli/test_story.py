@@ -1,0 +1,102 @@
+"""What the demo says at its end."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from plait.cli.story import Sharing, sharing_of, show_answers, show_run, steps_of
+from plait.runtime.events import Summary
+from plait.workloads.questions import QUESTIONS, Question, read_answer
+
+STEP = {"edge": "e1", "steps": [{"edge": "e2", "steps": []}]}
+PLAN = {
+    "stores": [{"id": "r"}, {"id": "s"}],
+    "trees": [{"steps": [STEP]}, {"steps": []}],
+    "queries": [
+        {
+            "name": "late",
+            "orders": [
+                {
+                    "relations": ["o", "i"],
+                    "steps": [{"edge": "e1", "shared_with": ["early"]}, {"edge": "e2", "shared_with": []}],
+                }
+            ],
+        }
+    ],
+}
+DELAYS = Question(query="delays", asks="Who was late?", columns=("at", "delay", "note"), worst="delay")
+
+
+def write(folder: Path, delays: list[int]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    at = [datetime(2013, 2, 8, 12, minute, tzinfo=timezone.utc) for minute in range(len(delays))]
+    table = pa.table({"at": at, "delay": delays, "note": [None] * len(delays)})
+    pq.write_table(table, folder / f"part-{len(list(folder.iterdir()))}.parquet")
+
+
+def test_sharing_counts_steps_and_names_the_other_queries() -> None:
+    assert sharing_of(PLAN) == [Sharing(query="late", relations=2, steps=2, shared_steps=1, with_queries=("early",))]
+    assert steps_of(PLAN) == 2
+
+
+def test_an_answer_counts_all_files_and_shows_the_worst_first(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "delays", [5, 90])
+    write(tmp_path / "out" / "delays", [60])
+    answer = read_answer(DELAYS, tmp_path, sample=2)
+    assert answer.results == 3
+    assert answer.sample == (("Feb 08 12:01", "90", ""), ("Feb 08 12:00", "60", ""))
+
+
+def test_results_still_hidden_are_not_counted(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "delays", [5])
+    write(tmp_path / "out" / "delays" / "_staging", [6])
+    assert read_answer(DELAYS, tmp_path, sample=1).results == 1
+
+
+def test_no_folder_and_an_empty_folder_are_no_results(tmp_path: Path) -> None:
+    assert read_answer(DELAYS, tmp_path, sample=3).results == 0
+    (tmp_path / "out" / "delays" / "_staging").mkdir(parents=True)
+    assert read_answer(DELAYS, tmp_path, sample=3).results == 0
+
+
+def test_answers_are_printed_with_question_count_and_rows(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "delays", [5, 1234])
+    out = io.StringIO()
+    show_answers(Console(file=out, width=100), [read_answer(DELAYS, tmp_path, sample=1)])
+    text = out.getvalue()
+    assert "Who was late?" in text
+    assert "delays: 2 results" in text
+    assert "1234" in text
+
+
+def test_a_run_with_nothing_new_says_so() -> None:
+    out = io.StringIO()
+    nothing = Summary(
+        batches=0,
+        rows_in=0,
+        late=0,
+        bad=0,
+        wall_seconds=1.0,
+        probe_tuples=0,
+        stored_tuples=0,
+        stored_bytes=0,
+        queries=(),
+    )
+    show_run(Console(file=out, width=100), nothing)
+    assert "nothing new" in out.getvalue()
+
+
+def test_every_question_is_a_query_of_the_script_and_shows_columns_it_selects() -> None:
+    script = (Path(__file__).parents[3] / "plait" / "workloads" / "flights.sql").read_text()
+    queries = {part.split()[0]: part for part in script.split("CREATE QUERY ")[1:]}
+    assert sorted(queries) == sorted(question.query for question in QUESTIONS)
+    for question in QUESTIONS:
+        assert question.worst in question.columns
+        for column in question.columns:
+            assert column in queries[question.query]
