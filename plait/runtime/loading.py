@@ -18,8 +18,8 @@ from plait.state.storage import Storage
 
 
 def select_ingest(frame: DataFrame, spec: IngestSpec) -> DataFrame:
-    """Return the columns an ingest task receives."""
-    return frame.selectExpr(*(f"{sql} AS {quoted(name)}" for name, sql in spec.projection))
+    """Return the columns an ingest task receives, by number: Spark's way into Python stumbles over unusual names."""
+    return frame.selectExpr(*(f"{sql} AS c{number}" for number, (_, sql) in enumerate(spec.projection)))
 
 
 def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, chunk_rows: int) -> IngestReport:

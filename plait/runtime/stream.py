@@ -8,10 +8,11 @@ from functools import reduce
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import PlaitError
-from plait.operators.projection import IngestSpec, quoted
+from plait.operators.projection import IngestSpec
 from plait.runtime.failures import explained
 from plait.runtime.loading import select_ingest
 from plait.runtime.session import REQUIRED
@@ -32,13 +33,10 @@ def ingest_frame(
         frame = select_ingest(opened.frame, spec)
         store = spec.stores[0][0]
         if shuffle and store.partition_by:
-            keys = ", ".join(quoted(name) for name in store.partition_by)
+            numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
+            keys = ", ".join(numbers[name] for name in store.partition_by)
             place = f"CAST(pmod(xxhash64({keys}), {store.parallelism}) AS INT)"
-            names = frame.columns
-            frame = frame.selectExpr("*", f"{place} AS `#partition`")
-            frame = frame.repartitionById(store.parallelism, frame["#partition"]).select(
-                *(frame[quoted(name)] for name in names)
-            )
+            frame = frame.repartitionById(store.parallelism, expr(place))
         else:
             frame = frame.coalesce(slots)
         return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows), REPORT)

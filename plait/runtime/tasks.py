@@ -56,6 +56,13 @@ def identity() -> TaskIdentity:
     )
 
 
+def _named(batches: Batches, spec: IngestSpec) -> Batches:
+    """Give the columns, which arrive by number, their names."""
+    names = [name for name, _ in spec.projection]
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+
+
 def _report(value: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=_REPORT_SCHEMA)
 
@@ -81,7 +88,7 @@ def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        yield _report(ingest(batches, spec, context))
+        yield _report(ingest(_named(batches, spec), spec, context))
 
     return task
 
@@ -99,7 +106,7 @@ def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        yield _report(ingest(batches, spec, context))
+        yield _report(ingest(_named(batches, spec), spec, context))
 
     return task
 
@@ -129,7 +136,7 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        report = ingest(batches, spec, context)
+        report = ingest(_named(batches, spec), spec, context)
         yield _report(
             replace(report, buckets=tuple(replace(found, batch_min=old.batch_min) for found in report.buckets))
         )
