@@ -1,0 +1,116 @@
+"""The join graph of a query: relations are nodes, two are neighbours if an equality compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from plait.query.model import Equality, Query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGraph:
+    """Aliases in FROM order, and the equalities between them.
+
+    >>> from plait.query.model import Operand, SourceExpression
+    >>> key = SourceExpression(sql="`k`", columns=("k",))
+    >>> def equality(left, right):
+    ...     return Equality(left=Operand(relation=left, expression=key), right=Operand(relation=right, expression=key))
+    >>> graph = QueryGraph(aliases=("r", "s", "t"), equalities=(equality("r", "s"), equality("s", "t")))
+    >>> graph.neighbours("r"), graph.shape
+    (('s',), 'chain')
+    >>> [sorted(subset) for subset in graph.connected_subsets()]
+    [['r'], ['s'], ['t'], ['r', 's'], ['s', 't'], ['r', 's', 't']]
+    """
+
+    aliases: tuple[str, ...]
+    equalities: tuple[Equality, ...]
+
+    @classmethod
+    def of(cls, query: Query) -> QueryGraph:
+        """Return the graph of this query."""
+        return cls(aliases=tuple(relation.alias for relation in query.relations), equalities=query.equalities)
+
+    def neighbours(self, alias: str) -> tuple[str, ...]:
+        """Return the relations compared with this one, in FROM order."""
+        return self.neighbours_of((alias,))
+
+    def neighbours_of(self, joined: Collection[str]) -> tuple[str, ...]:
+        """Return the relations outside `joined` that are compared with one inside, in FROM order."""
+        near = {
+            other
+            for equality in self.equalities
+            for one, other in _both_ways(equality)
+            if one in joined and other not in joined
+        }
+        return tuple(alias for alias in self.aliases if alias in near)
+
+    def between(self, joined: Collection[str], alias: str) -> tuple[Equality, ...]:
+        """Return the equalities between `alias` and the relations in `joined`."""
+        return tuple(
+            equality
+            for equality in self.equalities
+            if any(one in joined and other == alias for one, other in _both_ways(equality))
+        )
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Return the neighbouring pairs, each once, in FROM order."""
+        return tuple(
+            (left, right)
+            for position, left in enumerate(self.aliases)
+            for right in self.aliases[position + 1 :]
+            if right in self.neighbours(left)
+        )
+
+    @property
+    def components(self) -> tuple[frozenset[str], ...]:
+        """Return the connected parts, in FROM order; more than one only where a CROSS JOIN says so."""
+        parts: list[frozenset[str]] = []
+        for alias in self.aliases:
+            if not any(alias in part for part in parts):
+                parts.append(self._reachable(alias, frozenset(self.aliases)))
+        return tuple(parts)
+
+    def is_connected(self, subset: Collection[str]) -> bool:
+        """Tell whether the relations of a non-empty subset reach each other inside it."""
+        inside = frozenset(subset)
+        return bool(inside) and self._reachable(min(inside), inside) == inside
+
+    def connected_subsets(self) -> Iterator[frozenset[str]]:
+        """Yield every connected subset once, smaller ones first, in FROM order. At most 2ⁿ of them; n is at most 8."""
+        level = [frozenset((alias,)) for alias in self.aliases]
+        while level:
+            yield from level
+            grown = (subset | {alias} for subset in level for alias in self.neighbours_of(subset))
+            level = sorted(
+                set(grown), key=lambda subset: [self.aliases.index(alias) for alias in self._ordered(subset)]
+            )
+
+    @property
+    def shape(self) -> str:
+        """Name the shape: ``single``, ``chain``, ``star``, ``cycle``, ``clique``, ``tree``, ``cyclic`` or ``disconnected``."""
+        count, degrees = len(self.aliases), sorted(len(self.neighbours(alias)) for alias in self.aliases)
+        if len(self.components) > 1:
+            return "disconnected"
+        if count == 1:
+            return "single"
+        if sum(degrees) == 2 * (count - 1):
+            return "chain" if degrees[-1] <= 2 else "star" if degrees[-1] == count - 1 else "tree"
+        if degrees[0] == count - 1:
+            return "clique"
+        return "cycle" if degrees[-1] == 2 else "cyclic"
+
+    def _reachable(self, start: str, inside: frozenset[str]) -> frozenset[str]:
+        reached = frozenset((start,))
+        while grown := inside.intersection(self.neighbours_of(reached)):
+            reached |= grown
+        return reached
+
+    def _ordered(self, subset: Collection[str]) -> tuple[str, ...]:
+        return tuple(alias for alias in self.aliases if alias in subset)
+
+
+def _both_ways(equality: Equality) -> tuple[tuple[str, str], tuple[str, str]]:
+    left, right = equality.left.relation, equality.right.relation
+    return (left, right), (right, left)

@@ -1,0 +1,95 @@
+"""The type two join keys are compared in: Spark's coercion for ``=`` under ANSI mode (the default of Spark 4).
+
+Types are Spark DDL in lower case. `tests/spark/test_common_type.py` compares the whole table with Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from plait.errors import SqlError
+from plait.query.model import Equality, Operand, Query
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_FRACTIONAL = ("float", "double")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_OTHERS = ("string", "boolean", "binary")
+_MAX_DIGITS = 38
+
+
+def is_key_type(type_: str) -> bool:
+    """Tell whether a value of this type can be a join key at all; nested, interval and collated types cannot."""
+    return type_ in (*_DIGITS, *_FRACTIONAL, *_TIMES, *_OTHERS) or _DECIMAL.fullmatch(type_) is not None
+
+
+def common_type(left: str, right: str) -> str | None:
+    """Return the type Spark casts both sides of ``left = right`` to, None if they cannot be compared as keys."""
+    if not (is_key_type(left) and is_key_type(right)):
+        return None
+    if left == right:
+        return left
+    if left == "string":
+        left, right = right, left
+    if right == "string":
+        return _with_string(left)
+    if left in _TIMES and right in _TIMES:
+        return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
+    return _numeric(left, right)
+
+
+def resolve_types(query: Query, type_of: Callable[[Operand], str]) -> Query:
+    """Return the query with `Equality.type` filled in. Raises SqlError for operands that cannot be compared."""
+    return replace(query, equalities=tuple(_resolved(query, equality, type_of) for equality in query.equalities))
+
+
+def _resolved(query: Query, equality: Equality, type_of: Callable[[Operand], str]) -> Equality:
+    left, right = type_of(equality.left), type_of(equality.right)
+    common = common_type(left, right)
+    if common is None:
+        raise SqlError(f"query '{query.name}': {mismatch(_shown(equality.left), left, _shown(equality.right), right)}")
+    return replace(equality, type=common)
+
+
+def _shown(operand: Operand) -> str:
+    return f"{operand.expression.sql} of {operand.relation}"
+
+
+def mismatch(left: str, left_type: str, right: str, right_type: str) -> str:
+    """Say that two operands cannot be join keys of each other, and what to do."""
+    for name, type_ in ((left, left_type), (right, right_type)):
+        if not is_key_type(type_):
+            return f"{name} has type {type_}, which cannot be a join key; compare a field of it, or cast it to a string"
+    return f"cannot compare {left} ({left_type}) with {right} ({right_type}); cast one of them to the other's type"
+
+
+def _with_string(other: str) -> str:
+    if other in _DIGITS:
+        return "bigint"
+    return "double" if other in _FRACTIONAL or _DECIMAL.fullmatch(other) else other
+
+
+def _numeric(left: str, right: str) -> str | None:
+    if left in _DIGITS and right in _DIGITS:
+        return max(left, right, key=_DIGITS.__getitem__)
+    mine, theirs = _as_decimal(left), _as_decimal(right)
+    if mine and theirs:
+        return _wider_decimal(mine, theirs)
+    return "double" if (mine or left in _FRACTIONAL) and (theirs or right in _FRACTIONAL) else None
+
+
+def _as_decimal(type_: str) -> tuple[int, int] | None:
+    if type_ in _DIGITS:
+        return _DIGITS[type_], 0
+    match = _DECIMAL.fullmatch(type_)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _wider_decimal(left: tuple[int, int], right: tuple[int, int]) -> str:
+    """Keep every digit of both; beyond 38 digits the integral ones win, as in Spark."""
+    scale = max(left[1], right[1])
+    precision = max(left[0] - left[1], right[0] - right[1]) + scale
+    excess = max(precision - _MAX_DIGITS, 0)
+    return f"decimal({precision - excess},{max(scale - excess, 0)})"

@@ -1,0 +1,86 @@
+"""Resolving the names of one expression; every mistake in it is noted, not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait.errors import SqlError, UnsupportedQueryError
+from plait.sql.bound import BoundExpression
+from plait.sql.expressions import Parsed, Reference, parse_expression
+from plait.sql.functions import REFUSED, is_clock, refused_calls
+from plait.sql.names import folded
+from plait.sql.scope import Meaning, Scope
+from plait.sql.text import SourceText
+from plait.sql.tokens import Token
+
+
+class ExpressionBinder:
+    """Binds the expressions of one query; `problems` is shared with whoever else looks at that query."""
+
+    def __init__(self, text: SourceText, masked: str, problems: list[SqlError]) -> None:
+        self.text, self.masked, self.problems = text, masked, problems
+
+    def report(self, message: str, at: Token, kind: type[SqlError] = SqlError) -> None:
+        """Note a mistake."""
+        self.problems.append(self.text.error(message, at.start, kind))
+
+    def bind_condition(self, tokens: Sequence[Token], scope: Scope) -> BoundExpression | None:
+        """Bind a conjunct; None if it is wrong."""
+        parsed = self.parse(tokens)
+        if parsed is not None and parsed.alias is not None:
+            self.report(f"expected AND, OR or the end of the condition before '{parsed.alias.value}'", parsed.alias)
+            return None
+        return self.bind(parsed, tokens, scope)
+
+    def parse(self, tokens: Sequence[Token]) -> Parsed | None:
+        """Parse an expression; None if it is none, or calls a function that Plait does not run."""
+        refused = list(refused_calls(tokens))
+        for token, what in refused:
+            self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
+        if refused:
+            return None
+        try:
+            return parse_expression(self.text, self.masked, tokens)
+        except SqlError as problem:
+            self.problems.append(problem)
+            return None
+
+    def bind(self, parsed: Parsed | None, tokens: Sequence[Token], scope: Scope) -> BoundExpression | None:
+        """Resolve the references of a parsed expression, which `tokens` are all of, without its alias."""
+        if parsed is None:
+            return None
+        before = len(self.problems)
+        found = [(reference, self._meaning(reference, scope)) for reference in parsed.references]
+        meanings = tuple((reference, meaning) for reference, meaning in found if meaning is not None)
+        self._refuse_unseen(tokens, parsed, scope)
+        if len(self.problems) > before:
+            return None
+        return BoundExpression(text=self.masked, tokens=tuple(tokens), meanings=meanings)
+
+    def _meaning(self, reference: Reference, scope: Scope) -> Meaning | None:
+        def complain(message: str) -> SqlError:
+            return self.text.error(message, reference.start)
+
+        if reference.is_bare and not scope.named(reference.parts[0]):
+            name = reference.parts[0].lower()
+            if is_clock(name):
+                message = f"Plait does not run {REFUSED[name].format(name)}"
+                self.problems.append(self.text.error(message, reference.start, UnsupportedQueryError))
+            return None
+        try:
+            return scope.resolve(reference.parts, complain)
+        except SqlError as problem:
+            self.problems.append(problem)
+            return None
+
+    def _refuse_unseen(self, tokens: Sequence[Token], parsed: Parsed, scope: Scope) -> None:
+        """Refuse ``alias.`` that no reference covers: the parser took it for something else, so it could not be replaced."""
+        spans = [(reference.start, reference.ends[-1]) for reference in parsed.references]
+        for index, token in enumerate(tokens[:-1]):
+            names_relation = token.kind in ("word", "quoted") and scope.relation(token.value) is not None
+            starts = index == 0 or not tokens[index - 1].is_symbol(".")
+            covered = any(start <= token.start < end for start, end in spans)
+            if names_relation and starts and tokens[index + 1].is_symbol(".") and not covered:
+                self.report(
+                    f"cannot tell what '{folded(token.value)}.' means here; give the relation another alias", token
+                )

@@ -1,0 +1,79 @@
+"""What ``SET`` may set: one table, with what each option accepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from plait.errors import OptionError
+from plait.sql.durations import parse_duration_us
+from plait.sql.names import did_you_mean
+
+STRATEGIES: Final = ("fixed", "selectivity", "greedy", "independent", "shared")
+"""The strategies a script may name; a test keeps this equal to `plait.optimizer.strategies.STRATEGIES`."""
+
+_MOST_PARTITIONS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRule:
+    """`expects` completes "expected ..."; `accepts` judges a value in lower case."""
+
+    expects: str
+    accepts: Callable[[str], bool]
+
+
+def _one_of(*values: str) -> OptionRule:
+    return OptionRule(expects=" or ".join((", ".join(values[:-1]), values[-1])), accepts=lambda value: value in values)
+
+
+def _is_partition_count(value: str) -> bool:
+    return re.fullmatch(r"\d{1,6}", value) is not None and 1 <= int(value) <= _MOST_PARTITIONS
+
+
+def _is_interval(value: str) -> bool:
+    try:
+        duration = parse_duration_us(value)
+    except OptionError:
+        return False
+    return duration is not None and duration >= 0
+
+
+_COUNT: Final = OptionRule(expects=f"a whole number from 1 to {_MOST_PARTITIONS}", accepts=_is_partition_count)
+_SWITCH: Final = _one_of("true", "false")
+_INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
+
+OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
+    {
+        "plait.strategy": _one_of(*STRATEGIES),
+        "plait.parallelism": _COUNT,
+        "plait.routing": _one_of("auto", "local", "shuffle"),
+        "plait.compaction": _SWITCH,
+        "plait.backfill": _SWITCH,
+        "plait.trigger": _INTERVAL,
+    }
+)
+"""Besides these: ``plait.parallelism.<stream or table>``, and ``spark.*``, which Spark judges."""
+
+
+def checked_option(name: str, value: str) -> tuple[str, str]:
+    """Return (name, value) as the engine takes them. Raises OptionError for an unknown name or an impossible value."""
+    if name.lower().startswith("spark."):
+        return name, value
+    prefix, _, source = name.partition(".parallelism.")
+    if prefix.lower() == "plait" and source:
+        return f"plait.parallelism.{source}", _checked(name, value, _COUNT)
+    rule = OPTIONS.get(name.lower())
+    if rule is None:
+        raise OptionError(f"'{name}' is not an option{did_you_mean(name, OPTIONS)}")
+    return name.lower(), _checked(name, value, rule)
+
+
+def _checked(name: str, value: str, rule: OptionRule) -> str:
+    lower = value.strip().lower()
+    if not rule.accepts(lower):
+        raise OptionError(f"{name} is '{value}'; expected {rule.expects}")
+    return lower

@@ -1,0 +1,113 @@
+"""The SELECT list: what each result holds, and under which name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait.errors import SqlError, UnsupportedQueryError
+from plait.query.model import OutputColumn, SinkSpec
+from plait.sql.bound import column_of_join
+from plait.sql.expression_binder import ExpressionBinder
+from plait.sql.formats import FILE_SINKS
+from plait.sql.names import did_you_mean, folded
+from plait.sql.scope import SchemaUnknownError, Scope
+from plait.sql.tokens import Token, depths
+
+
+def bind_output(
+    items: Sequence[tuple[Token, ...]], scope: Scope, expressions: ExpressionBinder
+) -> list[tuple[OutputColumn, Token]]:
+    """Return the output columns, each with the first token of its item. Wrong items are reported and left out."""
+    found: list[tuple[OutputColumn, Token]] = []
+    for item in items:
+        try:
+            columns = _star(item, scope, expressions) if _is_star(item) else _column(item, scope, expressions)
+        except SqlError as problem:
+            expressions.problems.append(problem)
+            continue
+        found.extend((column, item[0]) for column in columns)
+    return found
+
+
+def refuse_equal_names(
+    output: Sequence[tuple[OutputColumn, Token]], sink: SinkSpec, expressions: ExpressionBinder
+) -> None:
+    """Refuse two columns of one name where files could not keep them apart."""
+    if sink.format not in FILE_SINKS:
+        return
+    seen: set[str] = set()
+    reported: set[str] = set()
+    for column, at in output:
+        if column.name is None:
+            continue
+        name = folded(column.name)
+        if name in seen and name not in reported:
+            reported.add(name)
+            message = f"two output columns are called '{column.name}', which {sink.format} cannot store; add an alias"
+            hint = " (and list the columns instead of *)" if at.is_symbol("*") else ""
+            expressions.report(f"{message}: {column.expression.sql} AS another_name{hint}", at)
+        seen.add(name)
+
+
+def _is_star(item: Sequence[Token]) -> bool:
+    dotted = len(item) > 1 and item[1].is_symbol(".") and any(token.is_symbol("*") for token in item)
+    return item[0].is_symbol("*") or (dotted and item[-1].is_symbol("*") and item[-2].is_symbol("."))
+
+
+def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) -> list[OutputColumn]:
+    text, qualifier = expressions.text, item[0] if len(item) == 3 else None
+    if len(item) not in (1, 3) or (qualifier is None and len(item) == 3):
+        message = f"Plait does not run '{text.text[item[0].start : item[-1].end]}': list the columns"
+        raise text.error(message, item[0].start, UnsupportedQueryError)
+    relations = scope.relations
+    if qualifier is not None:
+        relation = scope.relation(qualifier.value)
+        if relation is None:
+            hint = did_you_mean(qualifier.value, (found.alias for found in relations))
+            raise text.error(f"there is no relation '{qualifier.value}'{hint}", item[0].start)
+        relations = (relation,)
+    for relation in relations:
+        if relation.source.schema is None:
+            message = f"'*' needs the columns of '{relation.source.name}', which are not known yet; declare its schema"
+            raise text.error(message, item[0].start, SchemaUnknownError)
+    return [
+        OutputColumn(name=column.column, expression=column_of_join(column))
+        for column in scope.star(qualifier.value if qualifier else None)
+    ]
+
+
+def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder) -> list[OutputColumn]:
+    tokens, alias = _without_alias(item, expressions)
+    parsed = expressions.parse(tokens)
+    if parsed is not None and parsed.alias is not None:
+        if alias is not None:
+            raise expressions.text.error(
+                f"'{parsed.alias.value}' does not fit before AS; remove it", parsed.alias.start
+            )
+        alias, tokens = parsed.alias, tokens[:-1]
+    bound = expressions.bind(parsed, tokens, scope)
+    if bound is None:
+        return []
+    name = alias.value if alias else tokens[-1].value if bound.is_column else None
+    return [OutputColumn(name=name, expression=bound.over_join())]
+
+
+def _without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tuple[tuple[Token, ...], Token | None]:
+    """Cut off ``AS name``."""
+    places = [
+        index
+        for index, depth, token in depths(item)
+        if depth == 0 and token.keyword == "AS" and not (index and item[index - 1].is_symbol("."))
+    ]
+    if not places:
+        return item, None
+    expression, alias = item[: places[0]], item[places[0] + 1 :]
+    if not expression or not alias:
+        raise expressions.text.error("AS needs an expression before it and a name after it", item[places[0]].start)
+    if alias[0].is_symbol("("):
+        raise expressions.text.error("one expression has one name; remove the parentheses after AS", alias[0].start)
+    if len(alias) > 1 or alias[0].kind not in ("word", "quoted"):
+        at = alias[1] if len(alias) > 1 else alias[0]
+        message = f"expected one name after AS, found '{expressions.text.text[at.start : at.end]}'; put odd names in backquotes"
+        raise expressions.text.error(message, at.start)
+    return expression, alias[0]
