@@ -35,11 +35,19 @@ def kernel(function: _Function) -> _Function:
     without even that the kernel is compiled in every process.
     """
     try:
-        return cast(_Function, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        if _use_private_cache():
-            return cast(_Function, numba.njit(cache=True, nogil=True)(function))
-        return cast(_Function, numba.njit(nogil=True)(function))
+        return cast(_Function, numba.njit(cache=_may_cache(function), nogil=True)(function))
+    except RuntimeError:  # no place to cache
+        return cast(_Function, numba.njit(cache=_use_private_cache(), nogil=True)(function))
+
+
+def helper(function: _Function) -> _Function:
+    """Compile `function` into each kernel that calls it. Not cached by itself, so it may have any signatures."""
+    return cast(_Function, numba.njit(nogil=True)(function))
+
+
+def _may_cache(function: _Function) -> bool:
+    """Tell whether Numba may look for a place: for a source in an archive it takes the home directory unseen."""
+    return Path(function.__code__.co_filename).exists() or os.access(Path.home(), os.W_OK)
 
 
 def frozen(values: Any, dtype: DTypeLike) -> NDArray[Any]:

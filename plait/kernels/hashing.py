@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plait.kernels.compiled import Int32s, Int64s, frozen, kernel
+from plait.kernels.compiled import Int32s, Int64s, frozen, helper, kernel
 
 _SEED = 42
 _PRIME_1 = np.uint64(0x9E3779B185EBCA87)
@@ -54,7 +54,7 @@ def partition_of(keys: Int64s, parallelism: int) -> Int32s:
     return out
 
 
-@kernel
+@helper
 def mix(value: int | np.int64, seed: int | np.int64) -> np.uint64:
     """Return XXH64 of one value as unsigned; callable from kernels."""
     product = np.uint64(value) * _PRIME_2

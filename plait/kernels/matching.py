@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from plait.kernels.compiled import Int32s, Int64s, frozen, kernel
+from plait.kernels.compiled import Int32s, Int64s, frozen, helper, kernel
 
 _NO_INT64 = np.zeros(0, np.int64)
 _NO_INT32 = np.zeros(0, np.int32)
@@ -40,6 +40,7 @@ def iter_matches(
     `index_row` None: the row is the index position. A bound that is None, or an index without τ, is no test. `bits`
     (int64[rows], by row) None: no test; `mask` is a single bit.
     """
+    _check(capacity)
     tau = None if probe_low is None and probe_high is None else index_tau
     flags = (tau is not None and probe_low is not None, tau is not None and probe_high is not None)
     arrays = (
@@ -76,6 +77,7 @@ def iter_cross(
 
     `tau` (int64[row_count]) may be in any order.
     """
+    _check(capacity)
     has_low, has_high = tau is not None and probe_low is not None, tau is not None and probe_high is not None
     arrays = (
         frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
@@ -91,12 +93,17 @@ def iter_cross(
             yield _trimmed(probes, count), _trimmed(rows, count)
 
 
+def _check(capacity: int) -> None:
+    if capacity < 1:
+        raise ValueError(f"capacity is {capacity}; a block holds at least one pair")
+
+
 def _trimmed(block: Int32s, count: int) -> Int32s:
     """Return the first `count` entries without keeping a mostly empty block alive."""
     return block[:count] if 2 * count >= len(block) else block[:count].copy()
 
 
-@kernel
+@helper
 def _at_least(values: Int64s, start: int, end: int, target: int) -> int:
     """Return the first position in [start, end) whose value is ≥ `target`, else `end`; logarithmic in the distance."""
     if start >= end or values[start] >= target:
@@ -117,7 +124,7 @@ def _at_least(values: Int64s, start: int, end: int, target: int) -> int:
     return high
 
 
-@kernel
+@helper
 def _beyond(values: Int64s, start: int, end: int, target: int) -> int:
     """Return the first position in [start, end) whose value is > `target`, else `end`; logarithmic in the distance."""
     if start >= end or values[start] > target:

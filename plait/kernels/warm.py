@@ -15,7 +15,7 @@ def warm() -> None:
     keys = np.array([1, 1, 2, 4], np.int64)
     hashing.combine((keys, keys))
     hashing.partition_of(keys, 2)
-    ordering.sort_order(keys, keys)
+    _warm_sorting()
     sketch.kmv(keys)
     list(
         matching.iter_matches(
@@ -42,3 +42,13 @@ def warm() -> None:
             capacity=8,
         )
     )
+
+
+def _warm_sorting() -> None:
+    """Take every way of `ordering`: all bits fit, short ties, long ties."""
+    wide = np.array([2**63 - 1, -(2**63), 0, 0], np.int64)
+    hot = np.concatenate((wide, np.zeros(96, np.int64)))
+    falling = np.arange(len(hot), 0, -1, dtype=np.int64)
+    ordering.sort_order(falling, falling)
+    ordering.sort_order(wide, wide)
+    ordering.sort_order(hot, falling)

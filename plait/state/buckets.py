@@ -57,7 +57,7 @@ def write_bucket(
             writer.write_batch(batch)
 
     written = storage.write_file(path, write)
-    for keys in indexes[1:]:
+    for keys in dict.fromkeys(indexes[1:]):
         index_files.write(storage, path, keys, build_index(batch, keys, layout.has_tau))
     tau = int64_view(batch, TAU) if layout.has_tau and batch.num_rows else None
     return Bucket(
@@ -188,9 +188,11 @@ def damaged(storage: Storage, bucket: Bucket, reason: str) -> CheckpointError:
 def int64_view(batch: pa.RecordBatch, name: str) -> Int64s:
     """Return an int64 (or 64-bit time) column's values without a copy; NULLs have a meaningless value."""
     column = batch.column(name)
+    if not pa.types.is_primitive(column.type) or column.type.bit_width != 64:
+        raise InvalidPlanError(f"Column {name} is of type {column.type}; expected a 64-bit integer")
     values = column.buffers()[1]
-    if values is None or len(column) == 0:
-        return np.zeros(0, np.int64)
+    if values is None:
+        return np.zeros(len(column), np.int64)
     return np.frombuffer(values, np.int64, len(column), column.offset * 8)
 
 
@@ -246,13 +248,14 @@ def _sorted(batch: pa.RecordBatch, sort_key: tuple[str, ...], has_tau: bool) -> 
 
 
 def _order_with_nulls(key: Int64s, tau: Int64s | None, present: NDArray[np.bool_] | None) -> Int32s:
+    """Return the order of rows by (key, τ), those not `present` last, by τ."""
     if present is None:
         return sort_order(key, tau)
-    parts: list[NDArray[np.int64]] = []
-    for rows in (np.flatnonzero(present), np.flatnonzero(~present)):
-        keys = key[rows] if not parts else np.zeros(len(rows), np.int64)
-        parts.append(rows[sort_order(keys, None if tau is None else tau[rows])])
-    return np.concatenate(parts).astype(np.int32)
+    with_key, without = np.flatnonzero(present), np.flatnonzero(~present)
+    with_key = with_key[sort_order(key[with_key], None if tau is None else tau[with_key])]
+    if tau is not None:
+        without = without[sort_order(tau[without], None)]
+    return np.concatenate((with_key, without)).astype(np.int32)
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

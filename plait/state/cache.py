@@ -17,6 +17,8 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import xxhash
 
+from plait.errors import OptionError
+
 _DEFAULT_BYTES = 10 << 30
 _BLOCK_BYTES = 1 << 20
 
@@ -29,7 +31,10 @@ def directory() -> Path:
 
 def limit_bytes() -> int:
     """Return how much the copies may take together: ``PLAIT_CACHE_BYTES``, else 10 GiB."""
-    return int(os.environ.get("PLAIT_CACHE_BYTES", _DEFAULT_BYTES))
+    configured = os.environ.get("PLAIT_CACHE_BYTES", str(_DEFAULT_BYTES))
+    if not configured.isdecimal():
+        raise OptionError(f"PLAIT_CACHE_BYTES is {configured!r}; expected a number of bytes, such as {_DEFAULT_BYTES}")
+    return int(configured)
 
 
 def fetch(filesystem: pafs.FileSystem, path: str, uri: str) -> Path:

@@ -210,6 +210,8 @@ def explained(name: str, doing: str) -> Iterator[None]:
     try:
         yield
     except pa.ArrowInvalid as error:
+        if doing != "read":
+            raise
         raise CheckpointError(f"Cannot {doing} {name}: {error}. {_DAMAGED}") from error
     except OSError as error:
         raise CheckpointError(f"Cannot {doing} {name}: {_reason(error)}") from error
