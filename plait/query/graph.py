@@ -89,7 +89,7 @@ class QueryGraph:
 
     @property
     def shape(self) -> str:
-        """Name the shape: ``single``, ``chain``, ``star``, ``cycle``, ``clique``, ``tree``, ``cyclic`` or ``disconnected``."""
+        """Name the shape: single, chain, star, cycle, clique, tree, cyclic or disconnected."""
         count, degrees = len(self.aliases), sorted(len(self.neighbours(alias)) for alias in self.aliases)
         if len(self.components) > 1:
             return "disconnected"

@@ -25,17 +25,26 @@ def bind_query(
     select: str,
     sink: SinkSpec,
     sources: Mapping[str, Source],
-    windows: Sequence[WindowOverride] = (),
+    windows: Mapping[str, int | None] | None = None,
     file: str | None = None,
     line: int = 1,
     column: int = 1,
 ) -> Query:
-    """Bind a SELECT to the streams and tables it reads. `line` and `column`: where it starts in `file`.
+    """Bind a SELECT to the streams and tables it reads.
 
-    Raises SqlError for a mistake and UnsupportedQueryError for what Plait does not run, the first one found.
+    `windows` overrides windows by alias, in microseconds, None for unbounded. `line` and `column`: where the text
+    starts in `file`. Raises SqlError for a mistake and UnsupportedQueryError for what Plait does not run, the first one found.
     """
-    place = {"select_line": line, "select_column": column, "line": line, "column": column}
-    statement = CreateQuery(name=name, sink=sink, windows=tuple(windows), select=select, **place)
+    statement = CreateQuery(
+        name=name,
+        sink=sink,
+        windows=tuple(WindowOverride(alias=alias, window_us=length) for alias, length in (windows or {}).items()),
+        select=select,
+        select_line=line,
+        select_column=column,
+        line=line,
+        column=column,
+    )
     query, problems = bind_statement(statement, sources, file=file)
     if problems:
         raise problems[0]

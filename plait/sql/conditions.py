@@ -1,7 +1,8 @@
 """Conditions: cut into conjuncts, and equalities into their sides.
 
-Cutting follows Spark's grammar, not sqlglot's, because the two differ in precedence: Spark reads ``a = b IS NULL`` as ``(a = b) IS NULL``.
-So an equality is only what cannot be read otherwise: one comparison at bracket level zero and no other predicate beside it.
+Cutting follows Spark's grammar, not sqlglot's, because the two differ in precedence: Spark reads ``a = b IS NULL`` as
+``(a = b) IS NULL``. So an equality is only what cannot be read otherwise: one comparison at bracket level zero and no
+other predicate beside it.
 """
 
 from __future__ import annotations

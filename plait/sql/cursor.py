@@ -101,7 +101,7 @@ class Cursor:
         return self.advance()
 
     def string(self, what: str) -> tuple[str, Token]:
-        """Read a string. Adjacent pieces are one string, as in Spark: ``'it''s'`` has a quote in it, ``'a' 'b'`` has not."""
+        """Read a string. Adjacent pieces are one, as in Spark: ``'it''s'`` has a quote in it, ``'a' 'b'`` has not."""
         if self.token is None or self.token.kind != "string":
             raise self.expected(what)
         first = last = self.advance()

@@ -1,4 +1,4 @@
-"""Column lists in Spark DDL: ``(id BIGINT, addr STRUCT<city: STRING>)``. Types come out as Spark prints them, in lower case."""
+"""Column lists in Spark DDL: ``(id BIGINT, addr STRUCT<city: STRING>)``. Types come out as Spark prints them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
-    """Read ``(name type [NOT NULL] [COMMENT 'text'], ...)``. NOT NULL is no promise a stream can keep, so it is ignored."""
+    """Read ``(name type [NOT NULL] [COMMENT 'text'], ...)``. A stream cannot promise NOT NULL, so it is ignored."""
     cursor.expect_symbol("(")
     columns: list[Column] = []
     while True:
@@ -85,7 +85,7 @@ def parse_type(cursor: Cursor) -> str:
 
 
 def struct_fields(type_: str) -> tuple[Column, ...] | None:
-    """Return the fields of a struct type; None for any other type, and where a field's name is not quoted as it must be."""
+    """Return the fields of a struct type; None for any other type, and where a field's name lacks quotes."""
     if not type_.startswith("struct<") or type_ == "struct<>":
         return () if type_ == "struct<>" else None
     source = SourceText(text=type_)

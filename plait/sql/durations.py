@@ -32,9 +32,9 @@ _RANGE = re.compile(r"([+-]?)\s*([\d:. ]+?)\s*(day|hour|minute)\s+to\s+(hour|min
 def parse_duration_us(value: str | timedelta | None) -> int | None:
     """Return microseconds, None for unbounded.
 
-    Accepts what Spark accepts after INTERVAL (``30 SECONDS``, ``'1' MINUTE``, ``'1 02:03' DAY TO MINUTE``; the word itself and
-    quotes are optional), ``unbounded``, None and timedelta. A day is 24 hours. Raises OptionError for anything else; months and
-    years are refused by name because their length depends on where they start.
+    Accepts what Spark accepts after INTERVAL (``30 SECONDS``, ``'1' MINUTE``, ``'1 02:03' DAY TO MINUTE``; the word
+    itself and quotes are optional), ``unbounded``, None and timedelta. A day is 24 hours. Raises OptionError for
+    anything else; months and years are refused by name because their length depends on where they start.
     """
     if value is None:
         return None

@@ -74,7 +74,7 @@ class ExpressionBinder:
             return None
 
     def _refuse_unseen(self, tokens: Sequence[Token], parsed: Parsed, scope: Scope) -> None:
-        """Refuse ``alias.`` that no reference covers: the parser took it for something else, so it could not be replaced."""
+        """Refuse ``alias.`` that no reference covers: the parser took it for something else, so it stays unresolved."""
         spans = [(reference.start, reference.ends[-1]) for reference in parsed.references]
         for index, token in enumerate(tokens[:-1]):
             names_relation = token.kind in ("word", "quoted") and scope.relation(token.value) is not None

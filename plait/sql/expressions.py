@@ -1,7 +1,7 @@
 """What an expression refers to. sqlglot parses it; only the places of the column references are taken from the tree.
 
-The user's text is never regenerated: a round trip through a SQL printer changes meaning in corners (casts, intervals, functions
-that are renamed), while replacing the spans of the references cannot.
+The user's text is never regenerated: a round trip through a SQL printer changes meaning in corners (casts, intervals,
+functions that are renamed), while replacing the spans of the references cannot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plait.sql.tokens import Token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A column reference as written, ``o.addr.city``; `ends` has the end of each part. `is_bare`: perhaps a function."""
+    """A reference as written, ``o.addr.city``; `ends` has the end of each part. `is_bare`: perhaps a function."""
 
     parts: tuple[str, ...]
     start: int
@@ -118,7 +118,7 @@ def _span(part: exp.Expr, start: int) -> tuple[int, int] | None:
 
 
 def _is_lambda_variable(column: exp.Column) -> bool:
-    """Tell whether the name is bound by an enclosing lambda; sqlglot itself minds upper and lower case, Spark does not."""
+    """Tell whether an enclosing lambda binds the name; sqlglot itself minds upper and lower case, Spark does not."""
     name = folded(column.parts[0].name)
     scope = column.find_ancestor(exp.Lambda)
     while scope is not None:

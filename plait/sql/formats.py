@@ -47,7 +47,7 @@ _LATER_SINKS: Final = ("delta", "kafka")
 
 
 def source_format_problem(format_: str, *, is_stream: bool) -> str | None:
-    """Say why Spark cannot have this source format, or None: any name may be a connector, unless it looks like a slip."""
+    """Say why this cannot be a source format, or None: any name may be a connector, unless it looks like a slip."""
     lower = folded(format_)
     if lower in map(folded, _BUILT_IN):
         if is_stream or lower not in _STREAM_ONLY:

@@ -1,4 +1,4 @@
-"""The FROM clause: relations, aliases, and what each kind of join puts into scope. Joins and commas apply from left to right."""
+"""The FROM clause: relations, aliases, and what each join puts into scope. Joins and commas apply from left to right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_RELATIONS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromClause:
-    """The whole scope; `crosses` are pairs of aliases a CROSS JOIN puts side by side, `places` the tokens of the relations."""
+    """The whole scope; `crosses`: aliases a CROSS JOIN puts side by side; `places`: where the relations are named."""
 
     scope: Scope
     crosses: tuple[tuple[str, str], ...]

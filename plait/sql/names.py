@@ -22,7 +22,7 @@ def backquoted(name: str) -> str:
 
 
 def naming_problem(what: str, name: str) -> str | None:
-    """Say why a stream, table or query cannot have this name, or None. Names become directories and Python parameters."""
+    """Say why a stream, table or query cannot be called so, or None. Names become directories and parameters."""
     if not _NAME.fullmatch(name):
         return (
             f"'{name}' cannot be the name of a {what}; use letters, digits and underscores, not starting with a digit"

@@ -43,7 +43,9 @@ def _is_interval(value: str) -> bool:
 
 
 _COUNT: Final = OptionRule(expects=f"a whole number from 1 to {_MOST_PARTITIONS}", accepts=_is_partition_count)
-_SWITCH: Final = _one_of("true", "false")
+_SIZE: Final = OptionRule(
+    expects="a whole number above zero", accepts=lambda value: re.fullmatch(r"[1-9]\d{0,17}", value) is not None
+)
 _INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
 
 OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
@@ -51,29 +53,23 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.strategy": _one_of(*STRATEGIES),
         "plait.parallelism": _COUNT,
         "plait.routing": _one_of("auto", "local", "shuffle"),
-        "plait.compaction": _SWITCH,
-        "plait.backfill": _SWITCH,
+        "plait.compaction": _one_of("true", "false", "on", "off"),
         "plait.trigger": _INTERVAL,
+        "plait.capacity": _SIZE,
+        "plait.chunk_rows": _SIZE,
     }
 )
-"""Besides these: ``plait.parallelism.<stream or table>``, and ``spark.*``, which Spark judges."""
+"""Besides these there is ``spark.*``, which Spark judges."""
 
 
 def checked_option(name: str, value: str) -> tuple[str, str]:
     """Return (name, value) as the engine takes them. Raises OptionError for an unknown name or an impossible value."""
     if name.lower().startswith("spark."):
         return name, value
-    prefix, _, source = name.partition(".parallelism.")
-    if prefix.lower() == "plait" and source:
-        return f"plait.parallelism.{source}", _checked(name, value, _COUNT)
     rule = OPTIONS.get(name.lower())
     if rule is None:
         raise OptionError(f"'{name}' is not an option{did_you_mean(name, OPTIONS)}")
-    return name.lower(), _checked(name, value, rule)
-
-
-def _checked(name: str, value: str, rule: OptionRule) -> str:
     lower = value.strip().lower()
     if not rule.accepts(lower):
         raise OptionError(f"{name} is '{value}'; expected {rule.expects}")
-    return lower
+    return name.lower(), lower

@@ -108,6 +108,7 @@ def _without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tu
         raise expressions.text.error("one expression has one name; remove the parentheses after AS", alias[0].start)
     if len(alias) > 1 or alias[0].kind not in ("word", "quoted"):
         at = alias[1] if len(alias) > 1 else alias[0]
-        message = f"expected one name after AS, found '{expressions.text.text[at.start : at.end]}'; put odd names in backquotes"
+        found = expressions.text.text[at.start : at.end]
+        message = f"expected one name after AS, found '{found}'; put odd names in backquotes"
         raise expressions.text.error(message, at.start)
     return expression, alias[0]

@@ -58,7 +58,7 @@ def output_problem(path: str) -> str | None:
 
 
 def data_files(path: str, ending: str = "") -> tuple[str, ...] | None:
-    """Return the local files Spark would read, sorted; None if that takes Spark to know (remote paths, globs, partitions)."""
+    """Return the files Spark would read, sorted; None where only Spark knows (remote paths, globs, partitions)."""
     here = local(path)
     if here is None or _GLOB.search(here):
         return None

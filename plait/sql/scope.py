@@ -1,7 +1,7 @@
 """Which columns a query can see, and which one a name means: Spark's rules.
 
-A scope is the row after some joins. USING and NATURAL merge two columns into one that is seen first; the other stays reachable through its
-relation (`hidden`). Names do not mind upper and lower case and come out as the schema spells them.
+A scope is the row after some joins. USING and NATURAL merge two columns into one that is seen first; the other stays
+reachable through its relation (`hidden`). Names do not mind upper and lower case and come out as the schema spells them.
 
 A relation whose columns are not known yet takes part as far as it can: a qualified name is taken on trust.
 """
@@ -71,7 +71,7 @@ class Scope:
         )
 
     def merged(self, other: Scope, pairs: Sequence[tuple[ColumnRef, ColumnRef]]) -> Scope:
-        """Return the scope after a join that merges these pairs of columns: the left ones come first, the right ones hide."""
+        """Return the scope after a join that merges pairs of columns: the left ones come first, the right ones hide."""
         left, right = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         rest = [column for column in self.visible if column not in left]
         rest += [column for column in other.visible if column not in right]
@@ -101,7 +101,7 @@ class Scope:
         return tuple(relation for relation in self.relations if relation.source.schema is None)
 
     def resolve(self, parts: Sequence[str], complain: Complain) -> Meaning:
-        """Find the column a name means. ``a.b`` is column b of relation a if there is one, else field b of a column a."""
+        """Find what a name means. ``a.b`` is column b of relation a if there is one, else field b of a column a."""
         relation = self.relation(parts[0]) if len(parts) > 1 else None
         if relation is not None:
             if relation.source.schema is None:

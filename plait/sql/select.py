@@ -1,13 +1,14 @@
 """The shape of a SELECT: its items, relations and conditions as token slices, and by name what Plait does not run.
 
-Expressions are not looked into here. Clauses are found at bracket level zero, so what a function or CASE contains cannot be
-mistaken for one; a word after a dot or AS is a name.
+Expressions are not looked into here. Clauses are found at bracket level zero, so what a function or CASE contains cannot
+be mistaken for one; a word after a dot or AS is a name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from plait.errors import SqlError, UnsupportedQueryError
@@ -91,7 +92,7 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
 
 def _refuse_subqueries(cursor: Cursor) -> None:
     tokens = cursor.rest()
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in pairwise(tokens):
         if token.is_symbol("(") and following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
             raise _refused(
                 cursor, "a subquery: join its relations in this query, or create it as a query of its own", following
@@ -172,7 +173,7 @@ def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> Relation
         raise cursor.error("the name of a stream or table has one part only; leave out the '.' and what precedes it")
     if cursor.at_symbol("("):
         raise _refused(cursor, f"the table function {source.value}: create a stream or table and read that", source)
-    if cursor.at_word("FOR") or cursor.token and cursor.token.keyword in ("TIMESTAMP", "VERSION") and _at_as_of(cursor):
+    if cursor.at_word("FOR") or (cursor.at_word("TIMESTAMP", "VERSION") and _at_as_of(cursor)):
         raise _refused(
             cursor, "time travel (AS OF): read the version you need with an option of CREATE TABLE", cursor.token
         )

@@ -22,7 +22,7 @@ class WindowOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateStream:
-    """`places`: line and column of the parts errors may point at, by name (``time``, ``option path``, ``option idle`` ...)."""
+    """`places`: line and column of the parts errors may point at, by name (``time``, ``option path``, ...)."""
 
     stream: Stream
     line: int

@@ -1,7 +1,7 @@
 """The user's text: where things are in it, where its statements end, and what in it is comment.
 
-Everything after this module works on the *masked* text, in which each comment (hints included) is blank. It is as long as the
-original, so offsets are the same in both, and quoting and comment rules are settled in one place: here.
+Everything after this module works on the *masked* text, in which each comment (hints included) is blank. It is as long
+as the original, so offsets are the same in both, and quoting and comment rules are settled in one place: here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """The masked text, the spans of its statements (without ``;``), and the offset of a quote or comment never closed."""
+    """The masked text, the spans of its statements (without ``;``), and where a quote or comment is never closed."""
 
     masked: str
     statements: tuple[tuple[int, int], ...]
@@ -47,8 +47,9 @@ class Scan:
 def scan(text: str) -> Scan:
     """Blank out the comments and find the statements.
 
-    Spark's rules: ``--`` to the end of the line, ``/* */`` nested; a backslash escapes inside ``'`` and ``"`` unless the string is raw
-    (``r'...'``); inside backquotes nothing does. A doubled quote needs no rule: it closes one piece and opens the next.
+    Spark's rules: ``--`` to the end of the line, ``/* */`` nested; a backslash escapes inside ``'`` and ``"`` unless the
+    string is raw (``r'...'``); inside backquotes nothing does. A doubled quote needs no rule: it closes one piece and
+    opens the next.
     """
     masked: list[str] = []
     statements: list[tuple[int, int]] = []

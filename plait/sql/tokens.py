@@ -22,7 +22,7 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A token at ``[start, end)``. `value`: the name or string it stands for; a word in upper case has it in `keyword`."""
+    """A token at ``[start, end)``. `value`: the name or string it stands for; `keyword`: a bare word in upper case."""
 
     kind: Kind
     value: str
