@@ -29,7 +29,7 @@ def build(
     kept = gather_stores(ordered, options, store_name)
     trees = merge_orders(ordered, orders, store_name)
     found = flows(trees, kept, cardinality)
-    stores = choose_access(kept, trees, {edge: flow.arriving for edge, flow in found.items()}, cardinality)
+    stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
     return Plan(
         strategy=options.strategy,
         queries=tuple(query.name for query in ordered),

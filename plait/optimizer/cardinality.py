@@ -35,8 +35,16 @@ class Cardinality:
             return self.assumed.table_rows if known.rows is None else known.rows
         if extent.window_us is None:
             return self.assumed.unbounded_stream_rows if known.rows is None else known.rows
-        rate = self.assumed.rate_rows_per_s if known.rate_rows_per_s is None else known.rate_rows_per_s
-        return rate * extent.window_us / _US_PER_S
+        return self._rate(extent.source) * extent.window_us / _US_PER_S
+
+    def pace(self, extent: Extent) -> float:
+        """Return how many times per second a stream brings as many rows as `rows` counts: 1 / window."""
+        rows = self.rows(extent)
+        return self._rate(extent.source) / rows if rows > 0 else 0.0
+
+    def _rate(self, source: str) -> float:
+        known = self.statistics.of(source).rate_rows_per_s
+        return self.assumed.rate_rows_per_s if known is None else known
 
     def share(self, source: str, selection: Selection) -> float:
         """Return the share of rows that satisfy the selection, its conjuncts independent unless measured together."""

@@ -16,17 +16,26 @@ from plait.plan.model import Estimate, Member, ProbeTree, Step, Store, is_routed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """Sizes around one step: the join before it and after it, and the number of streams in each."""
+    """Sizes around one step: the join before it and after it, and the number of streams in each.
+
+    Sizes are per window of the starting relation, which `pace` (windows per second) makes comparable between trees.
+    """
 
     size_before: float
     streams_before: int
     size_after: float
     streams_after: int
+    pace: float
 
     @property
     def arriving(self) -> float:
         """Return the tuples that come in on the edge, each counted once."""
         return arriving(self.size_before, self.streams_before)
+
+    @property
+    def arriving_per_s(self) -> float:
+        """Return the tuples that come in on the edge per second of event time, each counted once."""
+        return self.arriving * self.pace
 
     @property
     def results(self) -> float:
@@ -51,6 +60,9 @@ class _Sources:
     def rows(self, member: Member) -> float:
         return self.cardinality.selected_rows(self.extent(member), member.selection)
 
+    def pace(self, member: Member) -> float:
+        return self.cardinality.pace(self.extent(member))
+
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
@@ -59,7 +71,7 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
 
     def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
         for step in steps:
-            flow = _flow(sources, path, step, size, streams)
+            flow = _flow(sources, path, step, (size, streams))
             found[step.edge] = flow
             visit((*path, step.member), flow.size_after, flow.streams_after, step.children)
 
@@ -68,7 +80,8 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
     return found
 
 
-def _flow(sources: _Sources, path: tuple[Member, ...], step: Step, size: float, streams: int) -> Flow:
+def _flow(sources: _Sources, path: tuple[Member, ...], step: Step, before: tuple[float, int]) -> Flow:
+    size, streams = before
     store = sources.store(step.member)
     selectivities = [
         sources.cardinality.equality(
@@ -82,6 +95,7 @@ def _flow(sources: _Sources, path: tuple[Member, ...], step: Step, size: float, 
         streams_before=streams,
         size_after=join_size((size, sources.rows(step.member)), selectivities),
         streams_after=streams + (not store.is_table),
+        pace=sources.pace(path[0]),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import TypeAlias
 
 from plait.plan.model import KeyMatch, Member
+from plait.plan.relations import member_name
 
 StoreName: TypeAlias = Callable[[str, str], str]
 """(query, source) → id of the store that keeps the source's tuples for the query."""
@@ -15,7 +15,6 @@ StoreName: TypeAlias = Callable[[str, str], str]
 Path: TypeAlias = tuple[tuple[Member, tuple[KeyMatch, ...]], ...]
 """A probe path: the starting member with no matches, then (member, matches) of each step."""
 
-_PLAIN = re.compile(r"[\w/.-]+")
 _SHORTEST_DIGEST = 4
 
 
@@ -36,7 +35,7 @@ def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
     """
     groups: dict[str, list[Path]] = {}
     for path in paths:
-        groups.setdefault("→".join(_member_name(member) for member, _ in path), []).append(path)
+        groups.setdefault("→".join(member_name(member) for member, _ in path), []).append(path)
     names: dict[Path, str] = {}
     for name, group in groups.items():
         if len(group) == 1:
@@ -44,11 +43,6 @@ def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
         else:
             names.update((path, f"{name}~{digest}") for path, digest in _digests(group).items())
     return names
-
-
-def _member_name(member: Member) -> str:
-    store = member.store if _PLAIN.fullmatch(member.store) else "`" + member.store.replace("`", "``") + "`"
-    return f"{store}#{member.ordinal}" if member.ordinal else store
 
 
 def _digests(paths: list[Path]) -> dict[Path, str]:

@@ -94,7 +94,7 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
 def choose_access(
     stores: tuple[Store, ...], trees: tuple[ProbeTree, ...], arrivals: Mapping[str, float], cardinality: Cardinality
 ) -> tuple[Store, ...]:
-    """Give every store its indexes and its partitioning; `arrivals`: tuples by edge, each counted once."""
+    """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge."""
     traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     for tree in trees:
         for _, step in tree.walk():

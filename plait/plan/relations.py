@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from plait.plan.model import KeyColumn, Requirement, Selection
+import re
+
+from plait.plan.model import KeyColumn, Member, Requirement, Selection
 from plait.query.model import Equality, Operand, Query, Relation
+
+_PLAIN_STORE = re.compile(r"[\w/.-]+")
 
 UNKNOWN_TYPE = "?"
 """Stands for the common type of an equality until Spark has been asked (`Equality.type` is None)."""
@@ -52,3 +56,13 @@ def columns_of(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}
     return tuple(sorted(column.column for column in read if column.relation == alias))
+
+
+def member_name(member: Member) -> str:
+    """Return the store and, beyond the first occurrence in a query, the ordinal: ``orders#1``."""
+    return f"{store_name(member.store)}#{member.ordinal}" if member.ordinal else store_name(member.store)
+
+
+def store_name(store_id: str) -> str:
+    """Return the id of a store, in backquotes if it could be taken for something else, an edge for instance."""
+    return store_id if _PLAIN_STORE.fullmatch(store_id) else "`" + store_id.replace("`", "``") + "`"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from plait.plan.explain import wording
 from plait.plan.model import Output, Plan, ProbeTree, Step, is_routed
+from plait.plan.relations import member_name
 
 _ENTITIES = str.maketrans({character: f"#{ord(character)};" for character in '#"`<>&;\\|'} | {"\n": " "})
 
@@ -35,8 +36,8 @@ def to_mermaid(plan: Plan) -> str:
 def _tree(plan: Plan, prefix: str, tree: ProbeTree) -> Iterator[str]:
     start = _Node(id=f"{prefix}n0", outputs=tree.outputs, children=tree.children)
     nodes = [start]
-    yield f"  subgraph {prefix}[{_label('arriving: ' + wording.member(tree.start))}]"
-    yield f"    {start.id}[{_label(wording.described(tree.start, is_table=False))}]"
+    yield f"  subgraph {prefix}[{_label('arriving: ' + member_name(tree.start))}]"
+    yield f"    {start.id}[{_label(wording.described(tree.start, plan.store(tree.start.store)))}]"
     waiting = [start]
     while waiting:
         parent = waiting.pop(0)
@@ -55,7 +56,7 @@ def _target(plan: Plan, step: Step) -> tuple[str, str]:
     store = plan.store(step.member.store)
     on = wording.keys(store, tuple(sorted({match.store_key for match in step.matches}))) or "every row"
     reach = "one partition" if is_routed(store, step) else f"all {wording.plural(store.parallelism, 'partition')}"
-    return wording.member(step.member) + wording.selection(step.member.selection), f"on {on}, {reach}"
+    return member_name(step.member) + wording.selection(step.member.selection), f"on {on}, {reach}"
 
 
 def _label(*lines: str) -> str:

@@ -23,6 +23,12 @@ class QueryOrder:
     aliases: tuple[str, ...]
     steps: tuple[SharedStep, ...]
 
+    @property
+    def probe_tuples(self) -> float | None:
+        """Return the estimate for all steps, shared or not; None if any step's is unknown."""
+        known = [shared.step.estimate.probe_tuples for shared in self.steps]
+        return None if None in known else sum(estimate for estimate in known if estimate is not None)
+
 
 def orders_of(plan: Plan, query: str) -> tuple[QueryOrder, ...]:
     """Return the probe orders of a query, ordered by starting alias."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from plait.plan.explain import wording
 from plait.plan.explain.sharing import QueryOrder, orders_of
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
 from plait.plan.walks import probe_tuples_estimate
 
@@ -25,7 +26,7 @@ def to_text(plan: Plan) -> str:
     summary = [
         f"Plan by strategy '{plan.strategy}': {wording.plural(len(plan.queries), 'query', 'queries')}, "
         f"{wording.plural(len(plan.stores), 'store')}, {wording.plural(len(plan.trees), 'probe tree')}",
-        f"Expected per window: {wording.count(probe_tuples_estimate(plan))} probe tuples, "
+        f"Expected: {wording.count(probe_tuples_estimate(plan))} probe tuples per window, "
         f"{wording.count(plan.stored_rows_estimate)} stored rows",
     ]
     sections = (
@@ -59,14 +60,15 @@ def _store(store: Store) -> Branch:
         ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),
     ]
     return Branch(
-        text=f"{store.id}: {kind}{of}, {wording.placement(store)}",
+        text=f"{store_name(store.id)}: {kind}{of}, {wording.placement(store)}",
         below=tuple(Branch(text=f"{label:<8}{text}") for label, texts in facts for text in texts),
     )
 
 
 def _tree(plan: Plan, tree: ProbeTree) -> Branch:
     return Branch(
-        text=wording.described(tree.start, is_table=False) + _ends(output.query for output in tree.outputs),
+        text=wording.described(tree.start, plan.store(tree.start.store))
+        + _ends(output.query for output in tree.outputs),
         below=tuple(_step(plan, (tree.start,), step) for step in tree.children),
     )
 
@@ -74,7 +76,7 @@ def _tree(plan: Plan, tree: ProbeTree) -> Branch:
 def _step(plan: Plan, path: tuple[Member, ...], step: Step) -> Branch:
     store = plan.store(step.member.store)
     return Branch(
-        text=f"{step.edge}: {_probe(plan, path, step)}, to {_reach(store, step)}; {wording.flow(step.estimate)}"
+        text=f"{step.edge}: {_probe(plan, path, step)}, in {_reach(store, step)}; {wording.flow(step.estimate)}"
         + _ends(output.query for output in step.outputs),
         below=tuple(_step(plan, (*path, step.member), child) for child in step.children),
     )
@@ -85,8 +87,8 @@ def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     store = plan.store(step.member.store)
     stores = tuple(plan.store(member.store) for member in path)
     equalities = " and ".join(wording.match(path, stores, store, step.member, match) for match in step.matches)
-    target = wording.described(step.member, is_table=store.is_table)
-    return f"{target}, on {equalities}" if equalities else f"{target}, every row"
+    target = wording.described(step.member, store)
+    return f"{target} on {equalities}" if equalities else f"{target}, every row"
 
 
 def _reach(store: Store, step: Step) -> str:
@@ -102,7 +104,7 @@ def _rules(plan: Plan) -> Iterator[Branch]:
     for of_store in rules(plan):
         store = plan.store(of_store.store)
         yield Branch(
-            text=of_store.store,
+            text=store_name(of_store.store),
             below=tuple(Branch(text=_rule(plan, store, rule)) for rule in of_store.rules),
         )
 
@@ -110,9 +112,9 @@ def _rules(plan: Plan) -> Iterator[Branch]:
 def _rule(plan: Plan, store: Store, rule: Rule) -> str:
     match rule:
         case Keep():
-            return "keep " + "; ".join(wording.requirement(store, need) for need in rule.requirements)
+            return "keep what arrives and meets a requirement"
         case Arrive():
-            return f"on arrival of {wording.described(rule.member, is_table=False)}: {_then(rule.send, rule.emit)}"
+            return f"on arrival of {wording.described(rule.member, store)}: {_then(rule.send, rule.emit)}"
         case Probe():
             return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit)}"
 
@@ -128,8 +130,9 @@ def _query(plan: Plan, query: str) -> Branch:
 
 
 def _order(order: QueryOrder) -> Branch:
+    cost = f"{wording.count(order.probe_tuples)} probe tuples" if order.steps else "a result by itself"
     return Branch(
-        text=" → ".join(order.aliases),
+        text=f"{' → '.join(order.aliases)}: {cost}",
         below=tuple(
             Branch(text=f"{shared.step.edge} shared with {', '.join(shared.others)}")
             for shared in order.steps

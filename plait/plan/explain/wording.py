@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from plait.plan.model import Estimate, KeyColumn, KeyMatch, Member, Requirement, Selection, Store
-from plait.plan.relations import UNKNOWN_TYPE
+from plait.plan.relations import UNKNOWN_TYPE, member_name
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -27,7 +27,7 @@ def sql(text: str, owner: str | None = None) -> str:
         shown = name(column.replace("``", "`"))
         return shown if owner is None else f"{owner}.{shown}"
 
-    return _TOKEN.sub(rewrite, text).replace("\n", " ")
+    return re.sub(r"\s*\n\s*", " ", _TOKEN.sub(rewrite, text))
 
 
 def duration(us: int) -> str:
@@ -59,11 +59,6 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def member(shown: Member) -> str:
-    """Return the store and, in a self-join, the ordinal of a member."""
-    return f"{shown.store}#{shown.ordinal}" if shown.ordinal else shown.store
-
-
 def selection(shown: Selection) -> str:
     """Return the selection as a WHERE clause, empty if it selects everything."""
     if not shown.conjuncts:
@@ -71,10 +66,10 @@ def selection(shown: Selection) -> str:
     return " where " + " and ".join(f"({sql(conjunct.sql)})" for conjunct in shown.conjuncts)
 
 
-def described(shown: Member, *, is_table: bool) -> str:
-    """Return everything that sets a member apart: its name, selection and window."""
-    text = member(shown) + selection(shown.selection)
-    return text if is_table else f"{text}, {window(shown.window_us)}"
+def described(shown: Member, store: Store) -> str:
+    """Return what sets a member apart: its name, selection, and its window unless its store keeps just that long."""
+    text = member_name(shown) + selection(shown.selection)
+    return text if shown.window_us == store.window_us else f"{text} ({window(shown.window_us)})"
 
 
 def key(shown: KeyColumn) -> str:
@@ -96,8 +91,8 @@ def match(path: tuple[Member, ...], stores: tuple[Store, ...], probed: Store, ta
     """Return an equality of a step: what is known on the path = what is looked up in the store."""
     left = stores[shown.position].key(shown.probe_key)
     right = probed.key(shown.store_key)
-    known = sql(left.expression.sql, member(path[shown.position]))
-    return f"{known} = {sql(right.expression.sql, member(target))}"
+    known = sql(left.expression.sql, member_name(path[shown.position]))
+    return f"{known} = {sql(right.expression.sql, member_name(target))}"
 
 
 def requirement(store: Store, need: Requirement) -> str:

@@ -1,0 +1,87 @@
+"""EXPLAIN to the letter. After an intended change run with PLAIT_UPDATE_GOLDEN=1 and read the difference."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from plait.plan.explain import explain
+from plait.plan.model import Plan
+from tests.golden.cases import CASES, UNCHANGED, Case
+from tests.unit.optimizer.queries import planned
+
+HERE = Path(__file__).parent
+ENDINGS = {"text": "txt", "json": "json", "mermaid": "mmd"}
+KEPT = [(name, format) for name, case in CASES.items() for format in case.formats]
+
+
+def plan_of(case: Case) -> Plan:
+    return planned(case.queries, case.strategy, sources=case.sources, parallelism=case.parallelism)
+
+
+@pytest.mark.parametrize(("name", "format"), KEPT)
+def test_explain_says_what_it_always_said(name: str, format: str) -> None:
+    path = HERE / f"{name}.{ENDINGS[format]}"
+    found = explain(plan_of(CASES[name]), format)
+    if os.environ.get("PLAIT_UPDATE_GOLDEN") == "1":
+        path.write_text(found, encoding="utf-8")
+    assert found == path.read_text(encoding="utf-8")
+
+
+def test_every_kept_file_belongs_to_a_case() -> None:
+    expected = {f"{name}.{ENDINGS[format]}" for name, format in KEPT}
+    assert {path.name for path in HERE.iterdir() if path.suffix in (".txt", ".json", ".mmd")} == expected
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_another_way_to_ask_changes_nothing_but_aliases(name: str) -> None:
+    asked, again = plan_of(CASES[name]), plan_of(UNCHANGED[name])
+    assert asked != again, "the aliases do differ"
+    assert explain(asked).partition("Queries")[0] == explain(again).partition("Queries")[0]
+    assert asked.stores == again.stores
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_json_parses_and_names_every_edge_once(name: str) -> None:
+    made = plan_of(CASES[name])
+    document = json.loads(explain(made, "json"))
+    ruled = [rule["edge"] for store in document["rules"] for rule in store["rules"] if rule["kind"] == "probe"]
+    assert sorted(ruled) == sorted(step.edge for tree in made.trees for _, step in tree.walk())
+
+
+LABEL = r'"(?:[^"`<>#;|\\]|<br/>|#\d+;)*"'
+LINE = re.compile(
+    "|".join(
+        (
+            r"flowchart LR",
+            rf"  q\d+\(\[{LABEL}\]\)",
+            rf"  subgraph t\d+\[{LABEL}\]",
+            rf"    t\d+n\d+\[{LABEL}\]",
+            rf"    t\d+n\d+\[\({LABEL}\)\]",
+            rf"    t\d+n\d+ -->\|{LABEL}\| t\d+n\d+",
+            r"  end",
+            r"  t\d+n\d+ --> q\d+",
+        )
+    )
+)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mermaid_is_made_of_lines_it_knows_and_nodes_that_exist(name: str) -> None:
+    text = explain(plan_of(CASES[name]), "mermaid")
+    for line in text.splitlines():
+        assert LINE.fullmatch(line), line
+    defined = set(re.findall(r"^ *(\w+)[\[(]", text, re.MULTILINE))
+    used = {end for pair in re.findall(r"(\w+) -->(?:\|.*\|)? (\w+)$", text, re.MULTILINE) for end in pair}
+    assert used <= defined
+    assert text.count("subgraph") == len(re.findall(r"^  end$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_output_shows_an_object_of_python(name: str) -> None:
+    for format in ENDINGS:
+        assert not re.search(r"0x[0-9a-f]{6,}|\bNone\b|<plait|Selection\(", explain(plan_of(CASES[name]), format))
