@@ -33,7 +33,7 @@ def bind_query(
     """Bind a SELECT to the streams and tables it reads.
 
     `windows` overrides windows by alias, in microseconds, None for unbounded. `line` and `column`: where the text
-    starts in `file`. Raises SqlError for a mistake and UnsupportedQueryError for what Plait does not run, the first one found.
+    starts in `file`. Raises the first mistake: SqlError, or UnsupportedQueryError for what Plait does not run.
     """
     statement = CreateQuery(
         name=name,

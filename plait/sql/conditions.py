@@ -36,7 +36,11 @@ def conjuncts(condition: Sequence[Token]) -> Iterator[Tokens]:
     if not cuts:
         yield tokens
         return
-    for piece in split(tokens, cuts):
+    pieces = split(tokens, cuts)
+    if not all(pieces):
+        yield tokens  # a stray AND, which the parser of expressions reports where it stands
+        return
+    for piece in pieces:
         yield from conjuncts(piece)
 
 

@@ -1,4 +1,4 @@
-"""The FROM clause: relations, aliases, and what each join puts into scope. Joins and commas apply from left to right."""
+"""The FROM clause: relations, aliases, and what each join puts into scope. Joins and commas apply left to right."""
 
 from __future__ import annotations
 

@@ -44,8 +44,9 @@ def refuse_equal_names(
         if name in seen and name not in reported:
             reported.add(name)
             message = f"two output columns are called '{column.name}', which {sink.format} cannot store; add an alias"
+            shown = ", ".join(reference.name for reference in column.expression.columns)
             hint = " (and list the columns instead of *)" if at.is_symbol("*") else ""
-            expressions.report(f"{message}: {column.expression.sql} AS another_name{hint}", at)
+            expressions.report(f"{message}: {shown or 'value'} AS another_name{hint}", at)
         seen.add(name)
 
 

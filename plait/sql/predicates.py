@@ -92,7 +92,6 @@ class Predicates:
 
     def _refuse(self, conjunct: BoundExpression, *, is_equality: bool) -> None:
         sign, written = operator_of(conjunct.tokens), conjunct.as_written()
-        what = f"'{written}', which compares {_listed(conjunct.relations)}"
         if is_equality:
             advice = "put everything of one relation on one side, as in a.x + 1 = b.y"
         elif sign in ("<=>", "IS"):
@@ -105,7 +104,8 @@ class Predicates:
             advice = (
                 f"select both sides and apply {sign} to the results; how far apart in time rows may be is set by WINDOW"
             )
-        message = f"Plait does not run the theta join {what} other than by equality: join on equal keys; {advice}"
+        between = f"'{written}' between {_listed(conjunct.relations)}"
+        message = f"Plait does not run the theta join {between}: it joins on equal keys only; {advice}"
         self._report(message, conjunct.tokens[0], UnsupportedQueryError)
 
     def _report(self, message: str, at: Token, kind: type[SqlError] = SqlError) -> None:

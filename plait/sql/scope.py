@@ -1,7 +1,7 @@
 """Which columns a query can see, and which one a name means: Spark's rules.
 
 A scope is the row after some joins. USING and NATURAL merge two columns into one that is seen first; the other stays
-reachable through its relation (`hidden`). Names do not mind upper and lower case and come out as the schema spells them.
+reachable through its relation (`hidden`). Names do not mind upper and lower case; they come out as in the schema.
 
 A relation whose columns are not known yet takes part as far as it can: a qualified name is taken on trust.
 """

@@ -30,7 +30,7 @@ _STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE QUERY, DROP QUERY or SET"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A statement as far as it could be read, and what is wrong with it. `name`: what it creates, if it came that far."""
+    """A statement as far as it could be read, and what is wrong with it. `name`: what it creates, if known."""
 
     statement: Statement | None
     problems: tuple[PlacedError, ...] = ()

@@ -1,7 +1,7 @@
 """The shape of a SELECT: its items, relations and conditions as token slices, and by name what Plait does not run.
 
-Expressions are not looked into here. Clauses are found at bracket level zero, so what a function or CASE contains cannot
-be mistaken for one; a word after a dot or AS is a name.
+Expressions are not looked into here. Clauses are found at bracket level zero, so what a function or CASE contains
+cannot be mistaken for one; a word after a dot or AS is a name.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ _NO_ALIAS: Final = frozenset({*_CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM"
 
 def parse_select(cursor: Cursor) -> SelectSyntax:
     """Read a whole SELECT. Raises SqlError, or UnsupportedQueryError for what Plait does not run."""
-    _refuse_subqueries(cursor)
     _read_select_keyword(cursor)
+    _refuse_subqueries(cursor)
     items = _read_items(cursor)
     cursor.expect_word("FROM")
     relations = _read_relations(cursor)

@@ -47,9 +47,9 @@ class Scan:
 def scan(text: str) -> Scan:
     """Blank out the comments and find the statements.
 
-    Spark's rules: ``--`` to the end of the line, ``/* */`` nested; a backslash escapes inside ``'`` and ``"`` unless the
-    string is raw (``r'...'``); inside backquotes nothing does. A doubled quote needs no rule: it closes one piece and
-    opens the next.
+    Spark's rules: ``--`` to the end of the line, ``/* */`` nested; a backslash escapes inside ``'`` and ``"`` unless
+    the string is raw (``r'...'``); inside backquotes nothing does. A doubled quote needs no rule: it closes one piece
+    and opens the next.
     """
     masked: list[str] = []
     statements: list[tuple[int, int]] = []
