@@ -97,7 +97,7 @@ def _swap_of_q(output: Output) -> Output:
 
 def _one_alias(output: Output) -> Output:
     """Rename all but the starting relation."""
-    return replace(output, positions=tuple((f"zz{at}" if at else alias, at) for alias, at in output.positions))
+    return replace(output, positions=tuple(sorted((f"zz{at}" if at else alias, at) for alias, at in output.positions)))
 
 
 STARTS = {steps[0].edge[0]: steps[0].edge for _, steps, output in endings(SOUND) if output.query == "q"}
