@@ -19,7 +19,7 @@ def multiset(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 
 def normal(value: Any) -> Any:
-    """Return a hashable representative: all NaN alike, -0.0 as 0.0, decimals without trailing zeros, instants without zone.
+    """Return a hashable representative: all NaN alike, -0.0 as 0.0, decimals by value, instants without zone.
 
     Numbers stay exact: an int equals the decimal and the double of the same value, and no other.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import duckdb
@@ -73,8 +74,13 @@ def oracle_sql(case: Case, query: CaseQuery) -> str:
     return rendered(select)
 
 
+@functools.lru_cache(maxsize=64)
+def _parse(sql: str) -> exp.Expression:
+    return sqlglot.parse_one(sql, dialect="spark")
+
+
 def _parsed(query: CaseQuery) -> exp.Select:
-    select = sqlglot.parse_one(query.sql, dialect="spark")
+    select = _parse(query.sql).copy()
     if not isinstance(select, exp.Select):
         raise TypeError(f"not a SELECT: {query.sql}")
     if query.star:

@@ -20,7 +20,12 @@ class TooManyCombinationsError(Exception):
 def nested_loop(case: Case, query: CaseQuery) -> list[tuple[Any, ...]]:
     """Return the rows of the query, in no particular order. Raises TooManyCombinationsError."""
     rows = {name: table.to_pylist() for name, table in joinable_rows(case).items()}
-    taus = {name: table.column(case.source(name).time or 0).cast(pa.int64()).to_pylist() if not case.source(name).is_table else [] for name, table in joinable_rows(case).items()}
+    taus = {
+        name: table.column(case.source(name).time or 0).cast(pa.int64()).to_pylist()
+        if not case.source(name).is_table
+        else []
+        for name, table in joinable_rows(case).items()
+    }
     found: list[tuple[Row, dict[str, int]]] = [({}, {})]
     bound: set[str] = set()
     visited = 0
@@ -39,9 +44,10 @@ def nested_loop(case: Case, query: CaseQuery) -> list[tuple[Any, ...]]:
                     longer.append((candidate, {**partial_taus, **tau}))
         found = longer
     return [
-        tuple(item.value(row) for item in query.projection) for row, members in found if _in_windows(case, query, members)
+        tuple(item.value(row) for item in query.projection)
+        for row, members in found
+        if _in_windows(case, query, members)
     ]
-
 
 
 def _reads(expression: Expression) -> set[str]:

@@ -5,8 +5,8 @@ What differs, and what is done about it:
 - TIMESTAMP: Spark's is an instant shown in the session's time zone. Everything here is UTC, and DuckDB uses its naive
   TIMESTAMP, so the two agree.
 - ``xxhash64``: any good 64-bit hash does, if equal values of one type have equal hashes and, for types of fixed width,
-  unequal values unequal ones. DuckDB's ``hash`` is that; it also takes -0.0 for 0.0, as Spark's does. A deliberately weak
-  hash can be asked for where the engine must not trust it (strings, wide decimals).
+  unequal values unequal ones. DuckDB's ``hash`` is that; it also takes -0.0 for 0.0, as Spark's does. A
+  deliberately weak hash can be asked for where the engine must not trust it (strings, wide decimals).
 - Integers are long enough: the generators avoid overflow, division, and text functions beyond simple letters.
 - Spark compares a string with a number by casting the string; DuckDB too, but with other errors: not generated.
 """
@@ -57,12 +57,16 @@ def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
     for call in list(root.find_all(exp.UnixMicros)):
         call.replace(exp.Anonymous(this="epoch_us", expressions=[call.this]))
     for call in list(root.find_all(exp.UnixDate)):
-        call.replace(exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), _DAY_ZERO.copy(), call.this]))
+        call.replace(
+            exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), _DAY_ZERO.copy(), call.this])
+        )
     for call in list(root.find_all(exp.TsOrDsAdd, exp.DateAdd)):
         call.replace(exp.cast(call.copy(), "DATE"))
     for call in list(root.find_all(exp.Anonymous)):
         if call.name.lower() == "xxhash64":
-            call.set("this", "weak_hash" if weak_hash and not _is_fixed_width(call.expressions[0].to) else "strong_hash")
+            call.set(
+                "this", "weak_hash" if weak_hash and not _is_fixed_width(call.expressions[0].to) else "strong_hash"
+            )
     return root.this.sql(dialect="duckdb")
 
 

@@ -1,8 +1,8 @@
 """Event times and batch boundaries, and the watermark rule that decides which rows are late.
 
 This restates the rule of the design on purpose instead of importing it: the watermark of a batch is the smallest, over
-the streams, of (largest τ of earlier batches − delay); there is none while some stream has sent nothing; a row older than
-its batch's watermark is late.
+the streams, of (largest τ of earlier batches − delay); there is none while some stream has sent nothing; a row older
+than its batch's watermark is late.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ def watermarks(streams: Sequence[Arrivals], batches: int) -> list[int | None]:
         known = [top - stream.delay_us for top, stream in zip(largest, streams, strict=True) if top is not None]
         result.append(min(known) if len(known) == len(streams) else None)
         for number, stream in enumerate(streams):
-            seen = [tau for tau, arrived in zip(stream.taus, stream.batch_of, strict=True) if arrived == batch and tau is not None]
+            seen = [
+                tau
+                for tau, arrived in zip(stream.taus, stream.batch_of, strict=True)
+                if arrived == batch and tau is not None
+            ]
             largest[number] = max([*seen, *([] if largest[number] is None else [largest[number]])], default=None)
     return result
 
@@ -67,8 +71,10 @@ def random_batches(rng: random.Random, rows: int, batches: int) -> list[int]:
     return sorted(rng.choice(allowed) for _ in range(rows))
 
 
-def random_taus(rng: random.Random, batch_of: list[int], base_us: int, unit_us: int, span: int, jitter: int) -> list[int | None]:
-    """Draw τ that advances by about `span` units a batch, off by up to `jitter` units either way: many ties, out of order."""
+def random_taus(
+    rng: random.Random, batch_of: list[int], base_us: int, unit_us: int, span: int, jitter: int
+) -> list[int | None]:
+    """Draw τ that advances by about `span` units a batch, off by up to `jitter` units: many ties, out of order."""
     drift = rng.choice((0, 0, span, -span))
     return [
         base_us + unit_us * (batch * span + drift + rng.randrange(span + 1) + rng.randint(-jitter, jitter))

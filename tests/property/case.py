@@ -54,8 +54,8 @@ class CaseSource:
 class CaseQuery:
     """A query as text and, for the nested loop, as structure.
 
-    `relations`: (alias, source) in FROM order. `windows` overrides those of the streams. `conditions` are all selections and
-    equalities, `projection` the output, stars written out. `star` names the (alias, column) behind a bare ``*`` that
+    `relations`: (alias, source) in FROM order. `windows` overrides those of the streams. `conditions` are all selections
+    and equalities, `projection` the output, stars written out. `star` names the (alias, column) behind a bare ``*`` that
     Spark and DuckDB would order differently.
     """
 

@@ -13,7 +13,9 @@ from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, random_query
 from tests.property.values import BY_NAME, KINDS, Domain
 
-STRATEGIES = ("fixed", "selectivity", "greedy", "independent")
+STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent")
+SWITCHABLE = ("fixed", "selectivity", "greedy", "shared")
+"""Strategies whose plans have the same stores, so that one can follow another on the same state."""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)
 _ODD_NAMES = ("odd name", "dot.ted", "quo`te", "Größe", "select", "#hash")
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -41,7 +43,9 @@ def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0) -> Ca
     batches = rng.choice((3, 4, 6) if late else (1, 2, 3, 4, 5, 6, 8))
     unit_us = rng.choice((1, 1_000, 1_000_000, 3_600_000_000))
     span = rng.choice((1, 2, 5, 10, 40))
-    clock = Clock(base_us=rng.choice(_EPOCHS_US), unit_us=unit_us, span=span, jitter=rng.choice((0, 1, span // 2, span)))
+    clock = Clock(
+        base_us=rng.choice(_EPOCHS_US), unit_us=unit_us, span=span, jitter=rng.choice((0, 1, span // 2, span))
+    )
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
     queries = rng.choice((1, 1, 2, 2, 3, 4))
     largest = rng.choice((2, 3, 3, 4, 5, 6))
@@ -67,7 +71,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
     strategy = rng.choice(STRATEGIES)
     switching = rng.random() < 0.25
     return RunOptions(
-        strategies=tuple(rng.choice(STRATEGIES) if switching else strategy for _ in range(batches)),
+        strategies=tuple(rng.choice(SWITCHABLE) if switching else strategy for _ in range(batches)),
         parallelism=rng.randint(1, 5),
         routing=rng.choice(("local", "shuffle")),
         block_rows=rng.choice((1, 3, 16, 1024, 65536)),
@@ -87,7 +91,11 @@ def _random_sources(
     drafts = []
     arrivals = {}
     for name in names:
-        size = CROSS_ROWS - rng.randrange(3) if rng.random() < 0.08 else rng.choice((rows, rows, rows // 2, rows + 7, 0 if rng.random() < 0.1 else rows))
+        size = (
+            CROSS_ROWS - rng.randrange(3)
+            if rng.random() < 0.08
+            else rng.choice((rows, rows, rows // 2, rows + 7, 0 if rng.random() < 0.1 else rows))
+        )
         columns = _random_columns(rng, is_table=name in tables)
         drafts.append((name, columns, size))
         if name not in tables:
@@ -123,7 +131,9 @@ def _delay_some(rng: random.Random, arrivals: dict[str, Arrivals], clock: Clock,
     for stream in arrivals.values():
         stream.delay_us //= rng.choice((1, 2, 100))
         stream.taus[:] = [
-            tau - clock.unit_us * clock.span * rng.randint(1, batches) if rng.random() < 0.2 and tau is not None else tau
+            tau - clock.unit_us * clock.span * rng.randint(1, batches)
+            if rng.random() < 0.2 and tau is not None
+            else tau
             for tau in stream.taus
         ]
 
@@ -138,7 +148,7 @@ def _spoil(rng: random.Random, arrivals: dict[str, Arrivals]) -> None:
 
 
 def _random_columns(rng: random.Random, *, is_table: bool) -> tuple[CaseColumn, ...]:
-    """Return ``k`` (a small integer that every source has), one to five others and, last, the time column of a stream."""
+    """Return ``k`` (a small integer, in every source), one to five others and, last, the time column of a stream."""
     columns = [CaseColumn(name="k", kind=BY_NAME[rng.choice("iill")])]
     for _ in range(rng.randint(1, 5)):
         kind = rng.choice(KINDS)
@@ -185,5 +195,7 @@ def all_punctual(case: Case) -> Case:
     sources = tuple(
         source if source.is_table else replace(source, batch_of=(0,) * source.rows.num_rows) for source in case.sources
     )
-    options = replace(case.options, strategies=case.options.strategies[:1], restarts=frozenset(), compactions=frozenset())
+    options = replace(
+        case.options, strategies=case.options.strategies[:1], restarts=frozenset(), compactions=frozenset()
+    )
     return replace(case, sources=sources, batches=1, options=options)

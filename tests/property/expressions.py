@@ -1,8 +1,8 @@
 """Expressions that exist twice: as Spark SQL text and as a Python function of the joined row.
 
 The second form is what makes the nested loop an independent oracle. Only constructs whose meaning is the same in Spark
-and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (NULLs are
-skipped by DuckDB, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of
+and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (NULLs
+are skipped by DuckDB, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of
 strings with numbers (Spark's ANSI casts), locale dependent text functions beyond ASCII.
 """
 
@@ -22,13 +22,14 @@ Row = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expression:
-    """`columns` are the (alias, column) pairs it reads; `sql` renders it given how each is written; `value` evaluates it."""
+    """`columns`: the (alias, column) pairs it reads. `sql` renders it, given how each is written; `value` evaluates."""
 
     columns: tuple[tuple[str, str], ...]
     sql: Callable[[Callable[[str, str], str]], str]
     value: Callable[[Row], Any]
     kind: str
     small: bool = True
+    operands: tuple[Expression, ...] = ()
 
 
 def column(alias: str, name: str, kind: str, small: bool) -> Expression:
@@ -47,8 +48,10 @@ def literal(text: str, value: Any, kind: str) -> Expression:
     return Expression(columns=(), sql=lambda ref: text, value=lambda row: value, kind=kind)
 
 
-def apply(template: str, function: Callable[..., Any], *operands: Expression, kind: str, strict: bool = True) -> Expression:
-    """Return `function` of the operands, written as `template` with ``{0}``, ``{1}``...; `strict`: NULL if any operand is."""
+def apply(
+    template: str, function: Callable[..., Any], *operands: Expression, kind: str, strict: bool = True
+) -> Expression:
+    """Return `function` of the operands, written as `template` with ``{0}``...; `strict`: NULL if any operand is."""
 
     def value(row: Row) -> Any:
         values = [operand.value(row) for operand in operands]
@@ -59,6 +62,7 @@ def apply(template: str, function: Callable[..., Any], *operands: Expression, ki
         sql=lambda ref: template.format(*(operand.sql(ref) for operand in operands)),
         value=value,
         kind=kind,
+        operands=operands,
     )
 
 
@@ -124,8 +128,16 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
             lambda: apply("abs({0})", abs, operand, kind=kind),
             lambda: apply("-{0}", lambda v: -v, operand, kind=kind),
             lambda: apply("{0} * 2", lambda v: v * 2, operand, kind=kind),
-            lambda: apply("CASE WHEN {0} > 2 THEN {0} ELSE 0 END", lambda v: v if (v or 0) > 2 else 0, operand, kind=kind, strict=False),
-            lambda: apply("CAST({0} AS DECIMAL(10,2))", lambda v: Decimal(v).quantize(Decimal("0.01")), operand, kind="d"),
+            lambda: apply(
+                "CASE WHEN {0} > 2 THEN {0} ELSE 0 END",
+                lambda v: v if (v or 0) > 2 else 0,
+                operand,
+                kind=kind,
+                strict=False,
+            ),
+            lambda: apply(
+                "CAST({0} AS DECIMAL(10,2))", lambda v: Decimal(v).quantize(Decimal("0.01")), operand, kind="d"
+            ),
         ]
     if kind in _INTEGERS:
         choices += [
@@ -138,7 +150,9 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
         choices += [
             lambda: apply("{0} + 1", lambda v: v + 1, operand, kind=kind),
             lambda: apply("CAST({0} AS DOUBLE)", float, operand, kind="f"),
-            lambda: apply("coalesce({0}, 0)", lambda v: Decimal(0) if v is None else v, operand, kind=kind, strict=False),
+            lambda: apply(
+                "coalesce({0}, 0)", lambda v: Decimal(0) if v is None else v, operand, kind=kind, strict=False
+            ),
         ]
     if kind == "f":
         choices += [

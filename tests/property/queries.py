@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.property.case import CaseQuery, CaseSource, Windows, quoted
-from tests.property.expressions import Expression, apply, column, derived, either, equality, equal, greater, literal
+from tests.property.expressions import Expression, apply, column, derived, either, equal, equality, greater, literal
 from tests.property.values import BY_NAME
 
 Ref = Callable[[str, str], str]
@@ -31,7 +31,9 @@ class _Draft:
         return [column(self.aliases[position], item.name, item.kind.name, item.kind.small) for item in found]
 
 
-def random_query(rng: random.Random, name: str, sources: tuple[CaseSource, ...], relations: int, spans_us: list[int]) -> CaseQuery:
+def random_query(
+    rng: random.Random, name: str, sources: tuple[CaseSource, ...], relations: int, spans_us: list[int]
+) -> CaseQuery:
     """Return a query over `relations` relations, at least one of them a stream."""
     draft = _Draft(rng=rng, aliases=[], sources=_choose_sources(rng, sources, relations))
     draft.aliases = _choose_aliases(rng, draft.sources)
@@ -58,7 +60,11 @@ def _choose_sources(rng: random.Random, sources: tuple[CaseSource, ...], relatio
 def _choose_aliases(rng: random.Random, sources: list[CaseSource]) -> list[str]:
     names = [source.name for source in sources]
     short = rng.random() < 0.8 or len(set(names)) < len(names)
-    return [f"{'abcdefgh'[n]}" if rng.random() < 0.5 else f"{name}_{n}" for n, name in enumerate(names)] if short else names
+    return (
+        [f"{'abcdefgh'[n]}" if rng.random() < 0.5 else f"{name}_{n}" for n, name in enumerate(names)]
+        if short
+        else names
+    )
 
 
 def _choose_windows(draft: _Draft, spans_us: list[int]) -> Windows:
@@ -124,7 +130,7 @@ def _add_edge(draft: _Draft, low: int, high: int) -> None:
 
 
 def _is_likely(draft: _Draft, low: int, high: int, pair: tuple[Expression, Expression]) -> bool:
-    """Tell whether the two columns often meet: event times only with each other, truth values hardly ever a good key."""
+    """Tell whether the two columns often meet: event times do with each other only; truth values are poor keys."""
     names = [(position, item.columns[0][1]) for position, item in zip((low, high), pair, strict=True)]
     timed = sum(name == draft.sources[position].time for position, name in names)
     return timed != 1 and (pair[0].kind != "b" or draft.rng.random() < 0.1)
@@ -156,7 +162,9 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
         choices += [
             lambda: apply("{0} > 1", lambda v: greater(v, 1), operand, kind="b"),
             lambda: apply("{0} <= 7", lambda v: not greater(v, 7), operand, kind="b"),
-            lambda: apply("{0} BETWEEN -1 AND 8", lambda v: not greater(-1, v) and not greater(v, 8), operand, kind="b"),
+            lambda: apply(
+                "{0} BETWEEN -1 AND 8", lambda v: not greater(-1, v) and not greater(v, 8), operand, kind="b"
+            ),
             lambda: apply("{0} NOT IN (1, 3)", lambda v: not equal(v, 1) and not equal(v, 3), operand, kind="b"),
             lambda: apply("NOT ({0} = 2)", lambda v: not equal(v, 2), operand, kind="b"),
         ]
@@ -164,13 +172,19 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
         choices += [
             lambda: apply("{0} LIKE '%b%' OR {0} < 'z'", lambda v: "b" in v or v.encode() < b"z", operand, kind="b"),
             lambda: apply("{0} <> ''", lambda v: v != "", operand, kind="b"),
-            lambda: apply("{0} IN ('a', 'A', 'It\\'s', '1', 'é')", lambda v: v in ("a", "A", "It's", "1", "é"), operand, kind="b"),
+            lambda: apply(
+                "{0} IN ('a', 'A', 'It\\'s', '1', 'é')", lambda v: v in ("a", "A", "It's", "1", "é"), operand, kind="b"
+            ),
         ]
     if kind == "a":
-        choices.append(lambda: apply("{0} >= DATE '2024-02-28'", lambda v: v.isoformat() >= "2024-02-28", operand, kind="b"))
+        choices.append(
+            lambda: apply("{0} >= DATE '2024-02-28'", lambda v: v.isoformat() >= "2024-02-28", operand, kind="b")
+        )
     if kind == "m":
         choices.append(
-            lambda: apply("{0} < TIMESTAMP '2024-03-02 12:00:00'", lambda v: v.isoformat() < "2024-03-02T12", operand, kind="b")
+            lambda: apply(
+                "{0} < TIMESTAMP '2024-03-02 12:00:00'", lambda v: v.isoformat() < "2024-03-02T12", operand, kind="b"
+            )
         )
     if kind == "b":
         choices.append(lambda: operand)
@@ -247,7 +261,9 @@ class _Writer:
             if position in draft.cross:
                 text += f" CROSS JOIN {relation}"
                 where += selections[position] + [self._condition(edge[2]) for edge in edges]
-            elif position >= commas_from and not any(later in draft.cross for later in range(position + 1, len(draft.sources))):
+            elif position >= commas_from and not any(
+                later in draft.cross for later in range(position + 1, len(draft.sources))
+            ):
                 text += f", {relation}"
                 commas_from = position
                 where += selections[position] + [self._condition(edge[2]) for edge in edges]
@@ -312,4 +328,6 @@ class _Writer:
             return apply("{0} + {1}", lambda a, b: a + b, item, other, kind=item.kind)
         if item.kind == "s":
             return apply("{0} || {1}", lambda a, b: a + b, item, other, kind=item.kind)
-        return apply("coalesce({0}, {1})", lambda a, b: b if a is None else a, item, other, kind=item.kind, strict=False)
+        return apply(
+            "coalesce({0}, {1})", lambda a, b: b if a is None else a, item, other, kind=item.kind, strict=False
+        )

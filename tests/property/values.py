@@ -25,7 +25,7 @@ _DOUBLES = (float("nan"), -0.0, 0.0, float("inf"), 1e308, 9007199254740993.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A column type with a value domain. `group`: kinds of one group may be compared. `small`: arithmetic cannot overflow."""
+    """A column type with values. `group`: kinds of one group may be compared. `small`: arithmetic cannot overflow."""
 
     name: str
     spark: str
@@ -43,7 +43,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(name="i", spark="INT", arrow=pa.int32(), group="number", small=True, value=lambda n: n - 2),
     Kind(name="l", spark="BIGINT", arrow=pa.int64(), group="number", small=True, value=lambda n: n - 2),
     Kind(name="y", spark="INT", arrow=pa.int32(), group="number", small=False, value=_or_extreme(_INTS, lambda n: n)),
-    Kind(name="x", spark="BIGINT", arrow=pa.int64(), group="number", small=False, value=_or_extreme(_LONGS, lambda n: n)),
+    Kind(
+        name="x", spark="BIGINT", arrow=pa.int64(), group="number", small=False, value=_or_extreme(_LONGS, lambda n: n)
+    ),
     Kind(
         name="d",
         spark="DECIMAL(10,2)",

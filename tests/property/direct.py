@@ -1,0 +1,289 @@
+"""Run a case through the operators without Spark: DuckDB stands in for what Spark evaluates, loops for its tasks.
+
+Everything else is the product's own: planning, ingest, buckets, manifests on disk, probing, spooled results.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from plait.operators.coordinator import by_store, live_buckets, next_manifest, probe_tasks, results_by_query, windows_of
+from plait.operators.ingest import IngestContext, ingest
+from plait.operators.probing import ProbeContext
+from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.results import Delivery
+from plait.operators.walking import Message, Walker
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.planner import plan as make_plan
+from plait.plan.model import Plan
+from plait.query.model import ColumnRef, Query, Source, Stream
+from plait.state.compaction import choose_merges, merge_buckets
+from plait.state.compaction import replace as replace_merged
+from plait.state.manifest import ManifestLog
+from plait.state.model import TABLE_BATCH, Bucket, Manifest
+from plait.state.storage import Storage
+from plait.stats.model import SourceStatistics, Statistics
+from tests.oracle.duckdb_oracle import load
+from tests.oracle.translate import connection, to_duckdb
+from tests.property.case import Case, RunOptions
+from tests.property.structured import backquoted
+
+_CLOCK_MS = 1_700_000_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What a run produced. `tables` per query by position of its output; `late` and `bad` rows per stream."""
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    rows_out: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    bad: dict[str, int] = field(default_factory=dict)
+    watermarks: list[int | None] = field(default_factory=list)
+    probe_tuples: dict[str, int] = field(default_factory=dict)
+    plans: list[Plan] = field(default_factory=list)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the query's rows."""
+        from tests.oracle.compare import table_rows
+
+        return [row for table in self.tables.get(query, []) for row in table_rows(table)]
+
+
+class DirectRun:
+    """One run of a case in a checkpoint directory."""
+
+    def __init__(self, case: Case, sources: tuple[Source, ...], queries: tuple[Query, ...], directory: str) -> None:
+        self.case, self.sources, self.queries = case, sources, queries
+        self.options: RunOptions = case.options
+        self.storage = Storage.open(directory)
+        self.log = ManifestLog(self.storage)
+        self.outcome = Outcome()
+        self.wanted = {query.name: _wanted(query) for query in queries}
+        self._inputs: dict[tuple[str, tuple[tuple[str, str], ...]], pa.Table] = {}
+        self._attempts = itertools.count()
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        return tuple(source for source in self.sources if isinstance(source, Stream))
+
+    def run(self) -> Outcome:
+        """Run all batches."""
+        _load_sources(self.case)
+        plan = self._plan(0)
+        manifest = self._tables(plan)
+        for batch in range(self.case.batches):
+            if batch in self.options.restarts:
+                manifest = self.log.latest() or manifest
+            if self.options.strategies[batch] != plan.strategy:
+                plan = self._plan(batch)
+            if batch in self.options.compactions:
+                manifest = self._compact(plan, manifest)
+            if batch in self.options.restarts:
+                self._attempt(plan, manifest, batch)
+            manifest = self._commit(plan, manifest, batch, *self._attempt(plan, manifest, batch))
+        self._account(manifest)
+        return self.outcome
+
+    def _plan(self, batch: int) -> Plan:
+        options = PlanOptions(
+            strategy=self.options.strategies[batch], sources=self.sources, parallelism=self.options.parallelism
+        )
+        plan = make_plan(self.queries, _random_statistics(self.case, batch), options)
+        self.outcome.plans.append(plan)
+        return plan
+
+    def _specs(self, plan: Plan) -> Iterator[tuple[Source, IngestSpec]]:
+        for source in self.sources:
+            stores = tuple(store for store in plan.stores if store.source == source.name)
+            if stores or isinstance(source, Stream):
+                yield source, ingest_spec(source, stores)
+
+    def _tables(self, plan: Plan) -> Manifest:
+        """Store the tables and commit that as the state before the first batch."""
+        buckets: list[Bucket] = []
+        for source, spec in self._specs(plan):
+            if not isinstance(source, Stream):
+                for report in self._ingest(spec, 0, self.case.source(source.name).rows.num_rows, TABLE_BATCH, None):
+                    buckets += report.buckets
+        manifest = Manifest(batch=TABLE_BATCH, watermark_us=None, plan=plan.strategy, buckets=tuple(buckets))
+        self.log.commit(manifest)
+        return manifest
+
+    def _ingest(
+        self, spec: IngestSpec, first: int, rows: int, batch: int, watermark_us: int | None
+    ) -> Iterator[IngestReport]:
+        """Take in rows [first, first + rows) of a source in one task or several, each with several record batches."""
+        projected = self._projected(spec)
+        tasks = self.options.sliced_ingest
+        bounds = [first + rows * task // tasks for task in range(tasks + 1)]
+        for task, (low, high) in enumerate(itertools.pairwise(bounds)):
+            context = IngestContext(
+                storage=self.storage,
+                batch=batch,
+                watermark_us=watermark_us,
+                attempt=f"a{next(self._attempts)}",
+                task=task,
+                chunk_rows=max(1, min(self.options.block_rows * 4, 2_000_000)),
+            )
+            pieces = projected.slice(low, high - low).to_batches(max_chunksize=max(1, self.options.block_rows))
+            yield ingest(pieces, spec, context)
+
+    def _projected(self, spec: IngestSpec) -> pa.Table:
+        """Return the source's rows as Spark would project them, whole; batches are slices of it."""
+        key = (spec.source, spec.projection)
+        if key not in self._inputs:
+            columns = ", ".join(
+                f"{to_duckdb(sql, weak_hash=self.options.weak_hash)} AS {_double_quoted(name)}"
+                for name, sql in spec.projection
+            )
+            self._inputs[key] = connection().sql(f'SELECT {columns} FROM "{spec.source}"').to_arrow_table()
+        return self._inputs[key]
+
+    def _attempt(
+        self, plan: Plan, manifest: Manifest, batch: int
+    ) -> tuple[tuple[IngestReport, ...], tuple[ProbeReport, ...]]:
+        """Do all of a batch but its commit; an attempt that is not committed must leave no trace."""
+        ingested = []
+        for source, spec in self._specs(plan):
+            if isinstance(source, Stream):
+                first, rows = self.case.source(source.name).batch(batch)
+                ingested += self._ingest(spec, first, rows, batch, manifest.watermark_us)
+        delta = tuple(bucket for report in ingested for bucket in report.buckets)
+        context = ProbeContext(
+            plan=plan,
+            batch=batch,
+            storage=self.storage,
+            buckets=by_store((*live_buckets(plan, manifest), *delta)),
+            wanted=self.wanted,
+            capacity=self.options.block_rows,
+            attempt=f"a{next(self._attempts)}",
+        )
+        return tuple(ingested), tuple(self._probe(context, delta))
+
+    def _probe(self, context: ProbeContext, delta: tuple[Bucket, ...]) -> list[ProbeReport]:
+        tasks = probe_tasks(context.plan, delta, slots=3, rows_per_start=max(1, self.options.block_rows))
+        if self.options.routing == "local":
+            return [self._walker(context).run_local(task) for task in tasks]
+        reports = []
+        messages: list[Message] = []
+        for task in tasks:
+            walker = self._walker(context)
+            messages += walker.start_messages(task)
+            reports.append(walker.report())
+        while messages:
+            stage = sorted(messages, key=lambda message: message.partition)
+            messages = []
+            for _, group in itertools.groupby(stage, key=lambda message: message.partition):
+                walker = self._walker(context)
+                for message in group:
+                    messages += walker.receive(message)
+                reports.append(walker.report())
+        return reports
+
+    def _walker(self, context: ProbeContext) -> Walker:
+        deliveries = {
+            name: Delivery(query=name, kind="spool", columns=columns) for name, columns in self.wanted.items()
+        }
+        return Walker(context, deliveries, f"t{next(self._attempts)}")
+
+    def _commit(
+        self,
+        plan: Plan,
+        manifest: Manifest,
+        batch: int,
+        ingested: tuple[IngestReport, ...],
+        probed: tuple[ProbeReport, ...],
+    ) -> Manifest:
+        following = next_manifest(
+            manifest,
+            plan=plan,
+            plan_id=plan.strategy,
+            streams=self.streams,
+            batch=batch,
+            ingested=ingested,
+            probed=probed,
+            publications=(),
+            backlog=(),
+            clock_ms=_CLOCK_MS + batch,
+        )
+        self.log.commit(following)
+        self.outcome.watermarks.append(manifest.watermark_us)
+        for name, rows in results_by_query(probed).items():
+            self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
+        for query in self.queries:
+            self._collect(
+                query,
+                [
+                    path
+                    for report in probed
+                    for file in report.results
+                    if file.query == query.name
+                    for path in file.paths
+                ],
+            )
+        return following
+
+    def _collect(self, query: Query, paths: list[str]) -> None:
+        """Evaluate the query's projection over what the tasks spooled, as Spark would."""
+        pieces = []
+        for path in paths:
+            with pa.memory_map(self.storage.name(path)) as file:
+                pieces.append(pa.ipc.open_file(file).read_all())
+        if not pieces:
+            return
+        load(connection(), {"#joined": pa.concat_tables(pieces)})
+        columns = ", ".join(f"{to_duckdb(column.expression.sql)} AS c{n}" for n, column in enumerate(query.output))
+        result = connection().sql(f'SELECT {columns} FROM "#joined"').to_arrow_table()
+        self.outcome.tables.setdefault(query.name, []).append(result)
+
+    def _compact(self, plan: Plan, manifest: Manifest) -> Manifest:
+        buckets = manifest.buckets
+        indexes = {store.id: store.indexes for store in plan.stores}
+        for merge in choose_merges(buckets, windows_of(plan), fan_in=2):
+            name = f"m{next(self._attempts)}"
+            merged = merge_buckets(self.storage, merge, indexes[merge.buckets[0].store], name)
+            buckets = replace_merged(buckets, merge, merged)
+        return replace(manifest, buckets=buckets)
+
+    def _account(self, manifest: Manifest) -> None:
+        self.outcome.late = {progress.source: progress.late for progress in manifest.sources}
+        self.outcome.bad = {progress.source: progress.bad for progress in manifest.sources}
+        self.outcome.probe_tuples = dict(manifest.probe_tuples)
+
+
+def _wanted(query: Query) -> tuple[ColumnRef, ...]:
+    return tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
+
+
+def _double_quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _load_sources(case: Case) -> None:
+    load(connection(), {source.name: source.rows for source in case.sources})
+
+
+def _random_statistics(case: Case, batch: int) -> Statistics:
+    """Return made-up statistics, so that probe orders vary: right or wrong, they must not change any result."""
+    rng = random.Random(f"{case.seed} {batch}")
+    return Statistics(
+        sources=tuple(
+            SourceStatistics(
+                source=name,
+                rate_rows_per_s=rng.choice((None, 1.0, 1000.0)),
+                rows=rng.choice((None, 10.0, 100_000.0)),
+            )
+            for name in sorted(source.name for source in case.sources)
+        )
+    )
+
+
+__all__ = ["DirectRun", "Outcome", "backquoted"]

@@ -1,0 +1,70 @@
+"""From a case to the sources and queries that are planned: through SQL text, or past it."""
+
+from __future__ import annotations
+
+import re
+
+from plait.query.model import Operand, Query, Source
+from plait.query.types import resolve_types
+from plait.sql.binder import bind_statement
+from plait.sql.script import parse_script
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable
+from tests.oracle.duckdb_oracle import load
+from tests.oracle.translate import connection, to_duckdb
+from tests.property.case import Case, script
+from tests.property.structured import structured_query, structured_source
+
+_SPARK_TYPES = {
+    "TINYINT": "tinyint",
+    "SMALLINT": "smallint",
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    "DOUBLE": "double",
+    "FLOAT": "float",
+    "VARCHAR": "string",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "BOOLEAN": "boolean",
+}
+
+
+def from_text(given: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
+    """Return what the front end makes of the case's script."""
+    sources: dict[str, Source] = {}
+    queries = []
+    for statement in parse_script(script(given), file="case.sql", base="/data"):
+        match statement:
+            case CreateStream():
+                sources[statement.stream.name] = statement.stream
+            case CreateTable():
+                sources[statement.table.name] = statement.table
+            case CreateQuery():
+                query, problems = bind_statement(statement, sources, file="case.sql")
+                if query is None:
+                    raise problems[0]
+                queries.append(query)
+            case _:
+                raise TypeError(f"a case has no {statement}")
+    return tuple(sources.values()), with_types(given, tuple(queries))
+
+
+def from_structure(case: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
+    """Return sources and queries built past the front end."""
+    sources = tuple(structured_source(source) for source in case.sources)
+    queries = tuple(structured_query(case, query) for query in case.queries)
+    return sources, with_types(case, queries)
+
+
+def with_types(case: Case, queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """Give every equality its common type where it has none, as Spark is asked for it in the product."""
+    load(connection(), {source.name: source.rows.slice(0, 0) for source in case.sources})
+    return tuple(resolve_types(query, lambda operand, query=query: operand_type(query, operand)) for query in queries)
+
+
+def operand_type(query: Query, operand: Operand) -> str:
+    """Return the Spark type of one side of an equality, as DuckDB infers it (wider in places, which does no harm)."""
+    source = query.relation(operand.relation).source
+    relation = connection().sql(f'SELECT {to_duckdb(operand.expression.sql)} AS v FROM "{source}"')
+    found = str(relation.types[0])
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", found)
+    return f"decimal({decimal.group(1)},{decimal.group(2)})" if decimal else _SPARK_TYPES[found]

@@ -1,0 +1,72 @@
+"""Run one case and say what is wrong with its outcome."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from plait.query.model import Query, Source
+from plait.state.buckets import close_others
+from plait.state.storage import Storage
+from tests.oracle.compare import difference, table_rows
+from tests.oracle.duckdb_oracle import expected, late_masks
+from tests.property.arrivals import Arrivals, watermarks
+from tests.property.case import Case
+from tests.property.direct import DirectRun, Outcome
+from tests.property.front_end import from_text
+
+FrontEnd = Callable[[Case], tuple[tuple[Source, ...], tuple[Query, ...]]]
+_MANY_ROWS = 1500
+"""Results of this size in pieces of a row or three would take most of the time and show nothing new."""
+_MEMORY = Path("/dev/shm")
+
+
+def run_case(case: Case, front_end: FrontEnd = from_text) -> Outcome:
+    """Run a case in a checkpoint of its own, in memory where there is a place for that."""
+    directory = tempfile.mkdtemp(prefix="plait-case-", dir=_MEMORY if _MEMORY.is_dir() else None)
+    try:
+        sources, queries = front_end(case)
+        return DirectRun(case, sources, queries, directory).run()
+    finally:
+        close_others(Storage.open(directory), ())
+        shutil.rmtree(directory)
+
+
+def fault(case: Case, outcome: Outcome, wanted: dict[str, pa.Table]) -> str | None:
+    """Return what is wrong with an outcome; None if everything is as it must be."""
+    for query in case.queries:
+        rows = outcome.rows(query.name)
+        problem = difference(rows, table_rows(wanted[query.name]))
+        if problem is not None:
+            return f"{query.name}: {problem}"
+        if outcome.rows_out.get(query.name, 0) != len(rows):
+            return f"{query.name}: counted {outcome.rows_out.get(query.name, 0)} rows, wrote {len(rows)}"
+    late = {name: sum(mask) for name, mask in late_masks(case).items()}
+    bad = {source.name: source.taus().count(None) for source in case.sources if not source.is_table}
+    if outcome.late != late or outcome.bad != bad:
+        return f"late {outcome.late}, expected {late}; bad {outcome.bad}, expected {bad}"
+    marks = expected_watermarks(case)
+    return None if outcome.watermarks == marks else f"watermarks {outcome.watermarks}, expected {marks}"
+
+
+def expected_watermarks(case: Case) -> list[int | None]:
+    streams = [source for source in case.sources if not source.is_table]
+    arrivals = [
+        Arrivals(delay_us=source.delay_us, taus=source.taus(), batch_of=list(source.batch_of)) for source in streams
+    ]
+    return watermarks(arrivals, case.batches)
+
+
+def check(case: Case, front_end: FrontEnd = from_text) -> str | None:
+    """Run a case and return its fault or the error it died of; None if all is well. Raises TooManyRowsError."""
+    wanted = expected(case)
+    if sum(table.num_rows for table in wanted.values()) > _MANY_ROWS:
+        case = case.with_options(block_rows=max(case.options.block_rows, 256))
+    try:
+        return fault(case, run_case(case, front_end), wanted)
+    except Exception as error:  # any error at all is a finding
+        return f"{type(error).__name__}: {error}"

@@ -1,0 +1,61 @@
+"""Every query of every random case outputs exactly what a batch SQL engine computes over the whole input.
+
+A run checks 2,000 cases; ``PLAIT_CASES=100000`` sets another number, ``PLAIT_SEED=1000000`` where they start.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.oracle.duckdb_oracle import TooManyRowsError
+from tests.property.case import Case, describe
+from tests.property.cases import random_case
+from tests.property.front_end import from_structure
+from tests.property.running import check
+from tests.property.shrinking import shrink
+from tests.property.strategies import cases
+
+CASES = int(os.environ.get("PLAIT_CASES", "2000"))
+FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
+CHUNK = 50
+LATE_EVERY = 10
+
+
+def case_of(seed: int) -> Case:
+    """Return the case of a seed; one in ten has late rows."""
+    return random_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1)
+
+
+def report(case: Case, problem: str) -> str:
+    """Return what is wrong with the case, then a smaller case that is wrong too."""
+    smaller = shrink(case, lambda found: check(found) is not None)
+    layer = "the front end or below" if check(smaller, from_structure) is None else "below the front end"
+    return f"seed {case.seed}: {problem}\nfault in {layer}; smallest case found: {check(smaller)}\n{describe(smaller)}"
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
+def test_every_query_outputs_what_duckdb_computes(first: int) -> None:
+    checked = 0
+    for seed in range(first, first + CHUNK):
+        case = case_of(seed)
+        try:
+            problem = check(case)
+        except TooManyRowsError:
+            continue
+        if problem is not None:
+            pytest.fail(report(case, problem), pytrace=False)
+        checked += 1
+    assert checked > CHUNK * 0.8
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(cases())
+def test_hypothesis_finds_no_counterexample(case: Case) -> None:
+    try:
+        problem = check(case)
+    except TooManyRowsError:
+        return
+    assert problem is None, f"{problem}\n{describe(case)}"
