@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -29,6 +30,7 @@ TAU = "#tau"
 BITS = "#bits"
 COMBINED = "#i"
 _OPEN_LIMIT = 4096
+_SWEEP_EVERY = 128
 
 
 def write_bucket(
@@ -81,8 +83,13 @@ class OpenBucket:
 
     def __init__(self, storage: Storage, bucket: Bucket) -> None:
         self.storage, self.bucket = storage, bucket
-        self.batch = _map(storage, bucket)
+        self._path, self.batch = _map(storage, bucket)
         self._indexes: dict[tuple[str, ...], Index] = {}
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the mapped file still has a name; one that was deleted stays readable but keeps its disk space."""
+        return self._path.exists()
 
     def int64(self, name: str) -> Int64s:
         """Return an int64 column without a copy. Where the column is NULL the value means nothing: ask an index,
@@ -119,11 +126,15 @@ class OpenBucket:
 
 
 class _OpenBuckets:
-    """The buckets this process has open, least recently used first."""
+    """The buckets this process has open, least recently used first.
+
+    A file that was deleted keeps its disk space while it is mapped, so now and then those are closed.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._open: OrderedDict[tuple[str, str, str], OpenBucket] = OrderedDict()
+        self._opened = 0
 
     def get(self, storage: Storage, bucket: Bucket) -> OpenBucket:
         key = (storage.uri, bucket.path, bucket.checksum)
@@ -136,6 +147,9 @@ class _OpenBuckets:
         with self._lock:
             opened = self._open.setdefault(key, opened)
             self._open.move_to_end(key)
+            self._opened += 1
+            if self._opened % _SWEEP_EVERY == 0:
+                self._close_deleted()
             while len(self._open) > _OPEN_LIMIT:
                 self._open.popitem(last=False)
         return opened
@@ -145,6 +159,10 @@ class _OpenBuckets:
         with self._lock:
             for key in [key for key in self._open if key[0] == storage.uri and key[1] not in live]:
                 del self._open[key]
+
+    def _close_deleted(self) -> None:
+        for key in [key for key, opened in self._open.items() if not opened.is_on_disk]:
+            del self._open[key]
 
 
 _OPEN = _OpenBuckets()
@@ -271,11 +289,11 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return batches[0]
 
 
-def _map(storage: Storage, bucket: Bucket) -> pa.RecordBatch:
+def _map(storage: Storage, bucket: Bucket) -> tuple[Path, pa.RecordBatch]:
     with explained(storage.name(bucket.path), "read"), storage.open_mapped(bucket.path) as file:
         if file.size() != bucket.bytes:
             raise damaged(storage, bucket, f"expected {bucket.bytes} bytes, found {file.size()}")
         batch = pa.ipc.open_file(file).get_batch(0)
     if batch.num_rows != bucket.rows:
         raise damaged(storage, bucket, f"expected {bucket.rows} rows, found {batch.num_rows}")
-    return batch
+    return storage.local_copy(bucket.path), batch

@@ -69,7 +69,7 @@ def _touch(copy: Path) -> bool:
 
 def _make_room(needed_bytes: int) -> None:
     """Delete the copies used longest ago until `needed_bytes` more fit. A copy that is mapped stays readable."""
-    found = []
+    found, limit = [], limit_bytes()
     for path in directory().glob("*.copy"):
         try:
             status = path.stat()
@@ -78,7 +78,7 @@ def _make_room(needed_bytes: int) -> None:
         found.append((status.st_mtime_ns, status.st_size, path))
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
-        if total + needed_bytes <= limit_bytes():
+        if total + needed_bytes <= limit:
             return
         path.unlink(missing_ok=True)
         total -= size

@@ -23,6 +23,7 @@ import pyarrow.fs as pafs
 import xxhash
 
 from plait.errors import CheckpointError
+from plait.faults import reach
 from plait.state import cache
 
 Writer: TypeAlias = Callable[[IO[bytes]], None]
@@ -93,6 +94,7 @@ class Storage:
         folder, base = posixpath.split(relative)
         temporary = posixpath.join(folder, f"{TEMPORARY}{uuid.uuid4().hex}-{base}"[:200])
         with explained(self.name(relative), "write"):
+            reach(f"write:{relative.split('/', 1)[0]}")
             if self.is_local:
                 return _write_local(Path(self.uri, temporary), Path(self.uri, relative), content, durable)
             return self._write_remote(temporary, relative, content)
@@ -310,6 +312,7 @@ def _write_local(temporary: Path, final: Path, content: bytes | Writer, durable:
             if durable:
                 os.fsync(file.fileno())
         if temporary != final:
+            reach(f"rename:{final.name.split('.')[-1]}")
             os.replace(temporary, final)
     except BaseException:
         temporary.unlink(missing_ok=True)
