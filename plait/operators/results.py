@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.errors import SinkError
+from plait.faults import reach
 from plait.operators.partials import Partials
 from plait.operators.reports import ResultFile
 from plait.operators.staging import StagedFile, stage
@@ -153,6 +154,7 @@ class _ParquetFile:
         self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def close(self, file: ResultFile) -> ResultFile:
+        reach("stage")
         self._writer.close()
         return replace(file, publication=self._staged.publication)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow.fs as pafs
 
 from plait.errors import SinkError
+from plait.faults import reach
 from plait.state.model import Publication
 
 STAGING = "_staging"
@@ -56,6 +57,7 @@ def publish(publications: Iterable[Publication]) -> None:
         _, final = filesystem_of(publication.final)
         if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
             continue
+        reach("publish")
         try:
             filesystem.move(staged, final)
         except OSError as error:

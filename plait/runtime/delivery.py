@@ -87,6 +87,7 @@ class Deliverer:
         staged = posixpath.join(directory, STAGING, prefix)
         format = binding.sink.spec.format
         frame.write.format(format).options(**options).mode("overwrite").save(staged)
+        reach("staged")
         filesystem, path = filesystem_of(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path))
         names = sorted(info.base_name for info in infos if info.base_name.startswith("part-"))

@@ -1,0 +1,150 @@
+"""A small workload that uses every way results leave Plait, with its oracle: what must lie in the sinks in the end.
+
+Three streams of one file per batch, some rows late, four queries: Parquet straight from the probe tasks, Parquet, CSV and JSON
+through Spark. Runs as a program too: ``python -m tests.recovery.workload DIRECTORY``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+BATCHES = 8
+ROWS = 120
+WINDOW_S, DELAY_S, BATCH_S = 20, 2, 10
+
+SCHEMAS = {
+    "r": "ts TIMESTAMP, k BIGINT, name STRING",
+    "s": "ts TIMESTAMP, k BIGINT, j BIGINT",
+    "t": "ts TIMESTAMP, j BIGINT, name STRING",
+}
+QUERIES = {
+    "plain": ("parquet", "SELECT r.k, r.ts, s.j, t.name FROM r JOIN s ON r.k = s.k JOIN t ON s.j = t.j"),
+    "computed": (
+        "parquet",
+        "SELECT upper(r.name) AS name, s.j + t.j AS total FROM r, s, t WHERE r.k = s.k AND s.j = t.j AND r.k > 3",
+    ),
+    "names": ("json", "SELECT r.name AS a, t.name AS b FROM r JOIN t ON lower(r.name) = lower(t.name)"),
+    "pairs": ("csv", "SELECT a.k AS k, a.j AS x, b.j AS y FROM s a JOIN s b ON a.k = b.k WHERE a.j < 5"),
+}
+
+
+def make_input(directory: Path, batches: int = BATCHES, seed: int = 7) -> None:
+    """Write the streams' files, one a batch; about one row in twenty is late."""
+    rng = np.random.default_rng(seed)
+    for stream, schema in SCHEMAS.items():
+        for batch in range(batches):
+            start = batch * BATCH_S * 1_000_000
+            tau = rng.integers(start, start + BATCH_S * 1_000_000, ROWS)
+            tau[rng.random(ROWS) < 0.05] -= 3 * BATCH_S * 1_000_000
+            columns: dict[str, Any] = {"ts": pa.array(tau, pa.timestamp("us", tz="UTC"))}
+            for field in schema.split(", ")[1:]:
+                name, kind = field.split(" ")
+                numbers = rng.integers(0, 30, ROWS)
+                null = rng.random(ROWS) < 0.05
+                values = [f"{'Ab' if n % 2 else 'aB'}{n}" for n in numbers] if kind == "STRING" else numbers
+                columns[name] = pa.array(values, pa.string() if kind == "STRING" else pa.int64(), mask=null)
+            folder = directory / "in" / stream
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{batch:02d}.parquet"
+            pq.write_table(pa.table(columns), path)
+            os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))  # Spark reads the oldest file first
+
+
+def expected(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[tuple[str, str]]]:
+    """Return per query the multiset of results, and the dead letters as (stream, reason) counts, by the rule book."""
+    kept, late = _split_late(directory)
+    with duckdb.connect() as connection:
+        for stream, table in kept.items():
+            connection.register(stream, table)
+        return {name: Counter(connection.sql(_with_window(sql)).fetchall()) for name, (_, sql) in QUERIES.items()}, late
+
+
+def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str, str]]]:
+    newest: dict[str, int] = {}
+    kept: dict[str, list[pa.Table]] = {stream: [] for stream in SCHEMAS}
+    late: Counter[tuple[str, str]] = Counter()
+    for batch in range(len(list((directory / "in" / "r").iterdir()))):
+        watermark = min(newest.values()) - DELAY_S * 1_000_000 if len(newest) == len(SCHEMAS) else None
+        for stream in SCHEMAS:
+            table = pq.read_table(directory / "in" / stream / f"{batch:02d}.parquet")
+            tau = table["ts"].cast(pa.int64()).to_numpy()
+            is_late = np.zeros(len(tau), bool) if watermark is None else tau < watermark
+            kept[stream].append(table.filter(pa.array(~is_late)))
+            if is_late.any():
+                late[stream, "late"] += int(is_late.sum())
+            newest[stream] = max(newest.get(stream, tau.max()), int(tau.max()))
+    return {stream: pa.concat_tables(tables) for stream, tables in kept.items()}, late
+
+
+def _with_window(sql: str) -> str:
+    """Add the window condition: the oldest member lies at most the window behind the newest."""
+    aliases = {"plain": "rst", "computed": "rst"}.get(next(n for n, (_, q) in QUERIES.items() if q == sql), "")
+    names = list(aliases) or (["a", "b"] if "s a" in sql else ["r", "t"])
+    taus = ", ".join(f"{name}.ts" for name in names)
+    window = f"greatest({taus}) - least({taus}) <= INTERVAL {WINDOW_S} SECONDS"
+    return f"{sql} {'AND' if 'WHERE' in sql else 'WHERE'} {window}"
+
+
+def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[tuple[str, str]]]:
+    """Return what lies in the sinks now, as a reader sees it."""
+    readers = {
+        "parquet": "SELECT * FROM read_parquet('{}/*.parquet')",
+        "json": "SELECT a, b FROM read_json('{}/*.json', columns = {{a: 'VARCHAR', b: 'VARCHAR'}})",
+        "csv": "SELECT * FROM read_csv('{}/*.csv', columns = {{k: 'BIGINT', x: 'BIGINT', y: 'BIGINT'}}, header = false)",
+    }
+    results: dict[str, Counter[tuple[Any, ...]]] = {}
+    with duckdb.connect() as connection:
+        connection.sql("SET TimeZone = 'UTC'")
+        for name, (kind, _) in QUERIES.items():
+            folder = directory / "out" / name
+            there = any(folder.glob(f"*.{kind}")) if folder.exists() else False
+            results[name] = Counter(connection.sql(readers[kind].format(folder)).fetchall()) if there else Counter()
+        letters: Counter[tuple[str, str]] = Counter()
+        if any((directory / "dead").glob("*.parquet")):
+            sql = f"SELECT stream, reason, count(*) FROM read_parquet('{directory}/dead/*.parquet') GROUP BY ALL"
+            letters = Counter({(stream, reason): count for stream, reason, count in connection.sql(sql).fetchall()})
+    return results, letters
+
+
+def engine(directory: Path, spark: Any, **options: Any) -> Any:
+    """Return the engine over the workload."""
+    import plait
+
+    made = plait.Engine(spark, checkpoint=str(directory / "checkpoint"), **options)
+    for stream, schema in SCHEMAS.items():
+        reader = spark.readStream.name(stream).schema(schema).option("maxFilesPerTrigger", 1)
+        made.stream(
+            stream,
+            reader.parquet(str(directory / "in" / stream)),
+            time="ts",
+            window=f"{WINDOW_S} seconds",
+            delay=f"{DELAY_S} seconds",
+            dead_letter=str(directory / "dead"),
+        )
+    for name, (kind, sql) in QUERIES.items():
+        made.query(name, sql, sink=getattr(plait.sinks, kind)(str(directory / "out" / name)))
+    return made
+
+
+def main() -> None:
+    """Run what is available."""
+    from plait.runtime.session import open_session
+
+    spark = open_session("local[2]")
+    print("ready", flush=True)
+    made = engine(Path(sys.argv[1]), spark, listener=lambda event: print("batch", event.batch, flush=True))
+    summary = made.run_available()
+    print("finished", summary.batches, flush=True)
+
+
+if __name__ == "__main__":
+    main()
