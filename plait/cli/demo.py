@@ -10,16 +10,17 @@ import typer
 from rich.console import Console
 
 from plait.cli.arguments import Strategy
-from plait.cli.execution import execute, settle
+from plait.cli.execution import Choices, execute, settle
 from plait.cli.failures import FAILED
 from plait.cli.output import open_output
-from plait.cli.script import read_script
+from plait.cli.script import read_sound_script
 from plait.cli.story import show_answers, show_run, show_sharing, show_where
 
 START = datetime(2013, 1, 28)
 """A Monday with a wind storm two days later, and the blizzard of February 2013 in its second week."""
 
 DAYS, WHOLE_YEAR = 21, 365
+_WIDTH_OF_FILES = 120
 HOURS_PER_FILE, HOURS_PER_FILE_OF_A_YEAR = 24, 7 * 24
 
 
@@ -40,7 +41,7 @@ def demo(
 ) -> None:
     """Replay flights out of New York in 2013 (departures, arrivals, cancellations, weather) and answer five questions.
 
-    Stop it with Ctrl-C, or kill it, and start it again: it goes on where it ended, and no result is lost or there twice.
+    Stop it with Ctrl-C, or kill it, and start it again: it goes on where it ended, and no result is lost or doubled.
     """
     # Imported here because reading the data loads pandas, which the other commands must not wait for.
     from plait.workloads.questions import QUESTIONS, read_answer
@@ -51,10 +52,12 @@ def demo(
     default_hours = HOURS_PER_FILE_OF_A_YEAR if everything else HOURS_PER_FILE
     replay = Replay(first_day=start.date(), days=days, hours_per_file=hours or default_hours)
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH_OF_FILES)
     console.print(f"Flights out of New York, {_span(replay.first_day, replay.last_day)}, in {output}")
     file = prepare(replay, output, fresh=fresh)
     with open_output(json=False) as shown:
-        outcome = execute(settle(read_script(file), file, strategy=strategy, available_now=True), shown)
+        outcome = execute(settle(read_sound_script(file), Choices(strategy=strategy, available_now=True)), shown)
     answers = [read_answer(question, output, sample=3) for question in QUESTIONS]
     show_answers(console, answers)
     show_sharing(console, outcome.plan)

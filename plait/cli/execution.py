@@ -9,54 +9,67 @@ from typing import TYPE_CHECKING, Any
 
 from plait.cli.interrupt import StopOnSignal
 from plait.cli.output import Output, RunInfo
+from plait.cli.script import ScriptText
+from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
+from plait.sql.options import checked_option
+from plait.sql.scope import SchemaUnknownError
 
 if TYPE_CHECKING:
-    from plait.runtime.engine import RunHandle
+    from plait.runtime.engine import Engine, RunHandle
     from plait.runtime.events import Summary
     from plait.sql import Script
 
 DEFAULT_STRATEGY = "greedy"
 DEFAULT_TRIGGER = "1 second"
+_STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How to run a script. `trigger` None: only what is there now. `conf`: Spark settings."""
+    """How to run a script. `trigger` None: only what is there now. `conf`: Spark settings, `settings`: Plait's."""
 
-    script: Script
-    file: Path
+    script: ScriptText
     checkpoint: str
-    strategy: str
     trigger: str | None
     master: str | None
     conf: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...]
+
+    @property
+    def strategy(self) -> str:
+        """The strategy's name."""
+        return dict(self.settings)[_STRATEGY]
 
 
-def settle(
-    script: Script,
-    file: Path,
-    *,
-    checkpoint: str | None = None,
-    strategy: str | None = None,
-    available_now: bool = False,
-    trigger: str | None = None,
-    master: str | None = None,
-    conf: tuple[str, ...] = (),
-) -> Execution:
-    """Combine the script's SET options with the command line, which wins."""
-    said = {option.name: option.value for option in script.options}
-    spark = {name: value for name, value in said.items() if name.startswith("spark.")}
-    chosen_trigger = trigger or said.get("plait.trigger", DEFAULT_TRIGGER)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the command line says; None and empty where it is silent. `conf`: texts like ``key=value``."""
+
+    checkpoint: str | None = None
+    strategy: str | None = None
+    trigger: str | None = None
+    master: str | None = None
+    conf: tuple[str, ...] = ()
+    available_now: bool = False
+
+
+def settle(script: ScriptText, choices: Choices) -> Execution:
+    """Combine the script's SET options with the command line, which wins. Raises OptionError for an impossible one."""
+    said = {_STRATEGY: DEFAULT_STRATEGY, _TRIGGER: DEFAULT_TRIGGER, **script.settings()}
+    said |= dict(checked_option(*read_setting(text)) for text in choices.conf)
+    given = ((_STRATEGY, choices.strategy), (_TRIGGER, choices.trigger))
+    said |= dict(checked_option(name, value) for name, value in given if value is not None)
+    trigger = said.pop(_TRIGGER)
+    conf = {name: value for name, value in said.items() if name.startswith("spark.")}
     return Execution(
-        script=without_options(script, {*spark, "plait.trigger", "plait.strategy"}),
-        file=file,
-        checkpoint=checkpoint or default_checkpoint(file),
-        strategy=strategy or said.get("plait.strategy", DEFAULT_STRATEGY),
-        trigger=None if available_now else chosen_trigger,
-        master=master or spark.pop("spark.master", None),
-        conf=tuple({**spark, **dict(read_setting(text) for text in conf)}.items()),
+        script=script,
+        checkpoint=choices.checkpoint or default_checkpoint(script.file),
+        trigger=None if choices.available_now else trigger,
+        master=choices.master or conf.get("spark.master"),
+        conf=tuple(conf.items()),
+        settings=tuple((name, value) for name, value in said.items() if name not in conf),
     )
 
 
@@ -73,11 +86,6 @@ def read_setting(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def without_options(script: Script, names: set[str]) -> Script:
-    """Return the script without these SET options, because somebody else applies them."""
-    return replace(script, options=tuple(option for option in script.options if option.name not in names))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came of a run. `plan`: the plan at its end, as `plait explain --format json` prints it."""
@@ -92,26 +100,39 @@ def execute(execution: Execution, output: Output) -> Outcome:
     from plait.runtime.engine import Engine
     from plait.runtime.session import open_session
 
-    spark = open_session(execution.master, dict(execution.conf))
+    with spark_log() as log:
+        with log.collecting():
+            conf = {name: value for name, value in execution.conf if name != "spark.master"}
+            spark = open_session(execution.master, conf)
+        try:
+            with StopOnSignal(output.stopping) as stop:
+                engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
+                for name, value in execution.settings:
+                    engine.set_option(name, value)
+                script = _loaded(execution.script, engine)
+                engine.load(replace(script, options=()))
+                output.starting(_described(execution, script))
+                summary = _wait(engine.start(execution.trigger), stop)
+            output.finished(summary)
+            return Outcome(summary=summary, plan=json.loads(engine.explain("json")))
+        finally:
+            spark.stop()
+
+
+def _loaded(script: ScriptText, engine: Engine) -> Script:
+    """Return what the script says; Spark is asked for columns only where local files do not tell."""
     try:
-        with StopOnSignal(output.stopping) as stop:
-            engine = Engine(spark, checkpoint=execution.checkpoint, strategy=execution.strategy, listener=output.batch)
-            engine.load(execution.script)
-            output.starting(describe(execution))
-            summary = _wait(engine.start(execution.trigger), stop)
-        output.finished(summary)
-        return Outcome(summary=summary, plan=json.loads(engine.explain("json")))
-    finally:
-        spark.stop()
+        return script.load()
+    except SchemaUnknownError:
+        return script.load(engine.describe_source)
 
 
-def describe(execution: Execution) -> RunInfo:
-    """Return what the reader is told before the first batch."""
+def _described(execution: Execution, script: Script) -> RunInfo:
     return RunInfo(
-        script=str(execution.file),
+        script=str(execution.script.file),
         strategy=execution.strategy,
         checkpoint=execution.checkpoint,
-        queries=tuple(query.name for query in execution.script.queries),
+        queries=tuple(query.name for query in script.queries),
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from plait.cli.script import ScriptError
 from plait.errors import InvalidPlanError, PlacedError, PlaitError, UserError
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -18,9 +18,12 @@ DEBUG = "PLAIT_DEBUG"
 def report(error: BaseException, stream: TextIO | None = None) -> int:
     """Write what went wrong; return exit status 2 if the user can mend it in the script or arguments, else 1."""
     out = stream or sys.stderr
-    if os.environ.get(DEBUG, "0") not in ("", "0"):
+    if is_debugging():
         traceback.print_exception(error, file=out)
     match error:
+        case ScriptError():
+            print("\n".join(f"plait: {describe(mistake)}" for mistake in error.mistakes), file=out)
+            return WRONG_INPUT
         case KeyboardInterrupt():
             print("plait: interrupted", file=out)
             return INTERRUPTED
@@ -38,12 +41,9 @@ def report(error: BaseException, stream: TextIO | None = None) -> int:
             return FAILED
 
 
-def report_all(errors: Sequence[PlacedError], stream: TextIO | None = None) -> int:
-    """Write every mistake of a script, in the order of the text."""
-    out = stream or sys.stderr
-    for error in sorted(errors, key=lambda error: (error.line or 0, error.column or 0)):
-        print(describe(error), file=out)
-    return WRONG_INPUT
+def is_debugging() -> bool:
+    """Tell whether the user wants tracebacks and Spark's log."""
+    return os.environ.get(DEBUG, "0") not in ("", "0")
 
 
 def describe(error: PlacedError) -> str:

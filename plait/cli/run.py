@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from plait.cli.arguments import Conf, Master, ScriptFile, Strategy
-from plait.cli.execution import execute, settle
+from plait.cli.execution import Choices, execute, settle
 from plait.cli.failures import FAILED
 from plait.cli.output import open_output
-from plait.cli.script import read_script
+from plait.cli.script import read_sound_script
 
 
 def run(
@@ -36,19 +35,18 @@ def run(
 ) -> None:
     """Run the queries of a script.
 
-    Run it again on the same checkpoint and it goes on where it ended; changed queries are applied. Options given here win over SET in the
-    script. The first Ctrl-C ends after the batch at hand, the second at once.
+    Run it again on the same checkpoint and it goes on where it ended; changed queries are applied. Options given here
+    win over SET in the script. The first Ctrl-C ends after the batch at hand, the second at once.
     """
-    execution = settle(
-        read_script(file),
-        file,
+    choices = Choices(
         checkpoint=checkpoint,
         strategy=strategy,
-        available_now=available_now,
         trigger=trigger,
         master=master,
         conf=tuple(conf or ()),
+        available_now=available_now,
     )
+    execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:
         outcome = execute(execution, output)
     if outcome.summary.failing:

@@ -70,7 +70,7 @@ def show_answers(console: Console, answers: Sequence[Answer]) -> None:
             continue
         table = Table(box=None, pad_edge=False, header_style="dim")
         for column in question.columns:
-            table.add_column(column)
+            table.add_column(column, no_wrap=True, overflow="ellipsis")
         for row in answer.sample:
             table.add_row(*row)
         console.print(table)
@@ -82,8 +82,8 @@ def show_sharing(console: Console, plan: PlanDocument) -> None:
     relations, steps = sum(share.relations for share in shares), sum(share.steps for share in shares)
     console.print("\n[bold]One plan for all of them[/bold]")
     console.print(
-        f"{plural(len(shares), 'query', 'queries')} over {relations} relations keep {plural(len(plan['stores']), 'store')}, "
-        f"and need {steps} steps, of which {steps_of(plan)} are different (plait explain shows them)"
+        f"{plural(len(shares), 'query', 'queries')} over {relations} relations keep "
+        f"{plural(len(plan['stores']), 'store')}, and need {steps} steps, of which {steps_of(plan)} are different"
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("query", "relations", "steps", "shared", "with"):

@@ -250,8 +250,11 @@ class Engine:
         run.wait()
         return self._finish(run)
 
-    def start(self, trigger: str = "1 second") -> RunHandle:
-        """Keep running: a batch every `trigger` as long as there is input. Returns a handle."""
+    def start(self, trigger: str | None = "1 second") -> RunHandle:
+        """Keep running: a batch every `trigger` as long as there is input. Returns a handle.
+
+        `trigger` None: end once everything that is available now is processed.
+        """
         run = self._begin(trigger)
         if not run.is_alive():
             run.raise_failure()

@@ -23,19 +23,19 @@ QUESTIONS = (
     Question(
         query="gusty_departures",
         asks="Which flights left half an hour late within an hour of a gust of 35 mph, and how old was the aircraft?",
-        columns=("departed", "origin", "dest", "airline", "dep_delay", "wind_gust", "model", "age"),
+        columns=("departed", "origin", "dest", "airline", "dep_delay", "wind_gust", "age"),
         worst="wind_gust",
     ),
     Question(
         query="knock_on",
-        asks="Which aircraft left New York, landed an hour late, and later left New York an hour late again?",
+        asks="Which aircraft left New York, landed 45 minutes late, and later left New York as late again?",
         columns=("tailnum", "origin", "dest", "arrived", "arr_delay", "next_departed", "next_dest", "next_delay"),
         worst="next_delay",
     ),
     Question(
-        query="lost_in_the_air",
-        asks="Which flights left on time and still landed 45 minutes late, and what was the weather at take-off?",
-        columns=("departed", "carrier", "flight", "origin", "landed_at", "arr_delay", "visib", "wind_speed"),
+        query="late_landings",
+        asks="How was the weather at take-off of the flights that landed 45 minutes late?",
+        columns=("departed", "carrier", "flight", "origin", "dest", "arr_delay", "visib", "wind_speed"),
         worst="arr_delay",
     ),
     Question(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.failures import report, report_all
+from plait.cli.failures import report
+from plait.cli.script import ScriptError
 from plait.errors import CheckpointError, InvalidPlanError, OptionError, SinkError, SqlError, UnsupportedQueryError
 
 
@@ -49,11 +50,11 @@ def test_a_place_outside_the_file_gives_the_message_alone(tmp_path: Path, line: 
     assert len(out.getvalue().splitlines()) == 1
 
 
-def test_mistakes_are_listed_in_the_order_of_the_text() -> None:
+def test_all_mistakes_of_a_script_are_listed() -> None:
     out = io.StringIO()
-    mistakes = [SqlError("b", line=9, column=1), SqlError("a", line=2, column=5), SqlError("c", line=9, column=4)]
-    assert report_all(mistakes, out) == 2
-    assert out.getvalue().splitlines() == ["2:5: a", "9:1: b", "9:4: c"]
+    mistakes = (SqlError("a", line=2, column=5), SqlError("b", line=9, column=1))
+    assert report(ScriptError(mistakes), out) == 2
+    assert out.getvalue().splitlines() == ["plait: 2:5: a", "plait: 9:1: b"]
 
 
 def test_an_unexpected_error_is_one_line_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,32 @@
+"""`plait check FILE`."""
+
+from __future__ import annotations
+
+import typer
+
+from plait.cli.arguments import ScriptFile
+from plait.cli.failures import report
+from plait.cli.output.wording import plural
+from plait.cli.script import ScriptError, read_script
+from plait.query.model import Stream
+from plait.sql.scope import SchemaUnknownError
+
+
+def check(file: ScriptFile) -> None:
+    """Find every mistake in a script, with line and column, without starting Spark.
+
+    What it takes Spark to know (columns of some formats, types inside expressions) comes out when the script is run.
+    """
+    script = read_script(file)
+    mistakes = script.mistakes()
+    if mistakes:
+        raise typer.Exit(report(ScriptError(mistakes)))
+    try:
+        loaded = script.load()
+    except SchemaUnknownError as unknown:
+        typer.echo(f"{file}: no mistakes found without Spark, but it takes Spark to tell: {unknown.message}")
+        return
+    streams = sum(isinstance(source, Stream) for source in loaded.sources)
+    tables = len(loaded.sources) - streams
+    found = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
+    typer.echo(f"{file}: no mistakes; {', '.join(found)}")

@@ -1,0 +1,65 @@
+"""A script file: its text, its settings, and everything wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plait.errors import OptionError, PlacedError, PlaitError
+from plait.sql import Script, check_script, load_script, parse_script
+from plait.sql.options import checked_option
+from plait.sql.statements import SetOption
+
+if TYPE_CHECKING:
+    from plait.sql.sources import SchemaOf
+
+
+class ScriptError(PlaitError):
+    """A script has mistakes: all of them, in the order of the text."""
+
+    def __init__(self, mistakes: tuple[PlacedError, ...]) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(str(mistake) for mistake in mistakes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptText:
+    """A script as read from `file`. Relative paths in it are relative to the file's directory."""
+
+    file: Path
+    text: str
+
+    def mistakes(self) -> tuple[PlacedError, ...]:
+        """Return every mistake that can be found without Spark."""
+        return check_script(self.text, file=str(self.file), base=str(self.file.parent))
+
+    def settings(self) -> dict[str, str]:
+        """Return what the script SETs; a later SET of the same name wins."""
+        statements = parse_script(self.text, file=str(self.file), base=str(self.file.parent))
+        return dict(checked_option(found.name, found.value) for found in statements if isinstance(found, SetOption))
+
+    def load(self, schema_of: SchemaOf | None = None) -> Script:
+        """Return what the script says. `schema_of` is asked for undeclared columns; without it, local files."""
+        return load_script(self.text, file=str(self.file), base=str(self.file.parent), schema_of=schema_of)
+
+
+def read_script(file: Path) -> ScriptText:
+    """Read a script file. Raises OptionError if there is none, or if it is not text."""
+    try:
+        return ScriptText(file=file, text=file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise OptionError(f"there is no file '{file}'; name a Plait SQL script") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"'{file}' is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+    except OSError as error:
+        raise OptionError(f"'{file}' cannot be read: {error.strerror}; name a Plait SQL script") from error
+
+
+def read_sound_script(file: Path) -> ScriptText:
+    """Read a script file; raise ScriptError with all of its mistakes, if it has any."""
+    script = read_script(file)
+    mistakes = script.mistakes()
+    if mistakes:
+        raise ScriptError(mistakes)
+    return script
