@@ -12,7 +12,9 @@ class PlaitError(Exception):
 
 
 class PlacedError(PlaitError):
-    """An error that may point into the user's text. `line` and `column` count from 1; None where no text is at fault."""
+    """An error that may point into the user's text. `line` and `column` count from 1; None where no text is at
+    fault.
+    """
 
     def __init__(
         self,

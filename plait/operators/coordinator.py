@@ -8,19 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from plait.operators.ingest import highest, lowest, merge_sketches
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.walking import ProbeTask
-from plait.plan.model import Plan
+from plait.plan.model import Plan, Requirement, Selection
 from plait.query.model import Stream
 from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
 from plait.state.retention import retain
 
+KEEP_ALL = Requirement(selection=Selection(), keys=())
+"""The requirement that every tuple meets: a stream registered with ``keep = all`` has it."""
+
 
 def windows_of(plan: Plan) -> dict[str, int | None]:
-    """Return how long each store keeps its tuples, in microseconds; None for ever (unbounded streams and tables)."""
-    return {store.id: None if store.is_table else store.window_us for store in plan.stores}
+    """Return how long each store keeps its tuples, in microseconds; None for ever (unbounded streams and tables).
+
+    A store that no step probes is left out, as nobody will ask for its tuples, unless it keeps everything for later
+    queries.
+    """
+    probed = {step.member.store for tree in plan.trees for _, step in tree.walk()}
+    return {
+        store.id: None if store.is_table else store.window_us
+        for store in plan.stores
+        if store.id in probed or KEEP_ALL in store.requirements
+    }
 
 
 def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
@@ -48,7 +61,7 @@ def probe_tasks(
         for bucket in stores.get(tree.start.store, ()):
             count = max(1, -(-bucket.rows // rows_per_start))
             bounds = [bucket.rows * part // count for part in range(count + 1)]
-            pieces += [(number, bucket, low, high) for low, high in zip(bounds, bounds[1:], strict=False)]
+            pieces += [(number, bucket, low, high) for low, high in pairwise(bounds)]
     pieces.sort(key=lambda piece: (piece[2] - piece[3], piece[0], piece[1].path, piece[2]))
     bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(slots, len(pieces)))]
     loads = [0] * len(bins)
@@ -98,7 +111,8 @@ def watermark_after(
 ) -> int | None:
     """Return the watermark of the next batch: the smallest (largest τ seen − delay) over streams that are not idle.
 
-    It never goes back, not even when an idle stream wakes up: what it let go is gone. None: some stream has sent nothing yet.
+    It never goes back, not even when an idle stream wakes up: what it let go is gone. None: some stream has sent
+    nothing yet.
     """
     known = {found.source: found for found in progress}
     marks = []

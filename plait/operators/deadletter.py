@@ -20,7 +20,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 class DeadLetterWriter:
-    """Writes one task's dead letters as Parquet: ``stream``, ``reason``, ``batch`` and ``row``, a struct of the stream's columns.
+    """Writes one task's dead letters as Parquet: ``stream``, ``reason``, ``batch`` and ``row``, a struct of the
+    stream's columns.
 
     The file is staged and becomes visible with the batch's commit. Without a dead-letter sink nothing is written.
     """

@@ -19,8 +19,9 @@ Columns = tuple[tuple[str, ...], ...]
 class Demand:
     """The columns of one tree's positions. Edges identify points of the tree; ``""`` is its start.
 
-    `after`: what each position must still supply once the tuples have probed along the edge (the new position included).
-    `along`: what must arrive over the edge, that is `after` plus what the probe itself reads, for the positions before it.
+    `after`: what each position must still supply once the tuples have probed along the edge (the new position
+    included). `along`: what must arrive over the edge, that is `after` plus what the probe itself reads, for the
+    positions before it.
     """
 
     after: Mapping[str, Columns]

@@ -1,8 +1,8 @@
 """Take in one task's share of a batch of one source: set aside what cannot be joined, keep the rest in buckets.
 
-A tuple is **bad** if its record is malformed or its τ is NULL, **late** if τ lies before the batch's watermark (a tie with the
-watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of the others a store keeps
-those that satisfy one of its requirements; a tuple that only a NULL key keeps out is counted.
+A tuple is **bad** if its record is malformed or its τ is NULL, **late** if τ lies before the batch's watermark (a tie
+with the watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of the others a
+store keeps those that satisfy one of its requirements; a tuple that only a NULL key keeps out is counted.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestContext:
-    """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the winner.
+    """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the
+    winner.
 
-    `watermark_us` is the batch's, None before there is one. `chunk_rows` bounds a bucket, and so the task's memory.
+    `watermark_us` is the batch's, None before there is one. `chunk_rows` and `chunk_bytes` bound a bucket, and so the
+    task's memory.
     """
 
     storage: Storage
@@ -42,29 +44,32 @@ class IngestContext:
     attempt: str
     task: int = 0
     chunk_rows: int = 2_000_000
+    chunk_bytes: int = 128 << 20
 
 
 def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestContext) -> IngestReport:
-    """Write the buckets of these rows and return their account. Columns of `batches` are those of ``spec.projection``."""
+    """Write the buckets of these rows and return their account. Columns of `batches` are those of
+    ``spec.projection``.
+    """
     report = IngestReport(source=spec.source)
     with DeadLetterWriter(spec, context.batch, context.attempt) as letters:
-        for chunk, table in enumerate(_chunks(batches, context.chunk_rows)):
+        for chunk, table in enumerate(_chunks(batches, context)):
             report = _merge(report, _ingest_chunk(table, spec, context, chunk, letters))
     return replace(report, publications=letters.publications())
 
 
-def _chunks(batches: Iterable[pa.RecordBatch], chunk_rows: int) -> Iterator[pa.Table]:
-    """Group record batches into tables of about `chunk_rows` rows, each column in one piece."""
+def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterator[pa.Table]:
+    """Group record batches into tables of about the context's rows or bytes, each column in one piece."""
     pending: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
         pending.append(batch)
-        rows += batch.num_rows
-        if rows >= chunk_rows:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= context.chunk_rows or size >= context.chunk_bytes:
             yield pa.Table.from_batches(pending).combine_chunks()
-            pending, rows = [], 0
+            pending, rows, size = [], 0, 0
     if pending:
         yield pa.Table.from_batches(pending).combine_chunks()
 

@@ -23,6 +23,8 @@ def bit_of(selections: tuple[str, ...], selection: str) -> tuple[str, int]:
 
 
 def word_names(selection_count: int) -> tuple[str, ...]:
-    """Return the word columns that `selection_count` selections need; none for a single one, which holds for every row."""
+    """Return the word columns that `selection_count` selections need; none for a single one, which holds for every
+    row.
+    """
     words = -(-selection_count // SELECTIONS_PER_WORD) if selection_count > 1 else 0
     return tuple(bits_name(word) for word in range(words))

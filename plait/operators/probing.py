@@ -1,9 +1,9 @@
 """Let partial results probe one partition of a store.
 
-Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, the step's selection holds
-for it, every member stays within its window of the newest member, and it arrived before the starting tuple. The
-last is decided by whole buckets: a bucket of an earlier batch always, a bucket of the same batch only if its relation ranks
-lower (`visible_buckets`). Ranks differ between any two relations of a query, self-joins included, so of the n
+Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, the step's selection
+holds for it, every member stays within its window of the newest member, and it arrived before the starting tuple. The
+last is decided by whole buckets: a bucket of an earlier batch always, a bucket of the same batch only if its relation
+ranks lower (`visible_buckets`). Ranks differ between any two relations of a query, self-joins included, so of the n
 starting relations of a result exactly one, its last member, finds it.
 """
 
@@ -158,7 +158,9 @@ def sorted_matches(matches: tuple[KeyMatch, ...]) -> tuple[KeyMatch, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`; τ of the latter unless a table."""
+    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`; τ of the latter unless a
+    table.
+    """
 
     rows: Rows
     block: pa.RecordBatch

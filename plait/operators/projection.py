@@ -65,7 +65,7 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
     keys = {key.name: key for store in stores for key in store.keys}
     projection = [(name, quoted(name)) for name in raw]
     if isinstance(source, Stream):
-        projection.append((TAU, f"unix_micros(CAST({quoted(source.time)} AS TIMESTAMP))"))
+        projection.append((TAU, tau_sql(source)))
     projection += [(key.name, key_sql(key)) for key in keys.values()]
     projection += [(key.value_name, value_sql(key)) for key in keys.values() if key.value_name is not None]
     projection += [(name, bits_sql(selections, word)) for word, name in enumerate(_incoming_words(selections))]
@@ -81,6 +81,21 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
     )
 
 
+def tau_sql(stream: Stream) -> str:
+    """Return event time as BIGINT microseconds. Wall-clock times and dates are read as UTC, whatever the session's
+    zone.
+    """
+    time = quoted(stream.time)
+    types = {column.name: column.type for column in stream.schema or ()}
+    match types.get(stream.time):
+        case "timestamp_ntz":
+            return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {time})"
+        case "date":
+            return f"unix_date({time}) * 86400000000L"
+        case _:
+            return f"unix_micros(CAST({time} AS TIMESTAMP))"
+
+
 def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
     """Return the word columns Spark computes: none if nobody asks or every row qualifies anyway."""
     return () if selections in ((), ("true",)) else word_names(max(len(selections), 2))
@@ -94,8 +109,8 @@ def value_sql(key: KeyColumn) -> str:
 def key_sql(key: KeyColumn) -> str:
     """Return the join attribute as one BIGINT, NULL where the attribute is.
 
-    ``xxhash64`` maps NULL to its seed, hence the test. A TIMESTAMP_NTZ is hashed too: reading it as an instant would make
-    two wall-clock times of a clock change equal.
+    ``xxhash64`` maps NULL to its seed, hence the test. A TIMESTAMP_NTZ is hashed too: reading it as an instant would
+    make two wall-clock times of a clock change equal.
     """
     value = value_sql(key)
     if key.type in _INTEGERS:

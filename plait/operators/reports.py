@@ -11,8 +11,8 @@ from plait.state.model import Bucket, Publication
 class IngestReport:
     """One ingest task's account of its share of a batch of one source.
 
-    `rows` counts all rows read; `late`, `bad` and `null_keys` those not kept for that reason. `sketches`: per key name the
-    KMV sketch of the kept rows; `kept`: rows per selection text.
+    `rows` counts all rows read; `late`, `bad` and `null_keys` those not kept for that reason. `sketches`: per key
+    name the KMV sketch of the kept rows; `kept`: rows per selection text.
     """
 
     source: str

@@ -1,8 +1,8 @@
 """Write complete results: one file a query and task, in the checkpoint or straight into the sink's staging area.
 
-A query whose projection only renames columns needs no further evaluation, so its rows can go where they belong at once: a
-Parquet sink gets its staged file from the probe task, a discarding sink gets nothing. All others are spooled as
-Arrow in the checkpoint; Spark evaluates the projection over the spool and feeds the sink.
+A query whose projection only renames columns needs no further evaluation, so its rows can go where they belong at
+once: a Parquet sink gets its staged file from the probe task, a discarding sink gets nothing. All others are spooled
+as Arrow in the checkpoint; Spark evaluates the projection over the spool and feeds the sink.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Files that stay hidden until their batch is committed.
 
-A file is written to ``_staging`` inside its final directory (names with a leading underscore are invisible to Spark, Arrow
-and Hive readers) and renamed by `publish` once the manifest that names it exists. Publishing twice is harmless, so
-recovery simply publishes the last manifest again.
+A file is written to ``_staging`` inside its final directory (names with a leading underscore are invisible to Spark,
+Arrow and Hive readers) and renamed by `publish` once the manifest that names it exists. Publishing twice is harmless,
+so recovery simply publishes the last manifest again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class StagedFile:
 
 
 def stage(directory: str, name: str) -> StagedFile:
-    """Prepare a hidden file that will be published as ``directory/name``. Raises SinkError if the directory cannot be made."""
+    """Prepare a hidden file that will be published as ``directory/name``. Raises SinkError if the directory cannot be
+    made.
+    """
     staged, final = posixpath.join(directory, STAGING, name), posixpath.join(directory, name)
     filesystem, path = filesystem_of(staged)
     try:

@@ -54,7 +54,9 @@ class Catalog:
 
 
 def read_catalog(storage: Storage, version: str) -> Catalog | None:
-    """Return the checkpoint's catalog, None on a new checkpoint. Raises CheckpointError if it is damaged or of a newer format."""
+    """Return the checkpoint's catalog, None on a new checkpoint. Raises CheckpointError if it is damaged or of a
+    newer format.
+    """
     if not storage.exists(PATH):
         return None
     try:
@@ -62,13 +64,15 @@ def read_catalog(storage: Storage, version: str) -> Catalog | None:
         written = int(document["format"])
         if written > FORMAT:
             raise CheckpointError(
-                f"checkpoint {storage.uri} was written by Plait {document.get('plait')} (format {written}); this is Plait {version} "
+                f"checkpoint {storage.uri} was written by Plait {document.get('plait')} (format "
+                f"{written}); this is Plait {version} "
                 f"(format {FORMAT}). Use that version or a newer one, or another checkpoint."
             )
         return _decode(document)
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"the catalog {storage.name(PATH)} is damaged ({error}). Restore the checkpoint from a backup, or use another one."
+            f"the catalog {storage.name(PATH)} is damaged ({error}). Restore the checkpoint from a "
+            "backup, or use another one."
         ) from error
 
 
@@ -158,6 +162,7 @@ def _refuse_changes(before: KnownSource, columns: tuple[Column, ...]) -> None:
 
 def _changed(source: str, what: str) -> CheckpointError:
     return CheckpointError(
-        f"'{source}' does not fit the checkpoint: {what}. A checkpoint takes new columns (NULL in earlier rows) and nothing else: "
+        f"'{source}' does not fit the checkpoint: {what}. A checkpoint takes new columns (NULL in "
+        "earlier rows) and nothing else: "
         "restore the old definition, give the source a new name, or use another checkpoint."
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import DataFrame, SparkSession
 
+from plait.errors import SinkError
 from plait.faults import reach
 from plait.operators.staging import STAGING, filesystem_of
 from plait.runtime.binding import Binding, project
@@ -40,7 +41,6 @@ class Deliverer:
 
     def deliver(self, binding: Binding, batch: int, paths: tuple[str, ...]) -> tuple[Publication, ...]:
         """Give one batch's results of one query to its sink; return what is to be published on commit."""
-        reach("deliver")
         sink = binding.sink
         match sink.spec.format:
             case "memory":
@@ -53,8 +53,7 @@ class Deliverer:
                 self._show(binding, batch, self._frame(binding, paths))
                 return ()
             case "foreach":
-                if sink.function is not None:
-                    sink.function(self._frame(binding, paths), batch)
+                self._call(binding, batch, self._frame(binding, paths))
                 return ()
             case _:
                 self._frame(binding, paths).write.format(sink.spec.format).mode("append").save()
@@ -80,7 +79,9 @@ class Deliverer:
         return pa.Table.from_arrays(columns, schema=binding.arrow_output)
 
     def _stage(self, binding: Binding, batch: int, frame: DataFrame) -> tuple[Publication, ...]:
-        """Write with Spark into the staging area. File names say query, batch and number, so a repeat replaces itself."""
+        """Write with Spark into the staging area. File names say query, batch and number, so a repeat replaces
+        itself.
+        """
         options = dict(binding.sink.spec.options)
         directory = options.pop("path")
         prefix = f"{quote(binding.query.name, safe='')}-{batch:08d}"
@@ -98,6 +99,20 @@ class Deliverer:
             )
             for number, name in enumerate(names)
         )
+
+    def _call(self, binding: Binding, batch: int, frame: DataFrame) -> None:
+        """Call the user's function; whatever it raises is the sink's failure, not the engine's."""
+        function = binding.sink.function
+        if function is None:
+            raise SinkError(
+                f"query '{binding.query.name}': a foreach sink needs a function: use plait.sinks.foreach(function)"
+            )
+        try:
+            function(frame, batch)
+        except Exception as error:
+            raise SinkError(
+                f"query '{binding.query.name}': its foreach function raised {type(error).__name__}: {error}"
+            ) from error
 
     def _show(self, binding: Binding, batch: int, frame: DataFrame) -> None:
         rows = int(dict(binding.sink.spec.options).get("rows", "20"))

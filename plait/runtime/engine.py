@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import OptionError, PlaitError
+from plait.kernels.warm import warm
 from plait.optimizer.options import PlanOptions
 from plait.plan.explain import explain
 from plait.query.model import Column, DeclaredStatistics, Query, SinkSpec, Source, Stream, Table
@@ -63,7 +64,9 @@ class RunHandle:
         return self._engine.status()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it failed."""
+        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it
+        failed.
+        """
         ended = self._run.wait(timeout)
         if ended:
             self._run.raise_failure()
@@ -73,8 +76,8 @@ class RunHandle:
 class Engine:
     """Runs continuous join queries over streams as one plan. `checkpoint`: directory or URI of all state.
 
-    `strategy` names the optimizer's strategy, `parallelism` the partitions per store (default: tasks at a time), `routing` is
-    ``auto``, ``local`` or ``shuffle``. `listener` hears of every batch.
+    `strategy` names the optimizer's strategy, `parallelism` the partitions per store (default: tasks at a time),
+    `routing` is ``auto``, ``local`` or ``shuffle``. `listener` hears of every batch.
     """
 
     def __init__(
@@ -224,7 +227,9 @@ class Engine:
         return schema_of(open_source(self._spark, source).frame)
 
     def set_option(self, name: str, value: str) -> None:
-        """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the session."""
+        """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
+        session.
+        """
         if name.startswith("spark."):
             self._spark.conf.set(name, value)
             return
@@ -275,6 +280,7 @@ class Engine:
         """Bring the checkpoint up to date with what is registered and start the streaming query."""
         if self._processor is not None:
             self._processor.close()
+        warm()
         request = self._request()
         prepared = prepare(
             self._spark, self._checkpoint, self._settings(), request, self._sources, dict(self._bindings)
@@ -396,7 +402,9 @@ class Engine:
         )
 
     def status(self) -> dict[str, Any]:
-        """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the watermark."""
+        """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
+        watermark.
+        """
         last = self._events[-1] if self._events else None
         return {
             "running": self._run is not None and self._run.is_alive(),
@@ -413,11 +421,13 @@ def _checked_time(stream: Stream) -> Stream:
     found = columns.get(stream.time.lower())
     if found is None:
         raise OptionError(
-            f"stream '{stream.name}' has no column '{stream.time}'; its columns are {', '.join(column.name for column in columns.values())}"
+            f"stream '{stream.name}' has no column '{stream.time}'; its columns are "
+            f"{', '.join(column.name for column in columns.values())}"
         )
     if found.type not in {"timestamp", "timestamp_ntz", "date"}:
         raise OptionError(
-            f"stream '{stream.name}': event-time column '{found.name}' is {found.type}; expected timestamp (cast it in the DataFrame or the schema)"
+            f"stream '{stream.name}': event-time column '{found.name}' is {found.type}; expected "
+            "timestamp (cast it in the DataFrame or the schema)"
         )
     return replace(stream, time=found.name)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEvent:
-    """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept now.
+    """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
+    now.
 
     `results`: rows per query. `failing`: query and reason where a sink does not take its results.
     """
@@ -49,7 +50,9 @@ class BatchEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered results."""
+    """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered
+    results.
+    """
 
     batches: int
     rows_in: int

@@ -28,7 +28,8 @@ def explained(error: BaseException) -> PlaitError:
         )
     if any(sign in text for sign in _OFFSET_TROUBLE):
         return CheckpointError(
-            f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition or use another checkpoint."
+            f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition "
+            "or use another checkpoint."
         )
     return SourceError(
         f"the run failed while Spark read or evaluated the input: {_headline(text)} "

@@ -1,4 +1,6 @@
-"""Fill stores outside the stream: tables before the first batch, and buckets that a new plan needs with more in them."""
+"""Fill stores outside the stream: tables before the first batch, and buckets that a new plan needs with more in
+them.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,8 @@ def rewrite(
     types: Mapping[str, str],
     chunk_rows: int,
 ) -> tuple[Bucket, ...]:
-    """Write these buckets (one store, one layout) again under the spec's layout, each row with the batches it arrived in.
+    """Write these buckets (one store, one layout) again under the spec's layout, each row with the batches it arrived
+    in.
 
     Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
     """

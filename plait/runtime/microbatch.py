@@ -1,14 +1,15 @@
 """One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
 
-    1 collect   Spark runs the ingest tasks: buckets are written
-    2 probe     one job: starting tuples walk the probe trees; results are spooled or staged
-    3 deliver   spooled results go to their sinks (staged where the sink is files)
-    4 commit    manifest b is written; from here on the batch has happened
-    5 publish   staged files are renamed into sight
-    6 tidy      spool and old manifests go; the listener hears of the batch
+1 collect   Spark runs the ingest tasks: buckets are written
+2 probe     one job: starting tuples walk the probe trees; results are spooled or staged
+3 deliver   spooled results go to their sinks (staged where the sink is files)
+4 commit    manifest b is written; from here on the batch has happened
+5 publish   staged files are renamed into sight
+6 tidy      spool and old manifests go; the listener hears of the batch
 
-Killed before 4, the batch runs again on the same offsets and nothing of the first try was visible. Killed after 4, the manifest says
-what to publish and that the batch is done. A sink that fails keeps its results in the backlog; the batch goes on.
+Killed before 4, the batch runs again on the same offsets and nothing of the first try was visible. Killed after 4,
+the manifest says what to publish and that the batch is done. A sink that fails keeps its results in the backlog; the
+batch goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,7 +46,7 @@ from plait.runtime.events import BatchEvent
 from plait.runtime.tasks import MESSAGE, REPORT, probe_local, probe_receive, probe_start, reports
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
-from plait.state.model import Backlog, Bucket, Manifest, Publication
+from plait.state.model import Backlog, Manifest, Publication
 from plait.state.storage import Storage
 
 _KEPT_MANIFESTS = 3
@@ -64,8 +66,8 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `capacity`: partial results held
-    at once per step; `compaction`: whether small buckets are merged.
+    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `capacity`: partial
+    results held at once per step; `compaction`: whether small buckets are merged.
     """
 
     slots: int
@@ -106,7 +108,7 @@ class BatchProcessor:
         started = time.perf_counter()
         ingested: tuple[IngestReport, ...] = reports(frame.collect())
         reach("stored")
-        probed, delta = self._probe_batch(epoch, batch, ingested)
+        probed = self._probe_batch(epoch, batch, ingested)
         reach("probed")
         publications, backlog = self._deliver(epoch, batch, probed)
         reach("delivered")
@@ -143,13 +145,11 @@ class BatchProcessor:
         """Wait for background work."""
         self._compactor.close()
 
-    def _probe_batch(
-        self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]
-    ) -> tuple[tuple[ProbeReport, ...], tuple[Bucket, ...]]:
+    def _probe_batch(self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]) -> tuple[ProbeReport, ...]:
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
         tasks = probe_tasks(epoch.plan, delta, self._settings.slots)
         if not tasks:
-            return (), delta
+            return ()
         context = ProbeContext(
             plan=epoch.plan,
             batch=batch,
@@ -164,7 +164,7 @@ class BatchProcessor:
         refused = {file.query for report in probed for file in report.results if file.failure is not None}
         if refused:
             probed = self._spool_refused(tasks, context, deliveries, probed, refused)
-        return probed, delta
+        return probed
 
     def _probe(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
@@ -227,9 +227,10 @@ class BatchProcessor:
             if late.query in blocked or (late.reason and late.batch == batch):
                 remaining.append(late)
                 continue
+            reach("deliver")
             try:
                 publications += self.deliverer.deliver(epoch.bindings[late.query], late.batch, late.paths)
-            except (PySparkException, PlaitError, OSError, ValueError, TypeError, RuntimeError, LookupError) as error:
+            except (PySparkException, PlaitError, OSError, pa.ArrowException) as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
         return tuple(publications), tuple(remaining)

@@ -17,7 +17,9 @@ from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import Statistics
 
 _REPLAN_AFTER = frozenset({1, 4, 16})
-"""After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something new."""
+"""After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something
+new.
+"""
 
 
 def statistics_of(sources: Iterable[Source], progress: Iterable[SourceProgress]) -> Statistics:

@@ -1,7 +1,7 @@
 """From a checkpoint and what is registered to a consistent start: plan, catalog, stores filled.
 
-Nothing that is prepared here is committed before the first batch is: buckets written on the way are named by its manifest,
-and are garbage if it never comes.
+Nothing that is prepared here is committed before the first batch is: buckets written on the way are named by its
+manifest, and are garbage if it never comes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from plait.state.storage import Storage
 
 @dataclass(slots=True)
 class Prepared:
-    """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without tables."""
+    """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
+    tables.
+    """
 
     storage: Storage
     catalog: Catalog
@@ -47,7 +49,9 @@ class Prepared:
         """Return the epoch for a plan that changes only probing, and note it in the catalog."""
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
         write_catalog(self.storage, self.catalog, __version__)
-        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=plan_id(self.catalog.epoch, plan))
+        name = plan_id(self.catalog.epoch, plan)
+        self.storage.write_file(f"plans/{name}.json", encode(plan).encode())
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=name)
 
 
 def plan_id(epoch: int, plan: Plan) -> str:
@@ -63,7 +67,9 @@ def prepare(
     sources: Mapping[str, OpenSource],
     bindings: Mapping[str, Binding],
 ) -> Prepared:
-    """Open the checkpoint, finish what was committed, plan, and fill stores that the plan needs and state can supply."""
+    """Open the checkpoint, finish what was committed, plan, and fill stores that the plan needs and state can
+    supply.
+    """
     storage, old, manifest = open_checkpoint(checkpoint)
     next_batch = 0 if manifest is None else manifest.batch + 1
     catalog = evolve(old, [opened.source for opened in sources.values()], bindings, next_batch)
@@ -74,6 +80,8 @@ def prepare(
     )
     finish_last_batch(storage, manifest, bindings.values(), streams)
     write_catalog(storage, catalog, __version__)
+    epoch_id = plan_id(catalog.epoch, made)
+    storage.write_file(f"plans/{epoch_id}.json", encode(made).encode())
     filler = _Filler(spark, storage, settings, catalog, request.queries)
     buckets = () if manifest is None else filler.rewritten(made, manifest.buckets, sources)
     buckets += filler.tables(made, buckets, sources)
@@ -84,7 +92,7 @@ def prepare(
         epoch=Epoch(
             number=catalog.epoch,
             plan=made,
-            plan_id=plan_id(catalog.epoch, made),
+            plan_id=epoch_id,
             bindings=bindings,
             streams=streams,
         ),

@@ -33,9 +33,25 @@ def open_checkpoint(checkpoint: str) -> tuple[Storage, Catalog | None, Manifest 
         return storage, None, None
     manifest = ManifestLog(storage).latest()
     if manifest is not None:
+        _check_offsets(checkpoint, manifest)
         for bucket in manifest.buckets:
             verify(storage, bucket)
     return storage, catalog, manifest
+
+
+def _check_offsets(checkpoint: str, manifest: Manifest) -> None:
+    """Spark must have logged the offsets of the last batch: with another offset log, batches would be skipped or
+    repeated.
+    """
+    files = Storage.open(posixpath.join(checkpoint, "spark")).list("offsets")
+    names = [posixpath.basename(file.path) for file in files]
+    newest = max((int(name) for name in names if name.isdigit()), default=-1)
+    if newest < manifest.batch:
+        raise CheckpointError(
+            f"checkpoint '{checkpoint}' is incomplete: Plait has committed batch {manifest.batch}, "
+            "Spark's offset log in spark/offsets ends "
+            f"at batch {newest}. Restore both from the same backup, or use another checkpoint."
+        )
 
 
 def _refuse_foreign(checkpoint: str) -> None:
@@ -46,7 +62,8 @@ def _refuse_foreign(checkpoint: str) -> None:
     if foreign or root.exists("spark") or root.exists("offsets") or root.exists("commits"):
         found = foreign[0] if foreign else "a Spark checkpoint without Plait's catalog"
         raise CheckpointError(
-            f"'{checkpoint}' is not a Plait checkpoint: expected plait/{PATH}, found {found}. Choose an empty or new directory."
+            f"'{checkpoint}' is not a Plait checkpoint: expected plait/{PATH}, found {found}. Choose "
+            "an empty or new directory."
         )
 
 

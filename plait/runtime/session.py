@@ -29,7 +29,9 @@ REQUIRED = {
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given settings."""
+    """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given
+    settings.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("plait").master(master or "local[*]")
     for name, value in {**_DEFAULTS, **REQUIRED, **(conf or {})}.items():
@@ -38,7 +40,8 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
         session = builder.getOrCreate()
     except Exception as error:
         raise PlaitError(
-            f"Spark could not start on '{master or 'local[*]'}': {error}. Check the master URL, and that Java 17 or newer is installed."
+            f"Spark could not start on '{master or 'local[*]'}': {error}. Check the master URL, and "
+            "that Java 17 or newer is installed."
         ) from error
     session.sparkContext.setLogLevel("ERROR")
     return session

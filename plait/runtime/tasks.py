@@ -17,7 +17,7 @@ from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec
 from plait.operators.results import Delivery
 from plait.operators.walking import Message, ProbeTask, Walker
-from plait.state.buckets import open_bucket
+from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog
 from plait.state.model import TABLE_BATCH, Bucket
@@ -34,7 +34,9 @@ _MESSAGE_SCHEMA = pa.schema([("partition", pa.int32()), ("edge", pa.string()), (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskIdentity:
-    """Which task this is: its index, a name no other attempt has, and the micro-batch it belongs to (None outside one)."""
+    """Which task this is: its index, a name no other attempt has, and the micro-batch it belongs to (None outside
+    one).
+    """
 
     index: int
     attempt: str
@@ -123,7 +125,9 @@ def read_buckets(buckets: tuple[Bucket, ...], storage: Storage, columns: tuple[s
 
 
 def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
-    """Return the task that stores the rows of bucket i again, under the spec's layout, with the batches they arrived in."""
+    """Return the task that stores the rows of bucket i again, under the spec's layout, with the batches they arrived
+    in.
+    """
 
     def task(batches: Batches) -> Batches:
         me = identity()
@@ -148,6 +152,7 @@ def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries:
     """Return the task that walks whole probe trees, every edge local."""
 
     def task(batches: Batches) -> Batches:
+        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 walker = Walker(context, deliveries, identity().attempt)
@@ -173,6 +178,7 @@ def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> 
     """Return the task that probes one partition of the stores with what was sent to it, and sends on the results."""
 
     def task(batches: Batches) -> Batches:
+        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
         walker = Walker(context, deliveries, identity().attempt)
         for batch in batches:
             for row in range(batch.num_rows):

@@ -1,4 +1,6 @@
-"""A fault at every step between reading offsets and Spark's own commit: after a restart the sinks hold exactly the oracle's results."""
+"""A fault at every step between reading offsets and Spark's own commit: after a restart the sinks hold exactly the
+oracle's results.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A small workload that uses every way results leave Plait, with its oracle: what must lie in the sinks in the end.
 
-Three streams of one file per batch, some rows late, four queries: Parquet straight from the probe tasks, Parquet, CSV and JSON
-through Spark. Runs as a program too: ``python -m tests.recovery.workload DIRECTORY``.
+Three streams of one file per batch, some rows late, four queries: Parquet straight from the probe tasks, Parquet, CSV
+and JSON through Spark. Runs as a program too: ``python -m tests.recovery.workload DIRECTORY``.
 """
 
 from __future__ import annotations
