@@ -24,7 +24,7 @@ def plan(queries: tuple[Query, ...], statistics: Statistics, options: PlanOption
     if strategy is None:
         raise OptionError(f"unknown strategy '{options.strategy}'; expected one of {', '.join(sorted(STRATEGIES))}")
     _check_queries(queries, options)
-    made = strategy(tuple(sorted(queries, key=lambda query: query.name)), statistics, options)
+    made = strategy(queries, statistics, options)
     validate(made, queries)
     return made
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from plait.plan.model import Requirement, Selection, Store, is_routed
 from plait.query.model import Query
+from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, equality, expression, planned, query, stream, table
 
 A, B, C = (f"#k bigint `{name}`" for name in "abc")
@@ -137,3 +138,11 @@ def test_traffic_is_compared_per_second_whatever_the_windows() -> None:
     store = only(queries, "r", sources=sources, parallelism=2)
     assert store.partition_by == (B,)
     assert store.indexes == ((B,), (A,))
+
+
+def test_selections_that_add_up_to_more_than_all_rows_store_all_rows() -> None:
+    shares = (("(`v` < 8)", 0.8), ("(`v` > 3)", 0.7))
+    statistics = Statistics(sources=(SourceStatistics(source="r", rate_rows_per_s=10.0, selectivity=shares),))
+    queries = (query("p", {"r": "r"}, where={"r": ["`v` < 8"]}), query("q", {"r": "r"}, where={"r": ["`v` > 3"]}))
+    assert planned(queries[:1], statistics=statistics).stored_rows_estimate == 80
+    assert planned(queries, statistics=statistics).stored_rows_estimate == 100

@@ -34,9 +34,19 @@ def test_selectivity_prefers_the_selective_predicate_and_greedy_the_small_result
 
 
 def test_selectivity_counts_the_selection_of_the_probed_relation() -> None:
+    sources = (
+        stream("r", distinct={"a": 100}),
+        stream("s", distinct={"a": 1, "b": 1}),
+        stream("t", distinct={"b": 50}),
+    )
     asked = query("q", {"r": "r", "s": "s", "t": "t"}, ["r.a = s.a", "s.b = t.b"], where={"t": ["`v` = 1"]})
-    assert orders(planned((asked,), "selectivity"))["q/s"] == "s t r"
-    assert orders(planned((CHAIN,), "selectivity"))["q/s"] == "s r t", "equal without it"
+    assert orders(planned((CHAIN,), "selectivity", sources=sources))["q/s"] == "s r t", "1/100 before 1/50"
+    assert orders(planned((asked,), "selectivity", sources=sources))["q/s"] == "s t r", "1/50 of a quarter before 1/100"
+
+
+def test_selectivity_breaks_ties_by_the_smaller_result() -> None:
+    sources = (stream("r", rate=9, distinct={"a": 100}), stream("s", rate=1), stream("t", rate=5, distinct={"b": 100}))
+    assert orders(planned((CHAIN,), "selectivity", sources=sources))["q/s"] == "s t r"
 
 
 def test_independent_shares_neither_stores_nor_steps() -> None:

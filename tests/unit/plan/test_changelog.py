@@ -21,6 +21,7 @@ from plait.plan.changelog import (
     changelog,
     changes_ingest,
 )
+from plait.plan.model import Requirement, Selection
 from plait.query.model import Query, Source
 from tests.unit.optimizer.queries import SECOND_US, planned, query, stream, table
 
@@ -113,6 +114,16 @@ def test_a_changed_probe_order_does_not_touch_ingest() -> None:
             PartitioningChanged(
                 store="s", keys_before=(A,), keys_after=(A,), parallelism_before=1, parallelism_after=4
             ),
+            True,
+        ),
+        (
+            {"requirements": (Requirement(selection=Selection(), keys=(B,)),)},
+            RequirementsChanged(store="s", added=(), removed=(Requirement(selection=Selection(), keys=(A,)),)),
+            True,
+        ),
+        (
+            {"columns": ("v",)},
+            LayoutChanged(store="s", columns_added=("v",), columns_removed=(), keys_added=(), keys_removed=()),
             True,
         ),
         ({"window_us": None}, WindowChanged(store="s", before_us=10 * SECOND_US, after_us=None), False),
