@@ -10,7 +10,8 @@ from plait.query.model import ColumnRef, JoinedExpression, SourceExpression
 from plait.sql.expressions import Reference
 from plait.sql.names import backquoted
 from plait.sql.scope import Meaning
-from plait.sql.tokens import Token, rendered
+from plait.sql.structs import field_arguments
+from plait.sql.tokens import Token, rendered, without_outer_parentheses
 
 _Naming: TypeAlias = Callable[[ColumnRef], str]
 
@@ -33,6 +34,12 @@ class BoundExpression:
         """Whether it is a column, or a field of one, and nothing else."""
         names = all(token.is_symbol(".") != (index % 2 == 0) for index, token in enumerate(self.tokens))
         return names and bool(self.meanings) and self.meanings[0][0].start == self.tokens[0].start
+
+    @property
+    def is_whole_column(self) -> bool:
+        """Whether it is a column, perhaps in parentheses, and no field of one."""
+        inner = self.part(without_outer_parentheses(self.tokens))
+        return inner.is_column and inner.meanings[0][1].used == len(inner.meanings[0][0].parts)
 
     @property
     def column_type(self) -> str | None:
@@ -65,6 +72,12 @@ class BoundExpression:
             reference.start: (reference.ends[meaning.used - 1], backquoted(name(meaning.column)))
             for reference, meaning in self.meanings
         }
+        for argument in field_arguments(self.tokens):
+            part = self.part(argument) if argument else self
+            new = name(part.meanings[0][1].column) if part.is_whole_column else ""
+            if new and new != part.meanings[0][0].parts[-1]:
+                alias = backquoted(part.meanings[0][0].parts[-1])
+                replacements[argument[0].start] = (argument[-1].end, f"{backquoted(new)} AS {alias}")
         return rendered(self.text, self.tokens, replacements)
 
 

@@ -43,7 +43,7 @@ _FOREIGN: Final = {
     "timestamptz": "timestamp",
 }
 _INTERVAL_UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
-_PLAIN: Final = re.compile(r"[A-Za-z_]\w*")
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
@@ -89,10 +89,10 @@ def struct_fields(type_: str) -> tuple[Column, ...] | None:
     if not type_.startswith("struct<") or type_ == "struct<>":
         return () if type_ == "struct<>" else None
     source = SourceText(text=type_)
-    cursor = Cursor(source, type_, tokenize(source, type_, 0, len(type_)), len(type_))
-    cursor.advance()
-    cursor.advance()
     try:
+        cursor = Cursor(source, type_, tokenize(source, type_, 0, len(type_)), len(type_))
+        cursor.advance()
+        cursor.advance()
         return _fields(cursor)
     except SqlError:
         return None

@@ -11,6 +11,7 @@ from plait.sql.expression_binder import ExpressionBinder
 from plait.sql.formats import FILE_SINKS
 from plait.sql.names import did_you_mean, folded
 from plait.sql.scope import SchemaUnknownError, Scope
+from plait.sql.structs import zipped_arguments
 from plait.sql.tokens import Token, depths
 
 
@@ -89,6 +90,10 @@ def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder
     bound = expressions.bind(parsed, tokens, scope)
     if bound is None:
         return []
+    for argument in zipped_arguments(tokens):
+        if argument and bound.part(argument).is_column:
+            message = "Plait does not run arrays_zip() of columns: use zip_with(a, b, (x, y) -> struct(x, y))"
+            raise expressions.text.error(message, argument[0].start, UnsupportedQueryError)
     name = alias.value if alias else tokens[-1].value if bound.is_column else None
     return [OutputColumn(name=name, expression=bound.over_join())]
 

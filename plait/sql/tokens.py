@@ -52,6 +52,8 @@ def tokenize(source: SourceText, masked: str, start: int, end: int) -> tuple[Tok
         if tokens and first < tokens[-1].end:
             continue  # sqlglot expands ``5L`` into a cast, three tokens over the same text
         raw = masked[first:last]
+        if _kind(token.token_type, raw) == "word" and (raw[0].isdigit() or not raw.isascii()):
+            raise source.error(f"a name like '{raw}' must stand in backquotes: `{raw}`", first)
         tokens.append(
             Token(kind=_kind(token.token_type, raw), value=_value(token.token_type, raw), start=first, end=last)
         )

@@ -1,0 +1,173 @@
+"""The front end against Spark: the same columns, the same names, the same results, and the same functions refused.
+
+A bound query is evaluated naively from its parts (selections, equalities, output) over a cross product; Spark runs the
+user's own text. They must agree.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.errors import UnsupportedQueryError
+from plait.query.model import Query, SinkSpec, Source, Stream, Table
+from plait.query.types import resolve_types
+from plait.sql import bind_query
+from plait.sql.ddl import parse_columns
+from plait.sql.functions import REFUSED
+from tests.unit.sql.reading import cursor_over
+
+pytestmark = pytest.mark.spark
+
+SCHEMAS = {
+    "orders": "(id BIGINT, cust INT, city STRING, qty DECIMAL(10,2), addr STRUCT<City: STRING, Zip: INT>, "
+    "`we.ird` INT, ts TIMESTAMP, user STRING)",
+    "items": "(oid INT, sku STRING, Qty INT, tags ARRAY<STRING>, ts TIMESTAMP, `order` STRING)",
+    "nation": "(cust STRING, city STRING, `sel``ect` INT, attrs MAP<STRING, INT>)",
+}
+ROWS = {
+    "orders": """VALUES
+        (1L, 10, 'Rome', 1.50BD, named_struct('City', 'x', 'Zip', 1), 1, TIMESTAMP'2024-01-01 00:00:01', 'ann'),
+        (2L, 20, 'oslo', 2.00BD, named_struct('City', 'y', 'Zip', 2), 2, TIMESTAMP'2024-01-01 00:00:02', 'bob'),
+        (2L, NULL, NULL, 2.00BD, NULL, NULL, TIMESTAMP'2024-01-01 00:00:03', NULL),
+        (3L, 30, 'it''s -- {a};', 7.00BD, named_struct('City', 'x', 'Zip', NULL), 3, TIMESTAMP'2024-01-01', 'ann')""",
+    "items": """VALUES
+        (1, 'a', 1, array('rome', 'x'), TIMESTAMP'2024-01-01 00:00:01', 'o1'),
+        (2, 'b', 2, array('oslo'), TIMESTAMP'2024-01-01 00:00:05', 'o2'),
+        (2, 'B', 20, NULL, TIMESTAMP'2024-01-01 00:00:06', NULL),
+        (NULL, 'c', 3, array(), TIMESTAMP'2024-01-01 00:00:07', 'o3')""",
+    "nation": """VALUES ('10', 'rome', 1, map('a', 1)), ('20', 'Oslo', 2, map('b', 2)), ('30', NULL, 3, NULL)""",
+}
+
+QUERIES = (
+    "SELECT id FROM orders",
+    "SELECT * FROM orders o, items i WHERE o.id = i.oid",
+    "SELECT o.*, i.sku FROM orders o JOIN items i ON o.id = i.oid",
+    "SELECT ID, o.Id AS Other, O.addr.CITY, addr.zip, `we.ird` + 1, o.`we.ird` w FROM orders AS o WHERE addr.Zip > 0",
+    "SELECT * FROM orders JOIN nation USING (cust)",
+    "SELECT nation.*, orders.* FROM orders JOIN nation USING (CUST)",
+    "SELECT n.*, cust, n.cust, o.cust FROM orders o JOIN nation n USING (cust, city)",
+    "SELECT * FROM orders JOIN nation USING (cust) JOIN items ON id = oid",
+    "SELECT b.*, c.*, a.* FROM orders a JOIN orders b USING (cust, id) JOIN nation c USING (cust)",
+    "SELECT city, a.id FROM orders a JOIN nation b USING (city)",
+    "SELECT * FROM orders NATURAL JOIN nation",
+    "SELECT * FROM orders a, items i JOIN nation n ON a.cust = n.cust WHERE a.id = i.oid",
+    "SELECT a.id, b.id FROM orders a JOIN orders b ON a.id = b.id",
+    "SELECT n.city, o.city FROM orders o JOIN nation n ON lower(o.city) = lower(n.city)",
+    "SELECT o.id FROM orders o JOIN items i ON o.id + 1 = i.oid + 1 AND (o.qty = i.qty)",
+    "SELECT i.sku, o.qty FROM orders o JOIN items i ON o.qty = i.Qty",
+    "SELECT i.sku FROM orders o JOIN items i ON ((o.id = i.oid) AND ((i.qty BETWEEN 1 AND 5) AND NOT o.city IS NULL))",
+    "SELECT o.id FROM orders o JOIN items i ON o.id = i.oid WHERE sku IN ('a', 'b') OR i.qty > 1 AND sku LIKE 'B%'",
+    "SELECT o.id FROM orders o JOIN items i ON o.id = i.oid AND CASE WHEN o.city = 'Rome' AND o.id = 1 THEN TRUE END",
+    "SELECT o.city FROM orders o WHERE o.city = 'it''s -- {a};' -- a comment; with 'quotes' and {braces}\n",
+    "SELECT /* first; */ o.id, '{x}' AS brace, \"dq;--\" FROM orders o /* nested /* one */ */ WHERE o.id = /* 5 */ 2",
+    "SELECT o.id k, `n`.`sel``ect` FROM orders o CROSS JOIN nation n",
+    "SELECT o.id FROM orders o CROSS JOIN nation n ON o.cust = n.cust",
+    "SELECT transform(i.tags, t -> concat(t, i.sku)) AS x, filter(tags, (T, n) -> t <> 'x' AND n >= 0) FROM items i",
+    "SELECT i.tags[0], i.`order`, n.attrs['a'], n.attrs.a FROM items i JOIN nation n ON n.attrs['b'] = i.oid",
+    "SELECT cast(o.ts AS DATE) d, o.ts + INTERVAL 1 HOUR, date_trunc('DAY', ts), extract(HOUR FROM o.ts) FROM orders o",
+    "SELECT o.id::STRING || 'x', try_cast(city AS INT), 5L * id, struct(o.id AS i, city) s, user FROM orders o",
+    "SELECT to_json(struct(o.City, (o.id), o.addr.zip, id + 1)), to_json((o.City, 1)), struct(struct(city)) FROM orders o",
+    "SELECT o.id FROM orders o JOIN nation n ON to_json(struct(o.CITY)) = to_json(struct(n.city AS CITY))",
+    "SELECT o.user, upper(user), current_user() = current_user FROM orders o",
+    "SELECT 1, 'x', NULL AS n, TRUE, o.id IS NULL, o.id FROM orders o WHERE 1 = 1 AND TRUE",
+    "SELECT o.id FROM orders o WHERE 1 = 2",
+    "SELECT dateadd(DAY, 1, o.ts), timestampdiff(SECOND, o.ts, i.ts) FROM orders o, items i WHERE id = oid",
+    "SELECT o.id FROM orders o, items i WHERE o.id & 3 = i.oid AND o.id = abs(- i.oid)",
+    "SELECT o.id FROM orders o JOIN items i ON o.id = i.oid = TRUE WHERE o.ts IS NOT NULL",
+    "SELECT `ö`.id AS `größe`, `ö`.city AS `a b`, `ö`.cust FROM orders `ö` WHERE `ö`.city <> '日本'",
+    "SELECT ALL o . id, o\n.\ncust FROM orders o;",
+    "SELECT if(o.id = 1, o.city, NULL), coalesce(o.city, 'none'), o.id % 2 = 0 AS even FROM orders o WHERE o.id != 3",
+    "SELECT left(o.city, 2) l FROM orders o JOIN nation n ON left(o.city, 1) = left(n.city, 1) WHERE right(n.city, 1) = 'o'",
+)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    active = SparkSession.getActiveSession()
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = active or builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    yield session
+    if active is None:
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> dict[str, DataFrame]:
+    schemas = {name: ddl.strip("()") for name, ddl in SCHEMAS.items()}
+    return {name: spark.createDataFrame(spark.sql(ROWS[name]).rdd, schemas[name]).localCheckpoint() for name in SCHEMAS}
+
+
+def sources() -> dict[str, Source]:
+    schemas = {name: parse_columns(cursor_over(ddl)) for name, ddl in SCHEMAS.items()}
+    streams = {name: Stream(name=name, time="ts", schema=schemas[name]) for name in ("orders", "items")}
+    return {**streams, "nation": Table(name="nation", schema=schemas["nation"])}
+
+
+def evaluated(query: Query, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Evaluate a bound query from its parts."""
+    joined: DataFrame | None = None
+    for relation in query.relations:
+        frame = frames[relation.source]
+        for selection in relation.selections:
+            frame = frame.where(selection.sql)
+        keys = [
+            f"CAST({side.expression.sql} AS {equality.type}) AS `key {side.relation} {position}`"
+            for position, equality in enumerate(query.equalities)
+            for side in (equality.left, equality.right)
+            if side.relation == relation.alias
+        ]
+        columns = [
+            f"`{name.replace('`', '``')}` AS `{relation.alias}.{name.replace('`', '``')}`" for name in frame.columns
+        ]
+        frame = frame.selectExpr(*columns, *keys)
+        joined = frame if joined is None else joined.crossJoin(frame)
+    assert joined is not None
+    for position, equality in enumerate(query.equalities):
+        joined = joined.where(f"`key {equality.left.relation} {position}` = `key {equality.right.relation} {position}`")
+    return joined.selectExpr(
+        *(f"{column.expression.sql} AS c{position}" for position, column in enumerate(query.output))
+    )
+
+
+@pytest.mark.parametrize("select", [query for query in QUERIES if "= TRUE WHERE" not in query])
+def test_a_bound_query_means_what_spark_makes_of_its_text(select: str, frames: dict[str, DataFrame]) -> None:
+    query = bind_query(name="q", select=select, sink=SinkSpec(format="memory"), sources=sources())
+
+    def type_of(operand: object) -> str:
+        source = query.relation(operand.relation).source  # type: ignore[attr-defined]
+        return str(frames[source].selectExpr(operand.expression.sql).schema[0].dataType.simpleString())  # type: ignore[attr-defined]
+
+    spark = frames["orders"].sparkSession
+    expected = spark.sql(query.spark_text, **{relation.source: frames[relation.source] for relation in query.relations})
+    assert len(query.output) == len(expected.columns)
+    names = [column.name or name for column, name in zip(query.output, expected.columns, strict=True)]
+    assert names == expected.columns
+    found = evaluated(resolve_types(query, type_of), frames)
+    assert types(found) == types(expected)
+    assert Counter(map(str, found.collect())) == Counter(map(str, expected.toDF(*found.columns).collect()))
+
+
+def types(frame: DataFrame) -> list[str]:
+    return [field.dataType.simpleString() for field in frame.schema.fields]
+
+
+def test_columns_declared_in_a_script_are_typed_as_spark_types_them(frames: dict[str, DataFrame]) -> None:
+    for name, source in sources().items():
+        found = {column.name: column.type.replace("`", "") for column in source.schema or ()}
+        assert found == {field.name: field.dataType.simpleString() for field in frames[name].schema.fields}
+
+
+def test_a_comparison_of_a_comparison_is_refused_rather_than_misread() -> None:
+    select = "SELECT o.id FROM orders o JOIN items i ON o.id = i.oid = TRUE"
+    with pytest.raises(UnsupportedQueryError, match="theta join"):
+        bind_query(name="q", select=select, sink=SinkSpec(format="memory"), sources=sources())
+
+
+def test_every_aggregate_window_and_generator_function_of_spark_is_refused(spark: SparkSession) -> None:
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    names = [registry.listFunction().apply(index) for index in range(registry.listFunction().size())]
+    kinds = {name.funcName(): registry.lookupFunction(name).get().getGroup() for name in names}
+    refused = {name for name, kind in kinds.items() if kind in ("agg_funcs", "window_funcs", "generator_funcs")}
+    assert refused - REFUSED.keys() == set()
