@@ -14,6 +14,7 @@ from plait.operators.staging import STAGING, filesystem_of, publish
 from plait.query.model import Stream
 from plait.runtime.binding import Binding
 from plait.runtime.catalog import PATH, Catalog, read_catalog
+from plait.runtime.offsets import check_offsets, complete_offsets
 from plait.state.buckets import verify
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
@@ -31,27 +32,13 @@ def open_checkpoint(checkpoint: str) -> tuple[Storage, Catalog | None, Manifest 
     if catalog is None:
         _refuse_foreign(checkpoint)
         return storage, None, None
+    complete_offsets(checkpoint)
     manifest = ManifestLog(storage).latest()
     if manifest is not None:
-        _check_offsets(checkpoint, manifest)
+        check_offsets(checkpoint, manifest)
         for bucket in manifest.buckets:
             verify(storage, bucket)
     return storage, catalog, manifest
-
-
-def _check_offsets(checkpoint: str, manifest: Manifest) -> None:
-    """Spark must have logged the offsets of the last batch: with another offset log, batches would be skipped or
-    repeated.
-    """
-    files = Storage.open(posixpath.join(checkpoint, "spark")).list("offsets")
-    names = [posixpath.basename(file.path) for file in files]
-    newest = max((int(name) for name in names if name.isdigit()), default=-1)
-    if newest < manifest.batch:
-        raise CheckpointError(
-            f"checkpoint '{checkpoint}' is incomplete: Plait has committed batch {manifest.batch}, "
-            "Spark's offset log in spark/offsets ends "
-            f"at batch {newest}. Restore both from the same backup, or use another checkpoint."
-        )
 
 
 def _refuse_foreign(checkpoint: str) -> None:
