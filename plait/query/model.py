@@ -3,7 +3,8 @@
 Expressions stay Spark SQL text, because Spark evaluates them. The front end only replaces column references:
 
 - in a `SourceExpression` (columns of one source) each reference is the backquoted column name: ``lower(`city`)``;
-- in a `JoinedExpression` (columns of the joined row) it is one backquoted name ``alias.column``: ``` `o.qty` * `l.price` ```.
+- in a `JoinedExpression` (columns of the joined row) it is one backquoted name ``alias.column``: ``` `o.qty` *
+  `l.price` ```.
 
 A backquote inside a name is doubled. Equal text therefore means equal expression, whatever alias the user chose.
 """

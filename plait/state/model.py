@@ -16,8 +16,9 @@ TABLE_BATCH = -1
 class Layout:
     """Columns of a bucket by name: raw columns, int64 keys (``#k ...``), real values (``#v ...``).
 
-    `selections` are the texts (``Selection.sql``) behind the bits of column ``#bits``; that column is absent when there is
-    a single selection, which then holds for every row. `has_tau`: column ``#tau`` (int64 microseconds) is present.
+    `selections` are the texts (``Selection.sql``) behind the bits of column ``#bits``; that column is absent when
+    there is a single selection, which then holds for every row. `has_tau`: column ``#tau`` (int64 microseconds) is
+    present.
     """
 
     columns: tuple[str, ...]
@@ -32,9 +33,9 @@ class Bucket:
     """An immutable Arrow IPC file with the rows of one store partition, sorted by (first index, τ).
 
     `path` is relative to ``checkpoint/plait``; index files lie beside it. `batch_min`/`batch_max`: batches its rows
-    arrived in (`TABLE_BATCH` for tables). `tau_min`/`tau_max` in microseconds, None without τ. `sort_key`: key names it is
-    sorted by, () for none. `checksum`: of the whole file, as ``xxh3:<hex>``. `partition_by` and `parallelism` are the
-    store's when the bucket was written: a probe finds buckets of an earlier partitioning too.
+    arrived in (`TABLE_BATCH` for tables). `tau_min`/`tau_max` in microseconds, None without τ. `sort_key`: key names
+    it is sorted by, () for none. `checksum`: of the whole file, as ``xxh3:<hex>``. `partition_by` and `parallelism`
+    are the store's when the bucket was written: a probe finds buckets of an earlier partitioning too.
     """
 
     store: str
@@ -57,9 +58,9 @@ class Bucket:
 class SourceProgress:
     """What the manifest remembers of one source, cumulated over all batches.
 
-    `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch with rows of it.
-    `distinct`: per key name the estimate; `sketch`: per key name the KMV sketch it comes from (sorted, smallest hashes).
-    `kept`: rows per ``Selection.sql``.
+    `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch with rows of
+    it. `distinct`: per key name the estimate; `sketch`: per key name the KMV sketch it comes from (sorted, smallest
+    hashes). `kept`: rows per ``Selection.sql``.
     """
 
     source: str
@@ -76,7 +77,9 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A staged result file and the place it is renamed to once the manifest that names it is committed (absolute URIs)."""
+    """A staged result file and the place it is renamed to once the manifest that names it is committed (absolute
+    URIs).
+    """
 
     staged: str
     final: str

@@ -338,7 +338,7 @@ class _Complete:
 
 def _link(hidden: Path, final: Path) -> None:
     """Give a file its final name unless that is taken; rename where the file system has no hard links."""
-    reach(f"link:{relative.split('/', 1)[0]}")
+    reach(f"link:{final.parent.name}")
     try:
         os.link(hidden, final)
     except FileExistsError:
