@@ -1,0 +1,178 @@
+"""What a run costs in memory. Linux tells through /proc; elsewhere memory is unknown, which is None and not 0."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessMemory:
+    """The most one process held. `kind`: ``driver``, ``jvm`` or ``worker``; `resident_bytes` includes mapped files.
+
+    `private_bytes` (USS) are pages no other process maps: the process's own memory, and also pages of mapped files
+    that just nobody else has touched. `anonymous_bytes` leaves all files out: what the kernel cannot drop at will.
+    """
+
+    pid: int
+    kind: str
+    resident_bytes: int
+    private_bytes: int | None = None
+    anonymous_bytes: int | None = None
+
+    def most(self, other: ProcessMemory) -> ProcessMemory:
+        """Return the larger of each figure, and the kind that `other` shows: a script becomes the JVM it starts."""
+        return replace(
+            other,
+            resident_bytes=max(self.resident_bytes, other.resident_bytes),
+            private_bytes=_largest(self.private_bytes, other.private_bytes),
+            anonymous_bytes=_largest(self.anonymous_bytes, other.anonymous_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Peaks of a process and all its descendants. `resident_bytes`: the most all held together, shared pages counted
+    once a process.
+    """
+
+    resident_bytes: int
+    processes: tuple[ProcessMemory, ...]
+
+    def worker_private_bytes(self) -> int | None:
+        """Return the largest private memory of any Python worker; None if there was none to look at."""
+        known = [found.private_bytes for found in self.processes if found.kind == "worker" and found.private_bytes]
+        return max(known, default=None)
+
+    def worker_anonymous_bytes(self) -> int | None:
+        """Return the largest anonymous memory of any Python worker; None if there was none to look at."""
+        known = [found.anonymous_bytes for found in self.processes if found.kind == "worker" and found.anonymous_bytes]
+        return max(known, default=None)
+
+
+class MemoryWatch:
+    """Looks at a process and its descendants every `interval_s` from a thread of its own; `memory` holds the peaks so
+    far.
+    """
+
+    def __init__(self, root: int, *, interval_s: float = 1.0) -> None:
+        self._root, self._interval_s = root, interval_s
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._peaks: dict[int, ProcessMemory] = {}
+        self._together = 0
+        self._thread = threading.Thread(target=self._run, name="memory-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        if _PROC.is_dir():
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def take(self) -> Memory | None:
+        """Return the peaks since the last `take`, and start anew; None if nothing could be seen."""
+        with self._lock:
+            peaks, self._peaks = self._peaks, {}
+            together, self._together = self._together, 0
+        if not peaks:
+            return None
+        return Memory(resident_bytes=together, processes=tuple(peaks[pid] for pid in sorted(peaks)))
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.look()
+            self._stop.wait(self._interval_s)
+
+    def look(self) -> None:
+        """Note what the processes hold now."""
+        found = tuple(_processes(self._root))
+        with self._lock:
+            self._together = max(self._together, sum(process.resident_bytes for process in found))
+            for process in found:
+                known = self._peaks.get(process.pid, process)
+                self._peaks[process.pid] = known.most(process)
+
+
+@contextmanager
+def watching(root: int, *, interval_s: float = 1.0) -> Iterator[MemoryWatch]:
+    """Watch a process and its descendants while the block runs."""
+    watch = MemoryWatch(root, interval_s=interval_s)
+    watch.start()
+    try:
+        yield watch
+    finally:
+        watch.stop()
+
+
+def _processes(root: int) -> Iterator[ProcessMemory]:
+    """Yield the process `root` and its descendants. Java is the JVM; what Java started is a worker."""
+    children: dict[int, list[int]] = {}
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit() and (parent := _parent(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry.name))
+    waiting = [(root, "driver")]
+    while waiting:
+        pid, kind = waiting.pop()
+        if _command(pid) == "java":
+            kind = "jvm"
+        below = "worker" if kind in {"jvm", "worker"} else kind
+        waiting += [(child, below) for child in children.get(pid, ())]
+        memory = _memory(pid, kind)
+        if memory is not None:
+            yield memory
+
+
+def _parent(entry: Path) -> int | None:
+    try:
+        # The command, in parentheses, may hold spaces and parentheses itself; the parent's number is the second field
+        # after it.
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return None  # it has ended meanwhile
+
+
+def _command(pid: int) -> str:
+    try:
+        return (_PROC / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _memory(pid: int, kind: str) -> ProcessMemory | None:
+    try:
+        sizes = fields((_PROC / str(pid) / "smaps_rollup").read_text())
+    except (OSError, ValueError):
+        return None  # it has ended, or is another user's
+    if "Rss" not in sizes:
+        return None
+    return ProcessMemory(
+        pid=pid,
+        kind=kind,
+        resident_bytes=sizes["Rss"],
+        private_bytes=sizes.get("Private_Clean", 0) + sizes.get("Private_Dirty", 0) + sizes.get("Private_Hugetlb", 0),
+        anonymous_bytes=sizes.get("Anonymous"),
+    )
+
+
+def fields(text: str) -> dict[str, int]:
+    """Return the sizes of an smaps text in bytes, by name."""
+    sizes = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2] == "kB":
+            sizes[words[0].rstrip(":")] = int(words[1]) * 1024
+    return sizes
+
+
+def _largest(left: int | None, right: int | None) -> int | None:
+    return right if left is None else left if right is None else max(left, right)

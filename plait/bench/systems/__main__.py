@@ -1,0 +1,24 @@
+"""Run one task in this process: ``python -m plait.bench.systems TASK OUTCOME``, both JSON; OUTCOME is a file to
+write.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from plait.bench.systems.task import Task
+
+
+def main() -> int:
+    """Carry out the task."""
+    text, target = sys.argv[1:]
+    task = Task.from_json(text)
+    outcome = import_module(f"plait.bench.systems.{task.system}").run(task)
+    Path(target).write_text(outcome.as_json())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

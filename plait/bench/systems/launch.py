@@ -1,0 +1,80 @@
+"""Run a task in a fresh process, so that no system finds the caches, the heap or the compiled code of another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import plait
+from plait.bench.measure import Memory, watching
+from plait.bench.systems.task import Outcome, Task
+from plait.errors import PlaitError
+
+SYSTEMS = ("plait", "spark", "handover", "duckdb")
+_SHOWN_LINES = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A task that was carried out."""
+
+    task: Task
+    outcome: Outcome
+    memory: Memory | None
+
+
+class SystemFailedError(PlaitError):
+    """A system ended without an outcome. `system` and `status` say which and how, `output` what it wrote."""
+
+    def __init__(self, system: str, status: int, output: str) -> None:
+        self.system, self.status, self.output = system, status, output
+        tail = "\n".join(output.strip().splitlines()[-_SHOWN_LINES:])
+        super().__init__(f"the run of '{system}' ended with status {status}, without an outcome:\n{tail}")
+
+
+def run_fresh(task: Task) -> Run:
+    """Carry out the task in a process of its own, watching its memory. Raises SystemFailedError."""
+    Path(task.scratch).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="run-", dir=task.scratch, ignore_cleanup_errors=True) as scratch:
+        started = replace(task, scratch=scratch, created_s=time.time())
+        outcome, memory = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch))
+    return Run(task=task, outcome=Outcome.from_json(outcome), memory=memory)
+
+
+def launch(module: str, name: str, task: str, scratch: Path) -> tuple[str, Memory | None]:
+    """Run ``python -m module TASK FILE`` and return what it wrote into FILE, and its memory. Raises
+    SystemFailedError.
+    """
+    target = scratch / "outcome.json"
+    with (scratch / "output.txt").open("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, task, str(target)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=_environment(),
+        )
+        try:
+            with watching(process.pid) as watch:
+                status = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        output.seek(0)
+        text = output.read()
+    if status != 0 or not target.exists():
+        raise SystemFailedError(name, status, text)
+    return target.read_text(), watch.take()
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment, in which the child and its workers find this very Plait."""
+    source = str(Path(plait.__file__).resolve().parents[1])
+    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYSPARK_PYTHON": sys.executable}

@@ -1,0 +1,27 @@
+"""Let Spark add up the results of each batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plait.bench.checksum import Checksum, aggregates
+from plait.bench.question import spark_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Sums:
+    """The checksum of all batches: a batch that is done twice counts once."""
+
+    def __init__(self) -> None:
+        self._batches: dict[int, Checksum] = {}
+
+    def add(self, results: DataFrame, batch: int) -> None:
+        """Add the results of a batch; for ``foreachBatch`` and Plait's ``foreach`` sink."""
+        (sums,) = results.selectExpr(*aggregates(spark_columns())).collect()
+        self._batches[batch] = Checksum.of_sums(sums)
+
+    def total(self) -> Checksum:
+        """Return the checksum so far."""
+        return sum(self._batches.values(), Checksum())

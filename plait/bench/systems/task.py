@@ -1,0 +1,97 @@
+"""What a system is asked to do, and what it says it did. Both cross a process boundary as JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from plait.bench.checksum import Checksum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run of one system. `files`: how many of each stream's files to read, one a batch.
+
+    `check`: add up the results (the run is not timed) instead of discarding them. `created_s`: clock when the process
+    was started. `scratch`: a directory for checkpoints that is removed afterwards.
+    """
+
+    system: str
+    data: str
+    files: int
+    scratch: str
+    check: bool = False
+    cores: int = 2
+    memory: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    created_s: float = 0.0
+
+    @property
+    def data_path(self) -> Path:
+        """The directory of the data."""
+        return Path(self.data)
+
+    @property
+    def checkpoint(self) -> str:
+        """Where the system may keep its state."""
+        return str(Path(self.scratch) / "checkpoint")
+
+    def startup_seconds(self) -> float:
+        """Return how long ago the process was started."""
+        return time.time() - self.created_s
+
+    def as_json(self) -> str:
+        """Return the task as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Task:
+        """Return the task that `as_json` wrote."""
+        value: dict[str, Any] = json.loads(text)
+        value["options"] = tuple((name, setting) for name, setting in value["options"])
+        return cls(**value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one run came to. `startup_seconds`: from the start of the process until the query could start.
+
+    `seconds`: from there to the last result. `batch_seconds`: of each batch, from the end of the one before it. None:
+    the system does not count that.
+    """
+
+    rows_in: int
+    startup_seconds: float
+    seconds: float
+    batch_seconds: tuple[float, ...] = ()
+    results: int | None = None
+    checksum: Checksum | None = None
+    late_rows: int | None = None
+    probe_tuples: int | None = None
+    stored_tuples: int | None = None
+    stored_bytes: int | None = None
+
+    def as_json(self) -> str:
+        """Return the outcome as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Outcome:
+        """Return the outcome that `as_json` wrote."""
+        value: dict[str, Any] = json.loads(text)
+        value["batch_seconds"] = tuple(value["batch_seconds"])
+        if value["checksum"] is not None:
+            value["checksum"] = Checksum(**value["checksum"])
+        return cls(**value)
+
+
+def spark_settings(task: Task, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return Spark settings for a run: those given, the heap if one was asked for, and the user's."""
+    found = dict(settings or {})
+    if task.memory is not None:
+        found["spark.driver.memory"] = task.memory
+    return {**found, **dict(task.options)}
