@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.estimates import flows, stored_rows, with_estimates
@@ -30,11 +31,11 @@ def build(
     trees = merge_orders(ordered, orders, store_name)
     found = flows(trees, kept, cardinality)
     stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
-    return Plan(
+    made = Plan(
         strategy=options.strategy,
         queries=tuple(query.name for query in ordered),
         ranks=options.ranks,
         stores=stores,
         trees=with_estimates(trees, stores, found),
-        stored_rows_estimate=stored_rows(stores, cardinality),
     )
+    return replace(made, stored_rows_estimate=stored_rows(made, cardinality))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from plait.optimizer.cardinality import Cardinality, Extent
 from plait.optimizer.cost import arriving, join_size, step_cost, storage_cost
-from plait.plan.model import Estimate, Member, ProbeTree, Step, Store, is_routed
+from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.walks import kept_stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +126,10 @@ def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
     )
 
 
-def stored_rows(stores: Iterable[Store], cardinality: Cardinality) -> float:
+def stored_rows(plan: Plan, cardinality: Cardinality) -> float:
     """Return the rows that all stores keep; overlaps between selections are not known and not subtracted."""
-    return storage_cost(_kept_rows(store, cardinality) for store in stores)
+    kept = kept_stores(plan)
+    return storage_cost(_kept_rows(store, cardinality) for store in plan.stores if store.id in kept)
 
 
 def _kept_rows(store: Store, cardinality: Cardinality) -> float:

@@ -59,6 +59,7 @@ def _gather_store(store_id: str, source: Source, uses: list[Use], options: PlanO
         partition_by=(),
         parallelism=options.parallelism_of(source.name),
         window_us=_window_us(source, uses),
+        keeps_all=_keeps_all(source),
     )
 
 

@@ -83,6 +83,14 @@ class WindowChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingChanged:
+    """The store keeps tuples nobody probes from now on (`keeps_all`), or no longer."""
+
+    store: str
+    keeps_all: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAdded:
     """Tuples of a relation start to probe, or are a result by themselves."""
 
@@ -127,7 +135,9 @@ class RanksChanged:
     after: tuple[str, ...]
 
 
-StoreChange: TypeAlias = LayoutChanged | RequirementsChanged | IndexesChanged | PartitioningChanged | WindowChanged
+StoreChange: TypeAlias = (
+    LayoutChanged | RequirementsChanged | IndexesChanged | PartitioningChanged | WindowChanged | KeepingChanged
+)
 Change: TypeAlias = (
     StoreAdded
     | StoreRemoved
@@ -220,6 +230,8 @@ def _store(old: Store, new: Store) -> Iterator[StoreChange]:
         )
     if old.window_us != new.window_us:
         yield WindowChanged(store=new.id, before_us=old.window_us, after_us=new.window_us)
+    if old.keeps_all != new.keeps_all:
+        yield KeepingChanged(store=new.id, keeps_all=new.keeps_all)
 
 
 def _trees(old: Plan, new: Plan) -> Iterator[Change]:

@@ -72,9 +72,11 @@ class Store:
     """The kept tuples of one source.
 
     A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
-    does. `indexes` are tuples of key names, each probed as one (composite) key; buckets are sorted by the first.
-    `partition_by` holds key names, () places tuples at random. `window_us` is the largest window over live
-    queries, None for unbounded; tables (`is_table`) never expire and have no τ.
+    does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
+    them yet; other stores that no step probes are only passed through. `indexes` are tuples of key names, each probed
+    as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
+    `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
+    no τ.
     """
 
     id: str
@@ -87,6 +89,7 @@ class Store:
     partition_by: tuple[str, ...]
     parallelism: int
     window_us: int | None
+    keeps_all: bool = False
 
     @property
     def selections(self) -> tuple[Selection, ...]:

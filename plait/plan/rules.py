@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.plan.model import KeyMatch, Member, Plan, Requirement
-from plait.plan.walks import probes
+from plait.plan.walks import kept_stores, probes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,10 @@ class StoreRules:
 def rules(plan: Plan) -> tuple[StoreRules, ...]:
     """Derive the rules of every store, in the order of the stores."""
     found: dict[str, list[Rule]] = defaultdict(list)
+    kept = kept_stores(plan)
     for store in plan.stores:
-        found[store.id].append(Keep(requirements=store.requirements))
+        if store.id in kept:
+            found[store.id].append(Keep(requirements=store.requirements))
     for tree in plan.trees:
         found[tree.start.store].append(
             Arrive(

@@ -21,6 +21,12 @@ def probes(plan: Plan) -> Iterator[tuple[tuple[Member, ...], Step]]:
             yield (tree.start, *(before.member for before in path)), step
 
 
+def kept_stores(plan: Plan) -> frozenset[str]:
+    """Return the ids of the stores whose tuples somebody may ask for: those that are probed and those that keep all."""
+    probed = {step.member.store for _, step in probes(plan)}
+    return frozenset(store.id for store in plan.stores if store.id in probed or store.keeps_all)
+
+
 def endings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Output]]:
     """Yield (starting member, steps, output) for every probe order of every query."""
     for tree in plan.trees:

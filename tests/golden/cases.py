@@ -142,6 +142,11 @@ CASES: Mapping[str, Case] = MappingProxyType(
             sources=(stream("my stream"), stream("r→s")),
             formats=("text", "json", "mermaid"),
         ),
+        "passed_through": Case(
+            queries=(query("big", {"r": "r"}, where={"r": ["`v` > 1"]}, select=["r.v"]),),
+            sources=_PAPER_SOURCES,
+            formats=("text", "mermaid"),
+        ),
         "nothing": Case(queries=(), sources=_PAPER_SOURCES, formats=("text", "json", "mermaid")),
     }
 )

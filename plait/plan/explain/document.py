@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from plait.plan.explain.sharing import orders_of
 from plait.plan.model import KeyMatch, Member, Output, Plan, ProbeTree, Step, Store, is_routed
 from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
-from plait.plan.walks import probe_tuples_estimate
+from plait.plan.walks import kept_stores, probe_tuples_estimate
 
 Json: TypeAlias = dict[str, Any]
 
@@ -22,6 +22,7 @@ def to_json(plan: Plan) -> str:
 
 
 def _plan(plan: Plan) -> Json:
+    kept = kept_stores(plan)
     return {
         "strategy": plan.strategy,
         "estimate": {
@@ -29,7 +30,7 @@ def _plan(plan: Plan) -> Json:
             "stored_rows": _rounded(plan.stored_rows_estimate),
         },
         "streams_by_rank": list(plan.ranks),
-        "stores": [_store(store) for store in plan.stores],
+        "stores": [_store(store, store.id in kept) for store in plan.stores],
         "trees": [_tree(plan, tree) for tree in plan.trees],
         "rules": [
             {"store": of_store.store, "rules": [_rule(rule) for rule in of_store.rules]} for of_store in rules(plan)
@@ -38,12 +39,13 @@ def _plan(plan: Plan) -> Json:
     }
 
 
-def _store(store: Store) -> Json:
+def _store(store: Store, kept: bool) -> Json:
     return {
         "id": store.id,
         "source": store.source,
         "kind": "table" if store.is_table else "stream",
         "window_us": store.window_us,
+        "kept": kept,
         "parallelism": store.parallelism,
         "partition_by": list(store.partition_by),
         "columns": list(store.columns),

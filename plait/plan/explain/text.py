@@ -10,7 +10,7 @@ from plait.plan.explain.sharing import QueryOrder, orders_of
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed
 from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
-from plait.plan.walks import probe_tuples_estimate
+from plait.plan.walks import kept_stores, probe_tuples_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,9 @@ def to_text(plan: Plan) -> str:
         f"Expected: {wording.count(probe_tuples_estimate(plan))} probe tuples per window, "
         f"{wording.count(plan.stored_rows_estimate)} stored rows",
     ]
+    kept = kept_stores(plan)
     sections = (
-        Branch(text="Stores", below=tuple(_store(store) for store in plan.stores)),
+        Branch(text="Stores", below=tuple(_store(store, store.id in kept) for store in plan.stores)),
         Branch(text="Probe trees", below=tuple(_tree(plan, tree) for tree in plan.trees)),
         Branch(text="Rules", below=tuple(_rules(plan))),
         Branch(text="Queries", below=tuple(_query(plan, query) for query in plan.queries)),
@@ -50,11 +51,13 @@ def _draw(branches: Iterable[Branch], indent: str = "") -> Iterator[str]:
         yield from _draw(branch.below, indent + ("   " if last else "│  "))
 
 
-def _store(store: Store) -> Branch:
+def _store(store: Store, kept: bool) -> Branch:
     kind = "table" if store.is_table else f"stream, {wording.window(store.window_us)}"
+    if not kept:
+        kind = "stream, passed through since no step probes it"
     of = "" if store.id == store.source else f" of {wording.name(store.source)}"
     facts = [
-        ("keeps", [wording.requirement(store, need) for need in store.requirements]),
+        ("keeps" if kept else "passes", [wording.requirement(store, need) for need in store.requirements]),
         ("columns", [", ".join(wording.name(column) for column in store.columns)] if store.columns else []),
         ("keys", [", ".join(wording.key(key) for key in store.keys)] if store.keys else []),
         ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),

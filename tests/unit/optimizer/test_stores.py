@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from plait.plan.model import Requirement, Selection, Store, is_routed
+from plait.plan.walks import kept_stores
 from plait.query.model import Query
 from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, equality, expression, planned, query, stream, table
@@ -143,6 +144,21 @@ def test_traffic_is_compared_per_second_whatever_the_windows() -> None:
 def test_selections_that_add_up_to_more_than_all_rows_store_all_rows() -> None:
     shares = (("(`v` < 8)", 0.8), ("(`v` > 3)", 0.7))
     statistics = Statistics(sources=(SourceStatistics(source="r", rate_rows_per_s=10.0, selectivity=shares),))
-    queries = (query("p", {"r": "r"}, where={"r": ["`v` < 8"]}), query("q", {"r": "r"}, where={"r": ["`v` > 3"]}))
-    assert planned(queries[:1], statistics=statistics).stored_rows_estimate == 80
-    assert planned(queries, statistics=statistics).stored_rows_estimate == 100
+    below, above = (
+        query(name, {"x": "r", "n": "n"}, ["x.a = n.a"], where={"x": [sql]}, windows={"x": 10}, tables={"n"})
+        for name, sql in (("p", "`v` < 8"), ("q", "`v` > 3"))
+    )
+    joined = query("j", {"t": "t", "r": "r"}, ["t.a = r.a"], where={"r": ["`v` < 8"]}, windows={"t": 1})
+    stored = 10_000 + 1_000  # the table, or the window of t
+    assert planned((joined,), statistics=statistics).stored_rows_estimate == 80 + 1_000
+    assert planned((joined, below, above), statistics=statistics).stored_rows_estimate == 100 + stored
+
+
+def test_a_store_nobody_probes_is_only_passed_through_unless_it_keeps_all() -> None:
+    asked = query("q", {"r": "r"})
+    needed, everything = (planned((asked,), sources=(stream("r", keep=keep),)) for keep in ("needed", "all"))
+    assert kept_stores(needed) == frozenset()
+    assert needed.stored_rows_estimate == 0
+    assert needed.stores[0].requirements == everything.stores[0].requirements, "so requirements cannot tell"
+    assert kept_stores(everything) == {"r"}
+    assert everything.stored_rows_estimate == 10_000

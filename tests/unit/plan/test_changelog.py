@@ -6,6 +6,7 @@ import pytest
 
 from plait.plan.changelog import (
     IndexesChanged,
+    KeepingChanged,
     LayoutChanged,
     PartitioningChanged,
     QueryAdded,
@@ -126,6 +127,7 @@ def test_a_changed_probe_order_does_not_touch_ingest() -> None:
             LayoutChanged(store="s", columns_added=("v",), columns_removed=(), keys_added=(), keys_removed=()),
             True,
         ),
+        ({"keeps_all": True}, KeepingChanged(store="s", keeps_all=True), False),
         ({"window_us": None}, WindowChanged(store="s", before_us=10 * SECOND_US, after_us=None), False),
         (
             {"indexes": ((B,), (A,))},
