@@ -14,6 +14,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, has no time zone: files written by Spark and by Arrow would differ in type.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Micro-batch jobs are small and their shuffles have a known size; adaptive execution only adds stages.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYSPARK_PYTHON": sys.executable, "PLAIT_DEBUG": "0"}
 
 
-def plait(*arguments: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+def plait(*arguments: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PLAIT, *arguments], capture_output=True, text=True, timeout=seconds, env=environment(), check=False
     )
@@ -75,21 +75,18 @@ def test_a_second_run_reads_only_what_is_new_and_joins_it_with_what_was_kept(sho
 
 
 def test_ctrl_c_finishes_the_batch_and_prints_the_totals(shop: Path) -> None:
-    process = subprocess.Popen(
-        [*PLAIT, "run", str(shop), "--json", "--trigger", "200 milliseconds", "--strategy", "fixed"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    assert process.stdout is not None
+    command = [*PLAIT, "run", str(shop), "--json", "--trigger", "200 milliseconds", "--strategy", "fixed"]
     seen = []
-    for line in process.stdout:
-        seen.append(json.loads(line))
-        if seen[-1]["event"] == "batch":
-            break
-    process.send_signal(signal.SIGINT)
-    rest, stderr = process.communicate(timeout=60)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["event"] == "batch":
+                break
+        process.send_signal(signal.SIGINT)
+        rest, stderr = process.communicate(timeout=200)
     assert process.returncode == 0, stderr
     assert [event["event"] for event in events(rest)][-2:] == ["stopping", "finished"]
     assert seen[0]["strategy"] == "fixed"
@@ -131,14 +128,14 @@ def test_the_examples_of_the_readme_print_what_it_says(tmp_path: Path) -> None:
     here = Path(__file__).parents[2]
     env = {**environment(), "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(here)}
     ran = subprocess.run(
-        ["bash", "-e", "-c", shell], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-e", "-c", shell], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1] == '{"id":1,"customer":"ann","qty":3}'
     program = tmp_path / "shop.py"
     program.write_text("from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n" + python)
     ran = subprocess.run(
-        [sys.executable, str(program)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(program)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert ran.returncode == 0, ran.stderr
     assert "rows_in=4" in ran.stdout

@@ -54,13 +54,12 @@ def lines_until(process: subprocess.Popen[str], sign: str, seconds: float) -> It
 def killed_and_restarted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return the demo's folder and what its second run printed; the first was killed after its fifth batch."""
     output = tmp_path_factory.mktemp("demo") / "out"
-    first = plait_demo(output)
-    seen = list(lines_until(first, "batch 4 ", 120))
-    os.killpg(first.pid, signal.SIGKILL)
-    first.wait()
+    with plait_demo(output) as first:
+        seen = list(lines_until(first, "batch 4 ", 300))
+        os.killpg(first.pid, signal.SIGKILL)
     assert "batch 4 " in seen[-1], "".join(seen)
-    second = plait_demo(output)
-    printed, _ = second.communicate(timeout=240)
+    with plait_demo(output) as second:
+        printed, _ = second.communicate(timeout=400)
     assert second.returncode == 0, printed
     return output, printed
 
