@@ -13,27 +13,20 @@ from itertools import pairwise
 from plait.operators.ingest import highest, lowest, merge_sketches
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.walking import ProbeTask
-from plait.plan.model import Plan, Requirement, Selection
+from plait.plan.model import Plan
+from plait.plan.walks import kept_stores
 from plait.query.model import Stream
 from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
 from plait.state.retention import retain
-
-KEEP_ALL = Requirement(selection=Selection(), keys=())
-"""The requirement that every tuple meets: a stream registered with ``keep = all`` has it."""
 
 
 def windows_of(plan: Plan) -> dict[str, int | None]:
     """Return how long each store keeps its tuples, in microseconds; None for ever (unbounded streams and tables).
 
-    A store that no step probes is left out, as nobody will ask for its tuples, unless it keeps everything for later
-    queries.
+    Stores that keep nothing beyond their batch, because no step probes them, are left out.
     """
-    probed = {step.member.store for tree in plan.trees for _, step in tree.walk()}
-    return {
-        store.id: None if store.is_table else store.window_us
-        for store in plan.stores
-        if store.id in probed or KEEP_ALL in store.requirements
-    }
+    kept = kept_stores(plan)
+    return {store.id: None if store.is_table else store.window_us for store in plan.stores if store.id in kept}
 
 
 def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
