@@ -54,9 +54,9 @@ class CaseSource:
 class CaseQuery:
     """A query as text and, for the nested loop, as structure.
 
-    `relations`: (alias, source) in FROM order. `windows` overrides those of the streams. `conditions` are all selections
-    and equalities, `projection` the output, stars written out. `star` names the (alias, column) behind a bare ``*`` that
-    Spark and DuckDB would order differently.
+    `relations`: (alias, source) in FROM order. `windows` overrides those of the streams. `conditions` are all
+    selections and equalities, `projection` the output, stars written out. `star` names the (alias, column) behind a
+    bare ``*`` that Spark and DuckDB would order differently.
     """
 
     name: str
@@ -70,7 +70,10 @@ class CaseQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """How a case is run. Per batch: the strategy that plans it, whether the engine restarts and compacts before it."""
+    """How a case is run. Per batch: the strategy that plans it, whether the engine restarts and compacts before it.
+
+    A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
+    """
 
     strategies: tuple[str, ...]
     parallelism: int
@@ -80,6 +83,10 @@ class RunOptions:
     restarts: frozenset[int] = frozenset()
     compactions: frozenset[int] = frozenset()
     weak_hash: bool = False
+
+    def parallelism_at(self, batch: int) -> int:
+        """Return the number of partitions of a store planned before this batch."""
+        return 1 + (self.parallelism - 1 + batch) % 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -116,13 +123,14 @@ def interval(us: int | None) -> str:
     return "UNBOUNDED" if us is None else f"INTERVAL {us} MICROSECONDS"
 
 
-def script(case: Case) -> str:
-    """Return the case as a Plait script."""
+def script(case: Case, *, sink: str = "noop", stream_options: str = "") -> str:
+    """Return the case as a Plait script; each source is in the directory of its name."""
     parts = []
     for source in case.sources:
         columns = ", ".join(f"{quoted(column.name)} {column.kind.spark}" for column in source.columns)
         kind = "TABLE" if source.is_table else "STREAM"
-        text = f"CREATE {kind} {source.name} ({columns})\n  USING parquet OPTIONS (path '{source.name}')"
+        more = f", {stream_options}" if stream_options and not source.is_table else ""
+        text = f"CREATE {kind} {source.name} ({columns})\n  USING parquet OPTIONS (path '{source.name}'{more})"
         if not source.is_table:
             text += f"\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"
             text += f" DELAY INTERVAL {source.delay_us} MICROSECONDS"
@@ -130,7 +138,7 @@ def script(case: Case) -> str:
     for query in case.queries:
         windows = ", ".join(f"{alias} {interval(us)}" for alias, us in query.windows)
         clause = f" WINDOW ({windows})" if windows else ""
-        parts.append(f"CREATE QUERY {query.name} INTO noop{clause}\n  AS {query.sql};")
+        parts.append(f"CREATE QUERY {query.name} INTO {sink}{clause}\n  AS {query.sql};")
     return "\n".join(parts) + "\n"
 
 

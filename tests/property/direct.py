@@ -94,7 +94,9 @@ class DirectRun:
 
     def _plan(self, batch: int) -> Plan:
         options = PlanOptions(
-            strategy=self.options.strategies[batch], sources=self.sources, parallelism=self.options.parallelism
+            strategy=self.options.strategies[batch],
+            sources=self.sources,
+            parallelism=self.options.parallelism_at(batch),
         )
         plan = make_plan(self.queries, _random_statistics(self.case, batch), options)
         self.outcome.plans.append(plan)

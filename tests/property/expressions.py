@@ -1,9 +1,9 @@
 """Expressions that exist twice: as Spark SQL text and as a Python function of the joined row.
 
 The second form is what makes the nested loop an independent oracle. Only constructs whose meaning is the same in Spark
-and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (NULLs
-are skipped by DuckDB, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of
-strings with numbers (Spark's ANSI casts), locale dependent text functions beyond ASCII.
+and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (DuckDB
+skips NULLs, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of strings
+with numbers (Spark's ANSI casts), locale dependent text functions beyond ASCII.
 """
 
 from __future__ import annotations

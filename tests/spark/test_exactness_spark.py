@@ -1,0 +1,119 @@
+"""Random cases through the engine and real Spark: files in, results out, equal to what DuckDB computes.
+
+Every stream has one file a batch, possibly empty, so batches are those of the case. What only Spark can get wrong is
+here: hashes of keys, casts to common types, selections, projections, the shuffle, recovery from Spark's own checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import plait
+from plait.sql import load_script
+from tests.oracle.compare import difference, table_rows
+from tests.oracle.duckdb_oracle import TooManyRowsError, expected, late_masks
+from tests.property.case import Case, describe, script
+from tests.property.cases import STRATEGIES, random_case
+
+pytestmark = pytest.mark.spark
+
+CASES = int(os.environ.get("PLAIT_SPARK_CASES", "24"))
+PER_TEST = 3
+MOST_BATCHES = 4
+FIRST_SEED = 900_000
+
+
+def suitable_cases(first: int) -> Iterator[tuple[Case, dict[str, pa.Table]]]:
+    """Yield short cases that have output, without the streams that no query reads: the engine skips these."""
+    seed = first
+    while True:
+        seed += 1
+        case = random_case(seed, late=seed % 5 == 0)
+        read = {name for query in case.queries for _, name in query.relations}
+        case = replace(case, sources=tuple(source for source in case.sources if source.name in read))
+        try:
+            wanted = expected(case)
+        except TooManyRowsError:
+            continue
+        if case.batches <= MOST_BATCHES and sum(table.num_rows for table in wanted.values()) > 10:
+            yield case, wanted
+
+
+@pytest.mark.parametrize("group", range(-(-CASES // PER_TEST)))
+def test_the_engine_outputs_what_duckdb_computes(group: int, spark: SparkSession, tmp_path: Path) -> None:
+    cases = suitable_cases(FIRST_SEED + 1000 * group)
+    for number in range(PER_TEST):
+        case, wanted = next(cases)
+        outcome = _Run(spark, case, tmp_path / str(number), strategy=STRATEGIES[(group + number) % len(STRATEGIES)])
+        outcome.run()
+        for query in case.queries:
+            problem = difference(outcome.rows[query.name], table_rows(wanted[query.name]))
+            assert problem is None, f"{query.name}: {problem}\n{describe(case)}"
+        assert outcome.late == sum(sum(mask) for mask in late_masks(case).values()), describe(case)
+
+
+class _Run:
+    """One case in a directory, over one or two runs of the engine on the same checkpoint."""
+
+    def __init__(self, spark: SparkSession, case: Case, directory: Path, strategy: str) -> None:
+        self.spark, self.case, self.directory, self.strategy = spark, case, directory, strategy
+        self.rows: dict[str, list[tuple[Any, ...]]] = {query.name: [] for query in case.queries}
+        self.late = 0
+
+    def run(self) -> None:
+        self._write_tables()
+        cut = min(self.case.options.restarts, default=self.case.batches)
+        for first, last in ((0, cut), (cut, self.case.batches)):
+            if first < last:
+                self._write_batches(first, last)
+                self._run_engine()
+
+    def _write_tables(self) -> None:
+        for source in self.case.sources:
+            folder = self.directory / source.name
+            folder.mkdir(parents=True)
+            if source.is_table:
+                pq.write_table(_with_zone(source.rows), folder / "all.parquet")
+
+    def _write_batches(self, first: int, last: int) -> None:
+        for source in self.case.sources:
+            for batch in range(first, last) if not source.is_table else ():
+                start, rows = source.batch(batch)
+                path = self.directory / source.name / f"{batch:03d}.parquet"
+                pq.write_table(_with_zone(source.rows.slice(start, rows)), path)
+                os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))  # Spark takes the oldest file first
+
+    def _run_engine(self) -> None:
+        options = self.case.options
+        engine = plait.Engine(
+            self.spark,
+            checkpoint=str(self.directory / "checkpoint"),
+            strategy=self.strategy,
+            parallelism=options.parallelism,
+            routing=options.routing,
+        )
+        engine.set_option("plait.capacity", str(max(options.block_rows, 16)))
+        text = script(self.case, sink="memory", stream_options="maxFilesPerTrigger '1'")
+        engine.load(load_script(text, file="case.sql", base=str(self.directory)))
+        summary = engine.run_available()
+        self.late += summary.late
+        for name, rows in self.rows.items():
+            rows += table_rows(engine.results(name))
+
+
+def _with_zone(table: pa.Table) -> pa.Table:
+    """Return the table with its times as instants, which Spark reads as TIMESTAMP, not TIMESTAMP_NTZ."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            instants = table.column(number).cast(pa.timestamp("us", tz="UTC"))
+            table = table.set_column(number, field.name, instants)
+    return table
