@@ -62,7 +62,7 @@ class Predicates:
         parts = parted([*edges, *crosses], tuple(places))
         if len(parts) > 1:
             first, second = parts[0], parts[1]
-            halves = f"{_listed(first)} and {_listed(second)}"
+            halves = f"{_listed(first)} with {_listed(second)}"
             message = (
                 f"nothing joins {halves}; add an equality between them (such as {first[0]}.id = {second[0]}.id), "
                 "or write CROSS JOIN if every pair is wanted"

@@ -120,13 +120,14 @@ def _read_items(cursor: Cursor) -> tuple[Tokens, ...]:
         raise cursor.error("the query has no FROM; name the streams and tables it reads: SELECT ... FROM orders o")
     if not cursor.at_word("FROM"):
         raise _refused_clause(cursor)
-    items = split(tokens, [index for index, depth, token in depths(tokens) if depth == 0 and token.is_symbol(",")])
+    commas = [index for index, depth, token in depths(tokens) if depth == 0 and token.is_symbol(",")]
+    items = split(tokens, commas)
     for position, item in enumerate(items):
         if not item:
             if len(items) == 1:
                 raise cursor.error("the SELECT list is empty; say which columns to write: SELECT o.id FROM ...")
-            before = items[position - 1][-1] if position else None
-            raise cursor.error("an item of the SELECT list is missing; remove the superfluous comma", before)
+            comma = tokens[commas[max(position - 1, 0)]]
+            raise cursor.error("an item of the SELECT list is missing; remove the superfluous comma", comma)
     return tuple(items)
 
 

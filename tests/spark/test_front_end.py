@@ -68,7 +68,7 @@ QUERIES = (
     "SELECT i.tags[0], i.`order`, n.attrs['a'], n.attrs.a FROM items i JOIN nation n ON n.attrs['b'] = i.oid",
     "SELECT cast(o.ts AS DATE) d, o.ts + INTERVAL 1 HOUR, date_trunc('DAY', ts), extract(HOUR FROM o.ts) FROM orders o",
     "SELECT o.id::STRING || 'x', try_cast(city AS INT), 5L * id, struct(o.id AS i, city) s, user FROM orders o",
-    "SELECT to_json(struct(o.City, (o.id), o.addr.zip, id + 1)), to_json((o.City, 1)), struct(struct(city)) FROM orders o",
+    "SELECT to_json(struct(o.City, (o.id), o.addr.zip, id + 1)), to_json((City, 1)), struct(struct(id)) FROM orders o",
     "SELECT o.id FROM orders o JOIN nation n ON to_json(struct(o.CITY)) = to_json(struct(n.city AS CITY))",
     "SELECT o.user, upper(user), current_user() = current_user FROM orders o",
     "SELECT 1, 'x', NULL AS n, TRUE, o.id IS NULL, o.id FROM orders o WHERE 1 = 1 AND TRUE",
@@ -79,7 +79,7 @@ QUERIES = (
     "SELECT `ö`.id AS `größe`, `ö`.city AS `a b`, `ö`.cust FROM orders `ö` WHERE `ö`.city <> '日本'",
     "SELECT ALL o . id, o\n.\ncust FROM orders o;",
     "SELECT if(o.id = 1, o.city, NULL), coalesce(o.city, 'none'), o.id % 2 = 0 AS even FROM orders o WHERE o.id != 3",
-    "SELECT left(o.city, 2) l FROM orders o JOIN nation n ON left(o.city, 1) = left(n.city, 1) WHERE right(n.city, 1) = 'o'",
+    "SELECT left(o.city, 2) l FROM orders o JOIN nation n ON left(o.city, 1) = left(upper(n.city), 1) WHERE n.cust > 0",
 )
 
 

@@ -1,0 +1,223 @@
+"""Wrong scripts: each is caught without Spark, where it is wrong (the place marked ▸), and told what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from plait.errors import OptionError, PlacedError, SinkError, SourceError, SqlError, UnsupportedQueryError
+from plait.sql import check_script, load_script
+
+SOURCES = """\
+CREATE STREAM o (id BIGINT, k INT, city STRING, addr STRUCT<City: STRING>, flag BOOLEAN, d DATE, tags ARRAY<INT>,
+  ts TIMESTAMP) USING parquet OPTIONS (path 'in') TIMESTAMP BY ts WINDOW INTERVAL 30 SECONDS;
+CREATE STREAM l (oid BIGINT, k INT, qty INT, ts TIMESTAMP) USING parquet OPTIONS (path 'in') TIMESTAMP BY ts;
+CREATE TABLE n (k STRING, code INT) USING parquet OPTIONS (path 'in');
+"""
+
+STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
+    # what is no statement, or breaks off
+    ("▸SELEC 1", SqlError, "expected CREATE STREAM"),
+    ("▸SELECT id FROM o", SqlError, "CREATE QUERY name INTO"),
+    ("▸CRATE TABLE t USING csv", SqlError, "did you mean 'CREATE'"),
+    ("CREATE ▸STREM s USING rate TIMESTAMP BY ts", SqlError, "did you mean 'STREAM'"),
+    ("CREATE ▸VIEW v AS SELECT 1", SqlError, "expected STREAM, TABLE or QUERY"),
+    ("CREATE ▸OR REPLACE STREAM s USING rate TIMESTAMP BY ts", SqlError, "OR REPLACE is not supported"),
+    ("CREATE STREAM ▸IF NOT EXISTS s USING rate TIMESTAMP BY ts", SqlError, "leave it out"),
+    ("CREATE STREAM ▸", SqlError, "expected the name of the stream, found the end"),
+    ("CREATE STREAM db▸.s USING rate TIMESTAMP BY ts", SqlError, "one part only"),
+    ("CREATE STREAM ▸`a-b` USING rate TIMESTAMP BY timestamp", SqlError, "letters, digits and underscores"),
+    ("CREATE STREAM ▸args USING rate TIMESTAMP BY timestamp", SqlError, "is reserved"),
+    ("CREATE STREAM ▸größe USING rate TIMESTAMP BY timestamp", SqlError, "must stand in backquotes"),
+    ("DROP ▸STREAM o", SqlError, "DROP QUERY name"),
+    ("DROP QUERY qx ▸y", SqlError, "expected ';'"),
+    ("CREATE STREAM s USING csv OPTIONS (path ▸'in) TIMESTAMP BY ts", SqlError, "never closed; add the missing '"),
+    ("CREATE STREAM s ▸/* USING csv", SqlError, "add the missing */"),
+    # streams and tables
+    ("CREATE STREAM s USING rate▸", SqlError, "needs TIMESTAMP BY"),
+    ("CREATE STREAM s ▸TIMESTAMP BY ts", SqlError, "expected USING"),
+    ("CREATE STREAM s USING rate TIMESTAMP ▸ts", SqlError, "expected BY after TIMESTAMP"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸WINDW INTERVAL 1 HOUR", SqlError, "did you mean 'WINDOW'"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸5 SECONDS", SqlError, "expected INTERVAL"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL 0 SECONDS", SqlError, "longer than zero"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL -5 SECONDS", SqlError, "longer than zero"),
+    (
+        "CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL 1 MONTH",
+        SqlError,
+        "no fixed length; use days",
+    ),
+    (
+        "CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL 1 YEAR",
+        SqlError,
+        "no fixed length; use days",
+    ),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp DELAY ▸INTERVAL -1 SECOND", SqlError, "cannot be negative"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp DELAY ▸UNBOUNDED", SqlError, "say how late rows may come"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸TIMESTAMP BY value", SqlError, "given twice; keep one"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY ▸tmestamp", SqlError, "did you mean 'timestamp'"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY ▸value", SqlError, "has type bigint; store it as a TIMESTAMP"),
+    ("CREATE STREAM s (ts TIMESTAMP, ▸TS INT) USING rate TIMESTAMP BY ts", SqlError, "declared twice"),
+    ("CREATE STREAM s (a ▸TEXT) USING rate TIMESTAMP BY a", SqlError, "use STRING"),
+    (
+        "CREATE STREAM s USING ▸csv OPTIONS (path 'in') TIMESTAMP BY ts",
+        SqlError,
+        "write CREATE STREAM s (id BIGINT, ...)",
+    ),
+    ("CREATE STREAM s (ts TIMESTAMP) USING ▸parqet OPTIONS (path 'in') TIMESTAMP BY ts", SqlError, "'parquet'?"),
+    ("▸CREATE STREAM s (ts TIMESTAMP) USING parquet TIMESTAMP BY ts", OptionError, "add OPTIONS (path"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (▸path 'nowhere')", SourceError, "nowhere' does not exist"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (▸path 'in/*.nothing')", SourceError, "nothing matches"),
+    ("CREATE TABLE t USING parquet OPTIONS (▸path 'broken.parquet')", SourceError, "remove or repair it"),
+    ("CREATE TABLE t USING parquet OPTIONS (▸path 'empty')", SourceError, "declare the columns"),
+    ("CREATE TABLE t USING ▸rate", SqlError, "use CREATE STREAM"),
+    ("CREATE TABLE t USING csv OPTIONS (path 'in') ▸WINDOW INTERVAL 1 HOUR", SqlError, "use CREATE STREAM"),
+    ("CREATE TABLE t ▸AS SELECT 1", SqlError, "USING parquet OPTIONS"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸idle '5 seconds')", OptionError, "for streams"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path ▸in)", SqlError, "in quotes"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸PATH 'in')", SqlError, "given twice"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸rows 'many')", OptionError, "expected a number"),
+    ("CREATE TABLE t (ab INT) USING csv OPTIONS (path 'in', ▸distinct.abb 5)", OptionError, "did you mean 'ab'"),
+    ("CREATE STREAM s USING rate OPTIONS (▸idle '1 month') TIMESTAMP BY timestamp", OptionError, "use days"),
+    ("CREATE STREAM s USING rate OPTIONS (▸keep 'some') TIMESTAMP BY timestamp", OptionError, "needed or all"),
+    (
+        "CREATE STREAM s USING rate OPTIONS (▸deadLetter 'broken.parquet') TIMESTAMP BY timestamp",
+        OptionError,
+        "is a file",
+    ),
+    ("▸CREATE TABLE o (a INT) USING csv OPTIONS (path 'in')", SqlError, "exists already"),
+    # queries as a whole
+    ("CREATE QUERY q ▸AS SELECT id FROM o", SqlError, "expected INTO"),
+    ("CREATE QUERY q INTO memory ▸SELECT id FROM o", SqlError, "expected AS"),
+    ("CREATE QUERY q INTO memory AS▸", SqlError, "expected a SELECT"),
+    ("CREATE QUERY q INTO ▸parqet OPTIONS (path 'out') AS SELECT id FROM o", SqlError, "did you mean 'parquet'"),
+    ("CREATE QUERY q INTO ▸kafka AS SELECT id FROM o", SqlError, "not available yet; write parquet"),
+    ("CREATE QUERY q INTO ▸foreach AS SELECT id FROM o", SqlError, "use it from Python"),
+    ("CREATE QUERY q INTO ▸parquet AS SELECT id FROM o", OptionError, "OPTIONS (path 'out/q')"),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet') AS SELECT id FROM o", SinkError, "choose another path"),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet/x') AS SELECT id FROM o", SinkError, "cannot be made"),
+    (
+        "CREATE QUERY q INTO memory WINDOW (▸x INTERVAL 1 HOUR) AS SELECT id FROM o",
+        SqlError,
+        "no relation of the query",
+    ),
+    ("CREATE QUERY q INTO memory WINDOW (o ▸INTERVAL 1 MONTH) AS SELECT id FROM o", SqlError, "no fixed length"),
+    ("DROP QUERY a; ▸DROP QUERY a", SqlError, "there is no query 'a' to drop"),
+    # options
+    ("▸SET plait.stratgy = greedy", OptionError, "did you mean 'plait.strategy'"),
+    ("▸SET plait.strategy = best", OptionError, "expected fixed, selectivity, greedy"),
+    ("▸SET plait.parallelism = 0", OptionError, "a whole number from 1"),
+    ("SET plait.routing▸", SqlError, "and a value"),
+    ("SET plait.routing =▸", SqlError, "expected a value"),
+)
+
+QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
+    # names
+    ("SELECT ▸nope FROM o", SqlError, "there is no column 'nope'"),
+    ("SELECT ▸o.idd FROM o", SqlError, "did you mean 'id'"),
+    ("SELECT ▸x.id FROM o", SqlError, "there is no relation or column 'x'"),
+    ("SELECT ▸o.id FROM o AS t", SqlError, "is called 't' in this query; write t.id"),
+    ("SELECT ▸k FROM o JOIN l ON o.id = l.oid", SqlError, "could be o.k or l.k"),
+    ("SELECT ▸o.addr.cty FROM o", SqlError, "did you mean 'City'"),
+    ("SELECT ▸o.id.x FROM o", SqlError, "no fields"),
+    ("SELECT o.id FROM ▸ordes o", SqlError, "there is no stream or table 'ordes'"),
+    ("SELECT o.id FROM db▸.o", SqlError, "one part only"),
+    ("SELECT 1 FROM o, ▸o", SqlError, "give one another alias: o AS o2"),
+    ("SELECT 1 FROM o JOIN l ON ▸x.id = l.oid JOIN o x ON x.id = o.id", SqlError, "there is no relation"),
+    ("SELECT 1 FROM o JOIN l USING (▸id)", SqlError, "missing in 'l'"),
+    ("SELECT ▸q.* FROM o", SqlError, "there is no relation 'q'"),
+    # syntax
+    ("SELECT o.id▸, FROM o", SqlError, "remove the superfluous comma"),
+    ("SELECT ▸FROM o", SqlError, "the SELECT list is empty"),
+    ("SELECT o.id▸", SqlError, "has no FROM"),
+    ("SELECT o.id FROM o WHERE▸", SqlError, "expected a condition"),
+    ("SELECT o.id FROM o WHERE ▸(o.id = 1", SqlError, "never closed"),
+    ("SELECT o.id FROM o WHERE o.id = 1▸)", SqlError, "closes nothing"),
+    ("SELECT ▸CASE WHEN flag THEN 1 FROM o", SqlError, "add END"),
+    ("SELECT o.id FROM o WHERE o.id ▸=", SqlError, "something is missing"),
+    ("SELECT o.id FROM o WHERE o.id = 1 ▸AND", SqlError, "something is missing"),
+    ("SELECT o.id x ▸y FROM o", SqlError, "cannot read the expression at 'y'"),
+    ("SELECT o.id AS ▸'x' FROM o", SqlError, "expected one name after AS"),
+    ("SELECT o.id FROM o WHERE ▸größe = 1", SqlError, "must stand in backquotes"),
+    ("SELECT o.id FROM o ▸ON o.id = 1", SqlError, "does not fit here"),
+    ("SELECT o.id FROM o; ▸SELECT 1", SqlError, "expected CREATE STREAM"),
+    # joins that Plait does not run
+    ("SELECT 1 FROM o, ▸l", SqlError, "nothing joins 'o' with 'l'"),
+    ("SELECT 1 FROM o ▸LEFT JOIN l ON o.id = l.oid", UnsupportedQueryError, "LEFT OUTER JOIN: use JOIN"),
+    ("SELECT 1 FROM o ▸FULL OUTER JOIN l ON o.id = l.oid", UnsupportedQueryError, "FULL OUTER JOIN: use JOIN"),
+    ("SELECT 1 FROM o ▸LEFT SEMI JOIN l ON o.id = l.oid", UnsupportedQueryError, "SEMI JOIN: use JOIN if"),
+    ("SELECT 1 FROM o ▸ANTI JOIN l ON o.id = l.oid", UnsupportedQueryError, "ANTI JOIN"),
+    ("SELECT 1 FROM o, ▸LATERAL explode(tags)", UnsupportedQueryError, "LATERAL"),
+    ("SELECT 1 FROM o ▸LATERAL VIEW explode(tags) AS x", UnsupportedQueryError, "flatten"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.id < l.oid", UnsupportedQueryError, "theta join 'o.id < l.oid'"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.id <=> l.oid", UnsupportedQueryError, "coalesce"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.id = l.oid OR o.k = l.k", UnsupportedQueryError, "for each alternative"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.id + l.oid = 5", UnsupportedQueryError, "one side"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.flag = l.oid", SqlError, "cannot compare o.flag (boolean) with l.oid (bigint)"),
+    ("SELECT 1 FROM o JOIN l ON ▸o.d = l.oid", SqlError, "cast one of them"),
+    ("SELECT 1 FROM o JOIN n ON ▸o.tags = n.k", SqlError, "cannot be a join key"),
+    ("SELECT 1 FROM ▸n", UnsupportedQueryError, "tables alone"),
+    ("SELECT 1 FROM ▸range(5)", UnsupportedQueryError, "table function"),
+    # the rest of SQL that Plait does not run
+    ("SELECT ▸DISTINCT id FROM o", UnsupportedQueryError, "remove duplicates where"),
+    ("SELECT id FROM o ▸GROUP BY id", UnsupportedQueryError, "GROUP BY"),
+    ("SELECT id FROM o ▸HAVING id > 1", UnsupportedQueryError, "HAVING"),
+    ("SELECT id FROM o ▸ORDER BY id", UnsupportedQueryError, "sort where"),
+    ("SELECT id FROM o ▸LIMIT 5", UnsupportedQueryError, "LIMIT"),
+    ("SELECT id FROM o ▸UNION ALL SELECT oid FROM l", UnsupportedQueryError, "one CREATE QUERY for each SELECT"),
+    ("SELECT id FROM o ▸TABLESAMPLE (5 ROWS)", UnsupportedQueryError, "by a condition"),
+    ("▸WITH x AS (SELECT 1) SELECT 1 FROM o", UnsupportedQueryError, "without it"),
+    ("SELECT id FROM (▸SELECT * FROM o) o", UnsupportedQueryError, "a query of its own"),
+    ("SELECT id FROM o WHERE id IN (▸SELECT oid FROM l)", UnsupportedQueryError, "a query of its own"),
+    ("SELECT ▸count(*) FROM o", UnsupportedQueryError, "aggregate function count()"),
+    ("SELECT ▸window(ts, '1 second') FROM o", UnsupportedQueryError, "windowed aggregation"),
+    ("SELECT ▸row_number() OVER (ORDER BY id) FROM o", UnsupportedQueryError, "window function row_number()"),
+    ("SELECT ▸explode(tags) FROM o", UnsupportedQueryError, "flatten rows"),
+    ("SELECT id FROM o WHERE ▸rand() < 0.5", UnsupportedQueryError, "use a column"),
+    ("SELECT ▸uuid() FROM o", UnsupportedQueryError, "changes from run to run"),
+    ("SELECT id FROM o WHERE ts > ▸current_timestamp", UnsupportedQueryError, "use the time column"),
+    ("SELECT id FROM o WHERE ts > ▸now()", UnsupportedQueryError, "use the time column"),
+    ("SELECT id FROM o WHERE id = ▸:x", UnsupportedQueryError, "write the value"),
+    ("SELECT struct(▸*) FROM o", UnsupportedQueryError, "list the columns"),
+)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    for directory in ("in", "empty"):
+        (tmp_path / directory).mkdir()
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 but not for long")
+    return str(tmp_path)
+
+
+def caught(marked: str, base: str) -> tuple[PlacedError, tuple[int, int]]:
+    """Check a script and return its one mistake and the place of the mark."""
+    before = marked[: marked.index("▸")]
+    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    text = marked.replace("▸", "")
+    first, *_ = check_script(text, file="script.sql", base=base)
+    with pytest.raises(type(first)) as raised:
+        load_script(text, file="script.sql", base=base)
+    assert str(raised.value) == str(first)
+    return first, place
+
+
+@pytest.mark.parametrize(("marked", "kind", "says"), STATEMENTS)
+def test_a_wrong_statement_is_told_where_and_what_to_change(
+    marked: str, kind: type[PlacedError], says: str, base: str
+) -> None:
+    text = f"{SOURCES}CREATE QUERY a INTO memory AS SELECT o.id FROM o;\n  {marked}"
+    problem, place = caught(text, base)
+    assert (type(problem), problem.file, problem.line, problem.column) == (kind, "script.sql", *place), problem
+    assert says in problem.message
+
+
+@pytest.mark.parametrize(("marked", "kind", "says"), QUERIES)
+def test_a_wrong_query_is_told_where_and_what_to_change(
+    marked: str, kind: type[PlacedError], says: str, base: str
+) -> None:
+    problem, place = caught(f"{SOURCES}\nCREATE QUERY q INTO noop AS\n  {marked}", base)
+    assert (type(problem), problem.file, problem.line, problem.column) == (kind, "script.sql", *place), problem
+    assert says in problem.message
+
+
+def test_the_sources_of_these_scripts_are_right(base: str) -> None:
+    assert check_script(SOURCES, base=base) == ()
