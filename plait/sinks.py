@@ -6,6 +6,7 @@ File sinks publish a batch's files when the batch is committed, so readers see e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,9 @@ class Sink:
 
 
 def _sink(format: str, options: dict[str, object]) -> Sink:
+    path = options.get("path")
+    if isinstance(path, str) and "://" not in path and not path.startswith("file:"):
+        options = {**options, "path": os.path.abspath(path)}  # tasks run in other directories
     return Sink(spec=SinkSpec(format=format, options=tuple((name, str(value)) for name, value in options.items())))
 
 

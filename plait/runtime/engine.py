@@ -92,8 +92,13 @@ class Engine:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._spark = spark
-        self._checkpoint = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
-        self._options: dict[str, Any] = {"strategy": strategy, "parallelism": parallelism, "routing": routing}
+        self._checkpoint = _absolute(checkpoint) or checkpoint
+        self._options: dict[str, Any] = {
+            "strategy": strategy,
+            "parallelism": parallelism,
+            "routing": routing,
+            "trigger": "1 second",
+        }
         self._tuning: dict[str, Any] = {}
         self._listener, self._clock = listener, clock
         self._sources: dict[str, OpenSource] = {}
@@ -139,7 +144,7 @@ class Engine:
             window_us=parse_duration_us(window),
             delay_us=parse_duration_us(delay) or 0,
             idle_us=parse_duration_us(idle),
-            dead_letter=dead_letter,
+            dead_letter=_absolute(dead_letter),
             keep=keep,
             declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
         )
@@ -236,7 +241,7 @@ class Engine:
         key = name.removeprefix("plait.")
         if key == "routing":
             self._check_routing(value)
-        if key in {"strategy", "routing"}:
+        if key in {"strategy", "routing", "trigger"}:
             self._options[key] = value
         elif key in {"parallelism"}:
             self._options[key] = int(value)
@@ -255,12 +260,13 @@ class Engine:
         run.wait()
         return self._finish(run)
 
-    def start(self, trigger: str | None = "1 second") -> RunHandle:
+    def start(self, trigger: str | None = "default") -> RunHandle:
         """Keep running: a batch every `trigger` as long as there is input. Returns a handle.
 
-        `trigger` None: end once everything that is available now is processed.
+        ``default`` is what option ``plait.trigger`` says, else one second. None: end once everything that is available
+        now is processed.
         """
-        run = self._begin(trigger)
+        run = self._begin(self._options["trigger"] if trigger == "default" else trigger)
         if not run.is_alive():
             run.raise_failure()
         return RunHandle(self, run)
@@ -413,6 +419,11 @@ class Engine:
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
+
+
+def _absolute(path: str | None) -> str | None:
+    """Return a local path made absolute, because tasks run in other directories; URIs and None as they are."""
+    return path if path is None or "://" in path or path.startswith("file:") else os.path.abspath(path)
 
 
 def _checked_time(stream: Stream) -> Stream:
