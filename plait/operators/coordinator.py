@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from plait.operators.ingest import highest, lowest, merge_sketches
+from plait.operators.ingest import highest, lowest, union_sketches
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.walking import ProbeTask
 from plait.plan.model import Plan
@@ -86,7 +86,7 @@ def progress_after(
             tau_min=lowest(before.tau_min, report.tau_min),
             tau_max=highest(before.tau_max, report.tau_max),
             active_ms=clock_ms if report.rows else before.active_ms,
-            sketch=merge_sketches(before.sketch, report.sketches),
+            sketch=union_sketches(before.sketch, report.sketches),
             kept=tuple(sorted(kept.items())),
         )
     return tuple(known[source] for source in sorted(known))

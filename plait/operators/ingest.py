@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 from plait.kernels.hashing import combine, partition_of
 from plait.kernels.sketch import kmv
 from plait.operators.deadletter import DeadLetterWriter
-from plait.operators.names import ROW, TAU, bit_of, bits_name, word_names
+from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.model import Store
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket, Layout
 from plait.state.storage import Storage
+from plait.stats.sketch import merge_sketches
 
 Mask = npt.NDArray[np.bool_]
 
@@ -222,8 +223,7 @@ def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:
     column = table[name].drop_null()
     if len(column) == 0:
         return ()
-    hashes = kmv(np.asarray(column.to_numpy(), dtype=np.int64))
-    return tuple(int(value) - (1 << 63) for value in hashes)  # signed, as `plait.stats` orders them
+    return tuple(kmv(np.asarray(column.to_numpy(), dtype=np.int64)).tolist())
 
 
 def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
@@ -239,7 +239,7 @@ def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
         tau_min=lowest(left.tau_min, right.tau_min),
         tau_max=highest(left.tau_max, right.tau_max),
         buckets=left.buckets + right.buckets,
-        sketches=merge_sketches(left.sketches, right.sketches),
+        sketches=union_sketches(left.sketches, right.sketches),
         kept=tuple(sorted(kept.items())),
     )
 
@@ -257,12 +257,12 @@ def highest(left: int | None, right: int | None) -> int | None:
 Sketches = tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def merge_sketches(left: Sketches, right: Sketches, size: int = 256) -> Sketches:
-    """Return the union of two sets of KMV sketches: per key the `size` smallest distinct hashes."""
+def union_sketches(left: Sketches, right: Sketches) -> Sketches:
+    """Return the sketches of what either set has seen, by key."""
     merged = dict(left)
     for name, values in right:
-        merged[name] = tuple(sorted({*merged.get(name, ()), *values})[:size])
+        merged[name] = merge_sketches(merged.get(name, ()), values)
     return tuple(sorted(merged.items()))
 
 
-__all__ = ["IngestContext", "bits_name", "highest", "ingest", "lowest", "merge_sketches"]
+__all__ = ["IngestContext", "highest", "ingest", "lowest", "union_sketches"]

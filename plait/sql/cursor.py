@@ -100,13 +100,18 @@ class Cursor:
             raise self.expected(what)
         return self.advance()
 
-    def string(self, what: str) -> tuple[str, Token]:
-        """Read a string. Adjacent pieces are one, as in Spark: ``'it''s'`` has a quote in it, ``'a' 'b'`` has not."""
+    def string(self, what: str, *, joined: bool = True) -> tuple[str, Token]:
+        """Read a string. Adjacent pieces are one, as in Spark: ``'it''s'`` has a quote in it, ``'a' 'b'`` has not.
+
+        `joined` False: pieces with something between them are strings of their own, as in ``'rate' '1000'``.
+        """
         if self.token is None or self.token.kind != "string":
             raise self.expected(what)
         first = last = self.advance()
         value = first.value
         while self.token is not None and self.token.kind == "string":
+            if not joined and self.token.start != last.end:
+                break
             following = self.advance()
             value += (self.masked[last.end - 1] if following.start == last.end else "") + following.value
             last = following

@@ -95,7 +95,7 @@ def _is_own(name: str) -> bool:
 
 def _name(cursor: Cursor) -> tuple[str, Token]:
     if cursor.token is not None and cursor.token.kind == "string":
-        return cursor.string("the name of an option")
+        return cursor.string("the name of an option", joined=False)
     first = cursor.name("the name of an option")
     name = first.value
     while cursor.take_symbol("."):
