@@ -128,6 +128,8 @@ class _Binder:
                 self._report(override, f"WINDOW names '{override.alias}', which is no relation of the query{hint}")
             elif not isinstance(relation.source, Stream):
                 self._report(override, f"'{override.alias}' is a table, which has no window; remove it from WINDOW")
+            elif override.window_us is not None and override.window_us <= 0:
+                self._report(override, f"the window of '{override.alias}' must be longer than zero")
             else:
                 windows[relation.alias] = override.window_us
         return windows

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.sql.functions import BARE_FUNCTIONS
+from plait.sql.functions import BARE_FUNCTIONS, PARSER_KEYWORDS
 from plait.sql.names import folded
 from plait.sql.text import SourceText
 from plait.sql.tokens import Token
@@ -22,7 +22,7 @@ from plait.sql.tokens import Token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A reference as written, ``o.addr.city``; `ends` has the end of each part. `is_bare`: perhaps a function."""
+    """A reference as written, ``o.addr.city``; `ends` has the end of each part. `is_bare`: a function if no column."""
 
     parts: tuple[str, ...]
     start: int
@@ -53,7 +53,8 @@ def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -
     inside = tokens[:-1] if alias else tokens
     found = {reference.start: reference for reference in _columns(source, tree, start)}
     for reference in _bare_functions(inside):
-        found.setdefault(reference.start, reference)
+        if reference.start in found or folded(reference.parts[0]) in PARSER_KEYWORDS:
+            found[reference.start] = reference
     return Parsed(references=tuple(found[key] for key in sorted(found)), alias=alias)
 
 
@@ -132,7 +133,7 @@ def _bare_functions(tokens: Sequence[Token]) -> Iterator[Reference]:
     for index, token in enumerate(tokens):
         before_name = index > 0 and (tokens[index - 1].is_symbol(".") or tokens[index - 1].keyword == "AS")
         called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(", ".")
-        if token.keyword.lower() in BARE_FUNCTIONS and not before_name and not called:
+        if token.keyword.lower() in BARE_FUNCTIONS | PARSER_KEYWORDS and not before_name and not called:
             yield Reference(parts=(token.value,), start=token.start, ends=(token.end,), is_bare=True)
 
 

@@ -10,7 +10,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, Source, Stream
 from plait.sql.conditions import conjuncts
 from plait.sql.expression_binder import ExpressionBinder
-from plait.sql.names import did_you_mean, folded
+from plait.sql.names import did_you_mean, folded, naming_problem
 from plait.sql.predicates import Predicates
 from plait.sql.scope import BoundRelation, SchemaUnknownError, Scope
 from plait.sql.select import RelationSyntax
@@ -66,6 +66,9 @@ def _bind_relations(
             hint = did_you_mean(syntax.source.value, sources) or "; create it with CREATE STREAM or CREATE TABLE"
             expressions.report(f"there is no stream or table '{syntax.source.value}'{hint}", syntax.source)
             continue
+        problem = naming_problem("stream or table", source.name)
+        if problem:
+            expressions.report(problem, syntax.source)
         at = syntax.alias or syntax.source
         alias = syntax.alias.value if syntax.alias else source.name
         if any(folded(known.alias) == folded(alias) for known in bound):

@@ -58,6 +58,11 @@ _BARE: Final = frozenset({"current_timestamp", "current_date", "current_time", "
 BARE_FUNCTIONS: Final = _BARE | {"current_user", "session_user", "user", "current_catalog", "current_database"}
 """Functions called without parentheses, if no column has that name."""
 
+PARSER_KEYWORDS: Final = frozenset(
+    {"current_timestamp", "current_date", "current_datetime", "current_user", "session_user", "current_role"}
+)
+"""Words that sqlglot never takes for a column, which they are in Spark if there is one."""
+
 
 def refused_calls(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
     """Yield (token, what it is and what to do) for every refused function call."""

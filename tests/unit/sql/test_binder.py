@@ -8,7 +8,7 @@ from plait.sql import bind_query
 from plait.sql.binder import bind_statement
 from plait.sql.scope import SchemaUnknownError
 from plait.sql.statements import CreateQuery
-from tests.unit.sql.reading import SOURCES, bound, equalities, output, selections
+from tests.unit.sql.reading import SOURCES, bound, equalities, output, selections, stream
 
 
 def test_a_query_is_split_into_relations_selections_equalities_and_output() -> None:
@@ -187,7 +187,33 @@ def test_a_struct_keeps_the_names_of_its_fields() -> None:
 
 def test_a_column_is_preferred_to_a_function_of_its_name() -> None:
     assert output(bound("SELECT user, upper(USER) FROM odd")) == [("user", "`odd.user`"), (None, "upper(`odd.user`)")]
-    assert output(bound("SELECT current_user FROM orders")) == [(None, "current_user")]
+    assert output(bound("SELECT current_user, USER FROM orders")) == [(None, "current_user"), (None, "USER")]
+    taken = {"t": stream("t", "current_date INT, current_role INT, now INT")}
+    query = bind_query(
+        name="q", select="SELECT current_date + current_role + now FROM t", sink=SinkSpec(format="noop"), sources=taken
+    )
+    assert output(query) == [(None, "`t.current_date` + `t.current_role` + `t.now`")]
+
+
+def test_a_lambda_variable_hides_even_a_column_called_like_a_function() -> None:
+    assert output(bound("SELECT transform(array(1), user -> user + 1) FROM odd")) == [
+        (None, "transform(array(1), user -> user + 1)")
+    ]
+
+
+def test_a_source_that_spark_could_not_be_handed_by_name_is_refused() -> None:
+    with pytest.raises(SqlError, match="letters, digits and underscores"):
+        bind_query(
+            name="q",
+            select="SELECT 1 FROM `a.b`",
+            sink=SinkSpec(format="noop"),
+            sources={"a.b": stream("a.b", "k INT")},
+        )
+
+
+def test_a_window_of_no_length_is_refused() -> None:
+    with pytest.raises(SqlError, match="longer than zero"):
+        bound("SELECT 1 FROM orders o", windows={"o": 0})
 
 
 def test_windows_are_the_streams_unless_the_query_says_otherwise() -> None:
