@@ -15,7 +15,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from plait.state.model import Bucket, Manifest
 
-_INTERNED = ("store", "sort_key", "layout")
+_INTERNED = ("store", "sort_key", "layout", "partition_by")
+_SCALARS = frozenset((int, str, bool, float, type(None)))
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
@@ -38,11 +39,13 @@ def from_json(document: dict[str, Any]) -> Manifest:
 
 def _plain(value: Any, skip: tuple[str, ...] = ()) -> Any:
     """Return a record as an object, a tuple as a list, a scalar as itself."""
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in skip}
-    return value
+    raise TypeError(f"{value!r:.80} of {type(value)} has no place in a manifest")
 
 
 def _columns(buckets: tuple[Bucket, ...]) -> dict[str, Any]:

@@ -155,6 +155,17 @@ def test_a_file_where_a_directory_should_be_is_explained(tmp_path: Path) -> None
         Storage.open(str(tmp_path)).write_file("stores/x", b"")
 
 
+def test_a_file_created_between_look_and_rename_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Storage.open(str(tmp_path))
+    place.write_file("f", b"first")
+    monkeypatch.setattr(Storage, "exists", lambda *_: False)
+    assert not place.create_file("f", b"second")
+    assert place.read_bytes("f") == b"first"
+    assert names(place) == ["f"]
+
+
 def _create(uri: str, content: bytes) -> bool:
     return Storage.open(uri).create_file("race", content)
 
