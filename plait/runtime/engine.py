@@ -100,6 +100,7 @@ class Engine:
             "trigger": "1 second",
         }
         self._tuning: dict[str, Any] = {}
+        self._parallelism_by_source: dict[str, int] = {}
         self._listener, self._clock = listener, clock
         self._sources: dict[str, OpenSource] = {}
         self._bindings: dict[str, Binding] = {}
@@ -243,11 +244,13 @@ class Engine:
             self._check_routing(value)
         if key in {"strategy", "routing", "trigger"}:
             self._options[key] = value
-        elif key in {"parallelism"}:
+        elif key == "parallelism":
             self._options[key] = int(value)
+        elif key.startswith("parallelism."):
+            self._parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
         elif key in {"capacity", "chunk_rows"}:
             self._tuning[key] = int(value)
-        elif key == "compaction":
+        elif key in {"compaction", "backfill"}:
             self._tuning[key] = value.lower() in {"true", "on"}
         else:
             raise OptionError(f"unknown option '{name}'")
@@ -367,7 +370,10 @@ class Engine:
         return PlanRequest(
             queries=tuple(binding.query for binding in self._bindings.values()),
             options=PlanOptions(
-                strategy=self._options["strategy"], sources=tuple(self.sources().values()), parallelism=parallelism
+                strategy=self._options["strategy"],
+                sources=tuple(self.sources().values()),
+                parallelism=parallelism,
+                parallelism_by_source=tuple(sorted(self._parallelism_by_source.items())),
             ),
         )
 

@@ -36,17 +36,18 @@ from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.results import SPOOL, Delivery
 from plait.operators.staging import publish
-from plait.operators.walking import ProbeTask
 from plait.plan.model import Plan
+from plait.plan.pruning import last_starts
 from plait.query.model import Stream
 from plait.runtime.binding import Binding
 from plait.runtime.compacting import Compactor
 from plait.runtime.delivery import Deliverer
 from plait.runtime.events import BatchEvent
-from plait.runtime.tasks import MESSAGE, REPORT, probe_local, probe_receive, probe_start, reports
+from plait.runtime.probing import Prober
+from plait.runtime.tasks import reports
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
-from plait.state.model import Backlog, Manifest, Publication
+from plait.state.model import Backlog, Bucket, Manifest, Publication
 from plait.state.storage import Storage
 
 _KEPT_MANIFESTS = 3
@@ -67,7 +68,8 @@ class Epoch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `capacity`: partial
-    results held at once per step; `compaction`: whether small buckets are merged.
+    results held at once per step; `compaction`: whether small buckets are merged; `backfill`: whether a query that is
+    new to the checkpoint also gets the results whose members had all arrived before.
     """
 
     slots: int
@@ -75,6 +77,7 @@ class Settings:
     capacity: int = 1 << 20
     chunk_rows: int = 2_000_000
     compaction: bool = True
+    backfill: bool = False
 
 
 Listener = Callable[[BatchEvent], None]
@@ -95,6 +98,7 @@ class BatchProcessor:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
         self._log = ManifestLog(storage)
+        self._prober = Prober(spark, settings.routing)
         self.deliverer = Deliverer(spark, storage)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
@@ -146,69 +150,35 @@ class BatchProcessor:
         self._compactor.close()
 
     def _probe_batch(self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]) -> tuple[ProbeReport, ...]:
+        live = live_buckets(epoch.plan, self.before)
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
-        tasks = probe_tasks(epoch.plan, delta, self._settings.slots)
-        if not tasks:
-            return ()
         context = ProbeContext(
             plan=epoch.plan,
             batch=batch,
             storage=self._storage,
-            buckets=by_store((*live_buckets(epoch.plan, self.before), *delta)),
+            buckets=by_store((*live, *delta)),
             wanted={name: binding.joined for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
         )
         failing = {late.query for late in self._backlog()}
         deliveries = {name: binding.delivery(spool=name in failing) for name, binding in epoch.bindings.items()}
-        probed = self._probe(tasks, context, deliveries)
-        refused = {file.query for report in probed for file in report.results if file.failure is not None}
-        if refused:
-            probed = self._spool_refused(tasks, context, deliveries, probed, refused)
+        slots = self._settings.slots
+        probed = self._prober.run(probe_tasks(epoch.plan, delta, slots), context, deliveries)
+        if self._settings.backfill:
+            probed += self._fill_up(epoch, live, context, deliveries)
         return probed
 
-    def _probe(
-        self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
+    def _fill_up(
+        self, epoch: Epoch, live: tuple[Bucket, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
     ) -> tuple[ProbeReport, ...]:
-        numbers = self._spark.range(0, len(tasks), 1, len(tasks))
-        if self._settings.routing == "local":
-            return reports(numbers.mapInArrow(probe_local(tasks, context, deliveries), REPORT).collect())
-        frame = numbers.mapInArrow(probe_start(tasks, context, deliveries), MESSAGE)
-        parts = max(store.parallelism for store in context.plan.stores)
-        depth = (
-            max(len(path) + 1 for tree in context.plan.trees for path, _ in tree.walk()) if _has_steps(context) else 0
-        )
-        for _ in range(depth):
-            frame = frame.repartitionById(parts, frame["partition"]).mapInArrow(
-                probe_receive(context, deliveries), MESSAGE
-            )
-        return reports(frame.selectExpr("payload AS report").collect())
-
-    def _spool_refused(
-        self,
-        tasks: tuple[ProbeTask, ...],
-        context: ProbeContext,
-        deliveries: Mapping[str, Delivery],
-        probed: tuple[ProbeReport, ...],
-        refused: set[str],
-    ) -> tuple[ProbeReport, ...]:
-        """Probe again for the queries whose sink refused, this time into the checkpoint; their results are not lost."""
-        reasons = {file.query: file.failure for report in probed for file in report.results if file.failure is not None}
-        again = {
-            name: replace(delivery, kind="spool" if name in refused else "discard", columns=context.wanted[name])
-            for name, delivery in deliveries.items()
-        }
-        spooled = self._probe(tasks, context, again)
-        kept = tuple(
-            replace(report, results=tuple(file for file in report.results if file.query not in refused))
-            for report in probed
-        )
-        files = tuple(
-            replace(file, failure=reasons[file.query])
-            for report in spooled
-            for file in report.results
-            if file.query in refused
-        )
-        return (*kept, ProbeReport(results=files))
+        """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
+        known = set() if self.before is None else {progress.query for progress in self.before.queries}
+        added = frozenset(epoch.bindings) - known
+        if self.before is None or self.before.batch < 0 or not added:
+            return ()
+        plan = last_starts(epoch.plan, added)
+        past = replace(context, plan=plan, buckets=by_store(live))
+        return self._prober.run(probe_tasks(plan, live, self._settings.slots), past, deliveries)
 
     def _backlog(self) -> tuple[Backlog, ...]:
         return () if self.before is None else self.before.backlog
@@ -270,10 +240,6 @@ class BatchProcessor:
             laggard=laggard(epoch.streams, manifest.sources, int(self._clock() * 1000)),
             failing=tuple((late.query, late.reason) for late in manifest.backlog),
         )
-
-
-def _has_steps(context: ProbeContext) -> bool:
-    return any(tree.children for tree in context.plan.trees)
 
 
 def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:

@@ -48,24 +48,33 @@ _SIZE: Final = OptionRule(
 )
 _INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
 
+_SWITCH: Final = _one_of("true", "false", "on", "off")
+
+_PARTITIONS_OF: Final = "plait.parallelism."
+
 OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
     {
         "plait.strategy": _one_of(*STRATEGIES),
         "plait.parallelism": _COUNT,
         "plait.routing": _one_of("auto", "local", "shuffle"),
-        "plait.compaction": _one_of("true", "false", "on", "off"),
+        "plait.compaction": _SWITCH,
+        "plait.backfill": _SWITCH,
         "plait.trigger": _INTERVAL,
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
     }
 )
-"""Besides these there is ``spark.*``, which Spark judges."""
+"""Besides these there are ``plait.parallelism.<source>`` and ``spark.*``, which Spark judges."""
 
 
 def checked_option(name: str, value: str) -> tuple[str, str]:
     """Return (name, value) as the engine takes them. Raises OptionError for an unknown name or an impossible value."""
     if name.lower().startswith("spark."):
         return name, value
+    if name.lower().startswith(_PARTITIONS_OF):
+        if not _is_partition_count(value.strip()):
+            raise OptionError(f"{name} is '{value}'; expected {_COUNT.expects}")
+        return _PARTITIONS_OF + name[len(_PARTITIONS_OF) :], value.strip()
     rule = OPTIONS.get(name.lower())
     if rule is None:
         raise OptionError(f"'{name}' is not an option{did_you_mean(name, OPTIONS)}")
