@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 Int64s: TypeAlias = NDArray[np.int64]
 Int32s: TypeAlias = NDArray[np.int32]
@@ -50,9 +50,14 @@ def _may_cache(function: _Function) -> bool:
     return Path(function.__code__.co_filename).exists() or os.access(Path.home(), os.W_OK)
 
 
-def frozen(values: Any, dtype: DTypeLike) -> NDArray[Any]:
+def frozen(values: Any, dtype: type[np.generic]) -> NDArray[Any]:
     """Return `values` as a read-only, aligned, C-contiguous array of `dtype`; a view wherever one will do."""
-    array: NDArray[Any] = np.require(values, dtype=dtype, requirements=("C", "A")).view()
+    is_fit = type(values) is np.ndarray and values.dtype == dtype
+    if not (is_fit and values.flags.c_contiguous and values.flags.aligned):
+        values = np.require(values, dtype=dtype, requirements=("C", "A"))
+    if not values.flags.writeable:
+        return cast(NDArray[Any], values)
+    array: NDArray[Any] = values.view()
     array.flags.writeable = False
     return array
 

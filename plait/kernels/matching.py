@@ -20,6 +20,7 @@ from plait.kernels.compiled import Int32s, Int64s, frozen, helper, kernel
 
 _NO_INT64 = np.zeros(0, np.int64)
 _NO_INT32 = np.zeros(0, np.int32)
+_FIRST_BLOCK = 4096
 
 
 def iter_matches(
@@ -54,11 +55,12 @@ def iter_matches(
     )
     tests = (*flags, index_row is not None, bits is not None)
     state = np.array([-1, 0, 0, 0, 0, 0], np.int64)
-    while state[0] < len(probe_key):
-        probes, rows = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    for probes, rows in _blocks(len(probe_key), capacity):
         count = _match(*arrays, mask, *tests, state, probes, rows)
         if count:
             yield _trimmed(probes, count), _trimmed(rows, count)
+        if state[0] >= len(probe_key):
+            return
 
 
 def iter_cross(
@@ -86,16 +88,25 @@ def iter_cross(
         frozen(_NO_INT64 if bits is None else bits, np.int64),
     )
     state = np.zeros(2, np.int64)
-    while state[0] < probe_count:
-        probes, rows = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    for probes, rows in _blocks(probe_count, capacity):
         count = _cross(*arrays, mask, has_low, has_high, bits is not None, probe_count, row_count, state, probes, rows)
         if count:
             yield _trimmed(probes, count), _trimmed(rows, count)
+        if state[0] >= probe_count:
+            return
 
 
 def _check(capacity: int) -> None:
     if capacity < 1:
         raise ValueError(f"capacity is {capacity}; a block holds at least one pair")
+
+
+def _blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
+    """Yield room for pairs, growing up to `capacity`: most calls find few, and room costs time."""
+    size = min(capacity, max(_FIRST_BLOCK, 2 * probe_count))
+    while True:
+        yield np.empty(size, np.int32), np.empty(size, np.int32)
+        size = min(capacity, 4 * size)
 
 
 def _trimmed(block: Int32s, count: int) -> Int32s:
