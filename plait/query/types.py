@@ -47,21 +47,23 @@ def resolve_types(query: Query, type_of: Callable[[Operand], str]) -> Query:
 
 def _resolved(query: Query, equality: Equality, type_of: Callable[[Operand], str]) -> Equality:
     left, right = type_of(equality.left), type_of(equality.right)
-    common = common_type(left, right)
-    if common is None:
-        raise SqlError(f"query '{query.name}': {mismatch(_shown(equality.left), left, _shown(equality.right), right)}")
-    return replace(equality, type=common)
+    problem = mismatch(_shown(equality.left), left, _shown(equality.right), right)
+    if problem is not None:
+        raise SqlError(f"query '{query.name}': {problem}")
+    return replace(equality, type=common_type(left, right))
 
 
 def _shown(operand: Operand) -> str:
     return f"{operand.expression.sql} of {operand.relation}"
 
 
-def mismatch(left: str, left_type: str, right: str, right_type: str) -> str:
-    """Say that two operands cannot be join keys of each other, and what to do."""
+def mismatch(left: str, left_type: str | None, right: str, right_type: str | None) -> str | None:
+    """Say why two operands cannot be keys of each other, and what to do; None if they can, as far as is known."""
     for name, type_ in ((left, left_type), (right, right_type)):
-        if not is_key_type(type_):
+        if type_ is not None and not is_key_type(type_):
             return f"{name} has type {type_}, which cannot be a join key; compare a field of it, or cast it to a string"
+    if left_type is None or right_type is None or common_type(left_type, right_type) is not None:
+        return None
     return f"cannot compare {left} ({left_type}) with {right} ({right_type}); cast one of them to the other's type"
 
 

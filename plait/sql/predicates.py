@@ -7,7 +7,7 @@ from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, Equality, Operand, SourceExpression
-from plait.query.types import common_type, is_key_type, mismatch
+from plait.query.types import mismatch
 from plait.sql.bound import BoundExpression, column_of_source, parted
 from plait.sql.conditions import equality_sides, operator_of
 from plait.sql.text import SourceText
@@ -72,7 +72,7 @@ class Predicates:
     def _add_equality(self, conjunct: BoundExpression) -> None:
         tokens = equality_sides(conjunct.tokens)
         sides = [conjunct.part(side) for side in tokens] if tokens else []
-        if not sides or any(len(side.relations) != 1 for side in sides) or sides[0].relations == sides[1].relations:
+        if not sides or any(len(side.relations) != 1 for side in sides):
             self._refuse(conjunct, is_equality=bool(sides))
             return
         left, right = sides
@@ -81,14 +81,9 @@ class Predicates:
         self._equalities[Equality(left=_operand(left), right=_operand(right))] = None
 
     def _check_types(self, left: tuple[str, str | None], right: tuple[str, str | None], at: Token) -> None:
-        (left_name, left_type), (right_name, right_type) = left, right
-        lone = next((type_ for type_ in (left_type, right_type) if type_ is not None), None)
-        if lone is None:
-            return
-        left_type, right_type = left_type or lone, right_type or lone
-        unusable = not is_key_type(left_type) or not is_key_type(right_type)
-        if unusable or (None not in (left[1], right[1]) and common_type(left_type, right_type) is None):
-            self._report(mismatch(left_name, left_type, right_name, right_type), at)
+        problem = mismatch(*left, *right)
+        if problem is not None:
+            self._report(problem, at)
 
     def _refuse(self, conjunct: BoundExpression, *, is_equality: bool) -> None:
         sign, written = operator_of(conjunct.tokens), conjunct.as_written()

@@ -59,6 +59,13 @@ def test_a_query_is_split_into_relations_selections_equalities_and_output() -> N
         ("orders o JOIN items i ON o.addr.zip = i.tags[0]", ["o.`addr`.zip = i.`tags`[0]"]),
         ("orders o JOIN items i ON o.id = i.oid AND o.id = i.oid", ["o.`id` = i.`oid`"]),
         ("orders a, orders b WHERE a.id = b.cust", ["a.`id` = b.`cust`"]),
+        (
+            "orders o JOIN items i ON left(o.city, 1) = sku JOIN nation n ON right(n.cust, 2) = i.sku",
+            [
+                "o.left(`city`, 1) = i.`sku`",
+                "n.right(`cust`, 2) = i.`sku`",
+            ],
+        ),
     ],
 )
 def test_every_way_to_write_an_equi_join_gives_its_equalities(join: str, expected: list[str]) -> None:
@@ -260,6 +267,28 @@ def test_a_relation_whose_columns_are_unknown_is_taken_on_trust() -> None:
 def test_what_needs_unknown_columns_says_so(select: str) -> None:
     with pytest.raises(SchemaUnknownError, match="not known yet"):
         bound(select)
+
+
+@pytest.mark.parametrize(
+    "condition", ["o.id = i.oid = TRUE", "o.id = i.oid IS NULL", "NOT o.id = i.oid", "!o.id = i.oid"]
+)
+def test_what_spark_reads_differently_is_no_equality(condition: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="theta join"):
+        bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
+
+
+def test_a_key_that_cannot_be_one_is_refused_even_if_the_other_side_is_unknown() -> None:
+    with pytest.raises(SqlError, match=r"i\.tags has type array<string>, which cannot be a join key"):
+        bound("SELECT 1 FROM unseen u JOIN items i ON u.k = i.tags")
+
+
+def test_a_reference_that_cannot_be_followed_is_refused_rather_than_left_alone() -> None:
+    with pytest.raises(SqlError, match=r"cannot tell what 'o\.' means here"):
+        bound("SELECT o.city() FROM orders o")
+
+
+def test_numbers_with_a_type_are_one_piece() -> None:
+    assert output(bound("SELECT 5L*id, 1.5BD + 2D, 3S FROM orders o"))[0] == (None, "5L*`o.id`")
 
 
 def test_every_mistake_of_a_query_is_found_in_order() -> None:

@@ -103,6 +103,8 @@ CREATE QUERY c INTO memory AS SELECT 'never closed FROM s;
 def test_queries_over_a_broken_stream_are_not_blamed_for_it(base: str) -> None:
     text = "CREATE STREAM s USING;\nCREATE QUERY q INTO memory AS SELECT a, s.b FROM s;\nDROP QUERY q;"
     assert [problem.line for problem in check_script(text, base=base)] == [1]
+    text = "CREATE QUERY q INTO;\nDROP QUERY q;"
+    assert [problem.line for problem in check_script(text, base=base)] == [1]
 
 
 def test_what_takes_spark_to_know_is_no_mistake_when_checking(base: str) -> None:

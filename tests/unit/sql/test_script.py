@@ -127,6 +127,11 @@ def test_nothing_inside_quotes_or_comments_ends_a_statement() -> None:
     assert query.select == "SELECT ';', \"--;\", `a;b`, r'\\', '\\';' FROM t"
 
 
+def test_a_backslash_escapes_nothing_in_a_raw_string() -> None:
+    statements = parse_script("CREATE QUERY q INTO memory AS SELECT r'\\', ';', xr'\\';' FROM t; DROP QUERY q")
+    assert [type(statement) for statement in statements] == [CreateQuery, DropQuery]
+
+
 def test_option_values_follow_the_escapes_of_spark() -> None:
     stream = stream_of(
         r"CREATE STREAM s USING kafka OPTIONS (a 'it''s', b 'x' 'y', c '\t\\n', d r'\t', e 'é', f '\%d') TIMESTAMP BY t"
