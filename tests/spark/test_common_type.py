@@ -1,7 +1,6 @@
 """`common_type` against Spark's analyzer, for every pair of types."""
 
 import re
-from collections.abc import Iterator
 from itertools import combinations_with_replacement
 
 import pytest
@@ -29,15 +28,6 @@ TYPES = (
 """Types that can be keys."""
 
 NO_KEYS = ("array<int>", "struct<a:int>", "map<int,int>", "variant", "interval day to second", "time(6)")
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    active = SparkSession.getActiveSession()
-    session = active or SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    yield session
-    if active is None:
-        session.stop()
 
 
 def type_compared_in(frame: DataFrame, left: str, right: str) -> str | None:
