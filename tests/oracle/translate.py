@@ -71,7 +71,7 @@ def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
 
 
 def _is_fixed_width(kind: exp.DataType) -> bool:
-    if kind.is_type(*exp.DataType.TEXT_TYPES):
+    if kind.is_type(*exp.DataType.TEXT_TYPES, "binary", "varbinary"):
         return False
     if kind.is_type("decimal"):
         return int(kind.expressions[0].name) <= _NARROW_DECIMAL_DIGITS

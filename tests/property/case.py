@@ -34,6 +34,7 @@ class CaseSource:
     time: str | None = None
     window_us: int | None = None
     delay_us: int = 0
+    keep_all: bool = False
     batch_of: tuple[int, ...] = ()
 
     @property
@@ -130,6 +131,7 @@ def script(case: Case, *, sink: str = "noop", stream_options: str = "") -> str:
         columns = ", ".join(f"{quoted(column.name)} {column.kind.spark}" for column in source.columns)
         kind = "TABLE" if source.is_table else "STREAM"
         more = f", {stream_options}" if stream_options and not source.is_table else ""
+        more += ", keep 'all'" if source.keep_all else ""
         text = f"CREATE {kind} {source.name} ({columns})\n  USING parquet OPTIONS (path '{source.name}'{more})"
         if not source.is_table:
             text += f"\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"

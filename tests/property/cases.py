@@ -120,6 +120,7 @@ def _random_sources(
                 time=None if found is None else columns[-1].name,
                 window_us=None if found is None else rng.choice([None, *windows[1:]]),
                 delay_us=0 if found is None else found.delay_us,
+                keep_all=found is not None and rng.random() < 0.08,
                 batch_of=() if found is None else tuple(found.batch_of),
             )
         )

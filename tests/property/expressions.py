@@ -108,7 +108,7 @@ def equality(left: Expression, right: Expression) -> Expression:
     return apply("{0} = {1}", equal, left, right, kind="b")
 
 
-_INTEGERS = frozenset("ilyx")
+_INTEGERS = frozenset("tilyx")
 _DAY = datetime.timedelta(days=1)
 
 

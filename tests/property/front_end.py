@@ -22,6 +22,7 @@ _SPARK_TYPES = {
     "DOUBLE": "double",
     "FLOAT": "float",
     "VARCHAR": "string",
+    "BLOB": "binary",
     "DATE": "date",
     "TIMESTAMP": "timestamp",
     "BOOLEAN": "boolean",

@@ -124,7 +124,7 @@ def _add_edge(draft: _Draft, low: int, high: int) -> None:
     a, b = rng.choice([pair for pair in pairs if _is_likely(draft, low, high, pair)] or pairs)
     if a.kind != b.kind and rng.random() < 0.7:
         a, b = rng.choice([(a, b) for a, b in pairs if a.kind == b.kind] or pairs)
-    if rng.random() < 0.3:
+    if rng.random() < (0.7 if a.kind == "s" else 0.3):
         a, b = _matching_functions(rng, a, b)
     draft.edges.append((low, high, _oriented(rng, a, b), None))
 
@@ -158,7 +158,7 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
     ]
     if rng.random() < 0.1:
         choices.append(lambda: apply("{0} IS NULL", lambda v: v is None, operand, kind="b", strict=False))
-    if kind in "ilyxdef":
+    if kind in "tilyxdefr":
         choices += [
             lambda: apply("{0} > 1", lambda v: greater(v, 1), operand, kind="b"),
             lambda: apply("{0} <= 7", lambda v: not greater(v, 7), operand, kind="b"),
@@ -203,7 +203,8 @@ class _Writer:
 
     def __init__(self, draft: _Draft, name: str, windows: Windows) -> None:
         self.draft, self.name, self.windows, self.rng = draft, name, windows, draft.rng
-        self.merged: list[str] = []
+        self.merged = {0}
+        self.using: str | None = None
         self.shout = self.rng.random() < 0.1
         self.bare = self.rng.random() < 0.3
         counts: dict[str, int] = {}
@@ -219,6 +220,8 @@ class _Writer:
             text = text.upper()
         if self.bare and name.lower() in self.unique and self.rng.random() < 0.7:
             return text
+        if name == self.using and len(self.merged) == len(self.draft.sources) and self.rng.random() < 0.5:
+            return text
         return f"{alias.upper() if self.shout else alias}.{text}"
 
     def query(self) -> CaseQuery:
@@ -228,7 +231,11 @@ class _Writer:
         lines = [f"SELECT {select}", f"FROM {text}"]
         if where:
             rng.shuffle(where)
+            if len(where) > 1 and rng.random() < 0.2:
+                where[:2] = [f"({where[0]} {rng.choice(('AND', 'and'))} {where[1]})"]
             lines.append("WHERE " + " AND ".join(where))
+        if rng.random() < 0.05:
+            lines.insert(1, "-- it's a comment; not the end\n")
         conditions = [edge[2] for edge in draft.edges] + [selection for _, selection in draft.selections]
         return CaseQuery(
             name=self.name,
@@ -280,9 +287,10 @@ class _Writer:
         rng = self.rng
         kind = rng.choice(("JOIN", "JOIN", "INNER JOIN", "join"))
         names = {edge[3] for edge in edges if edge[3] is not None}
-        if position == 1 and len(edges) == 1 and names and rng.random() < 0.7:
+        if len(self.merged) == position and len(edges) == 1 and names and rng.random() < 0.7:
             (using,) = names
-            self.merged.append(using)
+            self.using = using
+            self.merged.add(position)
             return f" {kind} {relation} USING ({quoted(using)})", selections
         conditions = [self._condition(edge[2]) for edge in edges]
         rng.shuffle(conditions)
@@ -296,9 +304,8 @@ class _Writer:
         draft, rng = self.draft, self.rng
         every = [item for position in range(len(draft.sources)) for item in draft.columns(position)]
         if rng.random() < 0.2:
-            first = [item for item in every if item.columns[0][1] in self.merged][: len(self.merged)]
-            gone = {(draft.aliases[p], name) for name in self.merged for p in (0, 1)}
-            expanded = first + [item for item in every if item.columns[0] not in gone]
+            merged = [item for item in every if self._is_merged(*item.columns[0])]
+            expanded = merged[:1] + [item for item in every if not self._is_merged(*item.columns[0])]
             return "*", tuple(expanded), tuple(item.columns[0] for item in expanded)
         texts, projection = [], []
         for number in range(rng.randrange(1, 6)):
@@ -312,6 +319,9 @@ class _Writer:
             texts.append(item.sql(self.ref) + alias)
             projection.append(item)
         return ", ".join(texts), tuple(projection), ()
+
+    def _is_merged(self, alias: str, name: str) -> bool:
+        return name == self.using and self.draft.aliases.index(alias) in self.merged
 
     def _output(self, every: list[Expression]) -> Expression:
         rng = self.rng

@@ -34,7 +34,12 @@ def structured_source(source: CaseSource) -> Source:
     if source.time is None:
         return Table(name=source.name, schema=schema)
     return Stream(
-        name=source.name, time=source.time, schema=schema, window_us=source.window_us, delay_us=source.delay_us
+        name=source.name,
+        time=source.time,
+        schema=schema,
+        window_us=source.window_us,
+        delay_us=source.delay_us,
+        keep="all" if source.keep_all else "needed",
     )
 
 

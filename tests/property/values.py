@@ -70,6 +70,23 @@ KINDS: tuple[Kind, ...] = (
         small=True,
         value=_or_extreme(_DOUBLES, lambda n: n / (1 if n % 3 else 2)),
     ),
+    Kind(
+        name="r",
+        spark="FLOAT",
+        arrow=pa.float32(),
+        group="number",
+        small=True,
+        value=_or_extreme((float("nan"), -0.0, float("-inf")), lambda n: n / (1 if n % 3 else 2)),
+    ),
+    Kind(name="t", spark="SMALLINT", arrow=pa.int16(), group="number", small=True, value=lambda n: n - 2),
+    Kind(
+        name="v",
+        spark="BINARY",
+        arrow=pa.binary(),
+        group="binary",
+        small=True,
+        value=_or_extreme((b"", b"\x00", b"\x00\x00", b"a", b"\xff"), lambda n: bytes([n % 256])),
+    ),
     Kind(name="s", spark="STRING", arrow=pa.string(), group="string", small=True, value=_or_extreme(_STRINGS, str)),
     Kind(
         name="a",

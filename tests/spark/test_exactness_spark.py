@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 
 import plait
 from plait.sql import load_script
-from tests.oracle.compare import difference, table_rows
+from tests.oracle.compare import difference, multiset, table_rows
 from tests.oracle.duckdb_oracle import TooManyRowsError, expected, late_masks
-from tests.property.case import Case, describe, script
+from tests.property.case import Case, CaseSource, describe, script
 from tests.property.cases import STRATEGIES, random_case
 
 pytestmark = pytest.mark.spark
@@ -30,6 +30,7 @@ CASES = int(os.environ.get("PLAIT_SPARK_CASES", "24"))
 PER_TEST = 3
 MOST_BATCHES = 4
 FIRST_SEED = 900_000
+_ENDLESS_US = 10**17
 
 
 def suitable_cases(first: int) -> Iterator[tuple[Case, dict[str, pa.Table]]]:
@@ -70,12 +71,18 @@ class _Run:
         self.late = 0
 
     def run(self) -> None:
+        """Run all queries to the end, with one restart if the case has any."""
+        names = tuple(self.rows)
+        self.grow(names, names, min(self.case.options.restarts, default=self.case.batches))
+
+    def grow(self, first: tuple[str, ...], second: tuple[str, ...], cut: int) -> None:
+        """Run some queries on the batches before `cut`, then others on the rest."""
         self._write_tables()
-        cut = min(self.case.options.restarts, default=self.case.batches)
-        for first, last in ((0, cut), (cut, self.case.batches)):
-            if first < last:
-                self._write_batches(first, last)
-                self._run_engine()
+        self._write_batches(0, cut)
+        self._run_engine(first)
+        if cut < self.case.batches:
+            self._write_batches(cut, self.case.batches)
+            self._run_engine(second)
 
     def _write_tables(self) -> None:
         for source in self.case.sources:
@@ -92,7 +99,7 @@ class _Run:
                 pq.write_table(_with_zone(source.rows.slice(start, rows)), path)
                 os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))  # Spark takes the oldest file first
 
-    def _run_engine(self) -> None:
+    def _run_engine(self, names: tuple[str, ...]) -> None:
         options = self.case.options
         engine = plait.Engine(
             self.spark,
@@ -102,12 +109,13 @@ class _Run:
             routing=options.routing,
         )
         engine.set_option("plait.capacity", str(max(options.block_rows, 16)))
-        text = script(self.case, sink="memory", stream_options="maxFilesPerTrigger '1'")
+        live = replace(self.case, queries=tuple(query for query in self.case.queries if query.name in names))
+        text = script(live, sink="memory", stream_options="maxFilesPerTrigger '1'")
         engine.load(load_script(text, file="case.sql", base=str(self.directory)))
         summary = engine.run_available()
         self.late += summary.late
-        for name, rows in self.rows.items():
-            rows += table_rows(engine.results(name))
+        for name in names:
+            self.rows[name] += table_rows(engine.results(name))
 
 
 def _with_zone(table: pa.Table) -> pa.Table:
@@ -117,3 +125,46 @@ def _with_zone(table: pa.Table) -> pa.Table:
             instants = table.column(number).cast(pa.timestamp("us", tz="UTC"))
             table = table.set_column(number, field.name, instants)
     return table
+
+
+@pytest.mark.parametrize("seed", [901_000, 902_000, 903_000])
+def test_a_query_added_on_a_restart_sees_all_that_is_kept_and_a_dropped_one_ends(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    case, first, second, cut = _growing_case(seed)
+    outcome = _Run(spark, case, tmp_path, strategy="greedy")
+    outcome.grow(first, second, cut)
+    before = expected(_until(case, cut))
+    for name, table in expected(case).items():
+        wanted = multiset(table_rows(table))
+        earlier = multiset(table_rows(before[name]))
+        wanted = earlier if name not in second else wanted if name in first else wanted - earlier
+        problem = difference(outcome.rows[name], wanted.elements())
+        assert problem is None, f"{name} (first {first}, second {second}, cut {cut}): {problem}\n{describe(case)}"
+
+
+def _growing_case(seed: int) -> tuple[Case, tuple[str, ...], tuple[str, ...], int]:
+    """Return a case that keeps everything, the queries of a first and a second run, and the second run's first batch.
+
+    Nothing is late however few streams are read, because no delay ends.
+    """
+    for case, wanted in suitable_cases(seed):
+        names = [query.name for query in case.queries]
+        sources = tuple(source if source.is_table else _endless(source) for source in case.sources)
+        if case.batches > 1 and len(names) > 2 and wanted[names[1]].num_rows > 10:
+            return replace(case, sources=sources), (names[0], *names[2:]), tuple(names[:2]), case.batches - 1
+    raise AssertionError("no such case")
+
+
+def _endless(stream: CaseSource) -> CaseSource:
+    return replace(stream, window_us=None, keep_all=True, delay_us=_ENDLESS_US)
+
+
+def _until(case: Case, batch: int) -> Case:
+    """Return the case with the batches before `batch` only."""
+    sources = []
+    for source in case.sources:
+        rows = sum(1 for arrived in source.batch_of if arrived < batch)
+        cut = replace(source, rows=source.rows.slice(0, rows), batch_of=source.batch_of[:rows])
+        sources.append(source if source.is_table else cut)
+    return replace(case, sources=tuple(sources), batches=batch)
