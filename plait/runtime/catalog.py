@@ -114,12 +114,15 @@ def _decode(document: dict[str, Any]) -> Catalog:
     )
 
 
-def evolve(catalog: Catalog | None, sources: Iterable[Source], queries: Iterable[str], next_batch: int) -> Catalog:
+def evolve(
+    catalog: Catalog | None, sources: Iterable[Source], queries: Iterable[str], next_batch: int, *, named: bool
+) -> Catalog:
     """Return the catalog for the next epoch. Sources that are not used now stay known, in case they come back.
 
     Raises CheckpointError if a source changed in a way its stored tuples cannot follow: only new columns can be taken.
     """
-    before = catalog or Catalog()
+    before = catalog or Catalog(named=named)
+    _check_names(before, named)
     known = {source.name: source for source in before.sources}
     for source in sources:
         known[source.name] = _evolve_source(known.get(source.name), source, next_batch)
@@ -128,6 +131,18 @@ def evolve(catalog: Catalog | None, sources: Iterable[Source], queries: Iterable
         epoch=before.epoch + 1,
         sources=tuple(known[name] for name in sorted(known)),
         queries=tuple(sorted(queries)),
+    )
+
+
+def _check_names(before: Catalog, named: bool) -> None:
+    """Spark's offset log either names its sources or numbers them, from the first batch on."""
+    if before.named == named:
+        return
+    words = ("with named streams", "without")
+    was, now = words if before.named else words[::-1]
+    raise CheckpointError(
+        f"the checkpoint was begun {was}, this session reads {now}: expected the same setting of "
+        "spark.sql.streaming.queryEvolution.enableSourceEvolution as before. Set it so, or use another checkpoint."
     )
 
 

@@ -27,7 +27,7 @@ from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
 from plait.runtime.session import has_one_executor, parallelism_of
 from plait.runtime.sources import OpenSource, open_source, schema_of
-from plait.runtime.stream import Run, ingest_frame, is_unnamed, start_query
+from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.sinks import Sink
 from plait.sql.binder import bind_query
 from plait.sql.durations import parse_duration_us
@@ -137,7 +137,8 @@ class Engine:
     ) -> None:
         """Register a streaming DataFrame. `time` names its event-time column; durations are like ``"30 seconds"``.
 
-        Load the frame with ``spark.readStream.name(...)`` if streams are to be added or dropped on the same checkpoint.
+        On a session of `plait.runtime.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame with
+        ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
         """
         source = Stream(
             name=name,
@@ -301,9 +302,9 @@ class Engine:
         processor.before, processor.epoch = prepared.before, prepared.epoch
         self._processor, self._prepared = processor, prepared
         self._replanner = Replanner(request)
-        return self._start_query(trigger, prepared, named=prepared.catalog.named)
+        return self._start_query(trigger, prepared)
 
-    def _start_query(self, trigger: str | None, prepared: Prepared, *, named: bool) -> StreamingQuery:
+    def _start_query(self, trigger: str | None, prepared: Prepared) -> StreamingQuery:
         settings = self._settings()
         frames = [
             ingest_frame(
@@ -323,12 +324,8 @@ class Engine:
                 checkpoint=posixpath.join(self._checkpoint, "spark"),
                 trigger=trigger,
                 process=self._process,
-                named=named,
             )
         except Exception as error:
-            if named and is_unnamed(error) and prepared.before is None:
-                prepared.without_names()
-                return self._start_query(trigger, prepared, named=False)
             raise explained(error) from error
 
     def _process(self, frame: DataFrame, batch: int) -> None:

@@ -23,6 +23,7 @@ from plait.runtime.loading import can_rewrite, load_table, rewrite
 from plait.runtime.microbatch import Epoch, Settings
 from plait.runtime.planning import PlanRequest
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
+from plait.runtime.session import has_named_sources
 from plait.runtime.sources import OpenSource
 from plait.state.model import Bucket, Manifest
 from plait.state.storage import Storage
@@ -39,11 +40,6 @@ class Prepared:
     before: Manifest | None
     epoch: Epoch
     stream_specs: tuple[IngestSpec, ...]
-
-    def without_names(self) -> None:
-        """Note that the streams have no names in Spark's offset log."""
-        self.catalog = replace(self.catalog, named=False)
-        write_catalog(self.storage, self.catalog, __version__)
 
     def next_epoch(self, epoch: Epoch, plan: Plan) -> Epoch:
         """Return the epoch for a plan that changes only probing, and note it in the catalog."""
@@ -72,7 +68,13 @@ def prepare(
     """
     storage, old, manifest = open_checkpoint(checkpoint)
     next_batch = 0 if manifest is None else manifest.batch + 1
-    catalog = evolve(old, [opened.source for opened in sources.values()], bindings, next_batch)
+    catalog = evolve(
+        old,
+        [opened.source for opened in sources.values()],
+        bindings,
+        next_batch,
+        named=has_named_sources(spark),
+    )
     made = request.plan(() if manifest is None else manifest.sources)
     used = {store.source for store in made.stores}
     streams = tuple(

@@ -23,11 +23,18 @@ _DEFAULTS = {
     "spark.log.level": "ERROR",
 }
 
-REQUIRED = {
-    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "true",
-    "spark.sql.streaming.offsetLog.formatVersion": "2",
-}
-"""Named sources: streams can come and go on the same checkpoint."""
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+
+NAMED_SOURCES = {_EVOLUTION: "true", "spark.sql.streaming.offsetLog.formatVersion": "2"}
+"""With these settings streams have names in Spark's offset log, and so can come and go on the same checkpoint.
+
+Spark then wants every stream named (``spark.readStream.name``), and without them none.
+"""
+
+
+def has_named_sources(session: SparkSession) -> bool:
+    """Tell whether the session's streams are named ones."""
+    return bool(session.conf.get(_EVOLUTION, "false") == "true")
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -36,7 +43,7 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("plait").master(master or "local[*]")
-    for name, value in {**_DEFAULTS, **REQUIRED, **(conf or {})}.items():
+    for name, value in {**_DEFAULTS, **NAMED_SOURCES, **(conf or {})}.items():
         builder = builder.config(name, value)
     try:
         session = builder.getOrCreate()

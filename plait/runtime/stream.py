@@ -11,17 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
-from plait.errors import PlaitError
 from plait.operators.projection import IngestSpec
 from plait.runtime.failures import explained
 from plait.runtime.loading import select_ingest
-from plait.runtime.session import REQUIRED
+from plait.runtime.session import NAMED_SOURCES, has_named_sources
 from plait.runtime.sources import OpenSource, attempt
 from plait.runtime.tasks import REPORT, stream_ingest
 from plait.state.storage import Storage
-
-_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
-_UNNAMED = "UNNAMED_STREAMING_SOURCES"
 
 
 def ingest_frame(
@@ -51,13 +47,8 @@ def start_query(
     checkpoint: str,
     trigger: str | None,
     process: Callable[[DataFrame, int], object],
-    named: bool,
 ) -> StreamingQuery:
     """Start the streaming query over all sources. `trigger` None: all that is available now, then end."""
-    for name, value in REQUIRED.items():
-        spark.conf.set(name, value)
-    if not named:
-        spark.conf.set(_EVOLUTION, "false")
     frame = reduce(DataFrame.union, frames)
     writer = frame.writeStream.queryName("plait").option("checkpointLocation", checkpoint)
 
@@ -66,12 +57,10 @@ def start_query(
 
     writer = writer.foreachBatch(carry_out)
     writer = writer.trigger(availableNow=True) if trigger is None else writer.trigger(processingTime=trigger)
+    if has_named_sources(spark):
+        for name, value in NAMED_SOURCES.items():
+            spark.conf.set(name, value)
     return writer.start()
-
-
-def is_unnamed(error: Exception) -> bool:
-    """Tell whether Spark refused to start because a stream's DataFrame was loaded without ``readStream.name``."""
-    return _UNNAMED in str(error)
 
 
 class Stopping(Exception):
@@ -157,6 +146,3 @@ class Run:
         """Raise what ended the run, if something did."""
         if self.failure is not None:
             raise explained(self.failure) from self.failure
-
-
-__all__ = ["PlaitError", "Run", "Stopping", "ingest_frame", "is_unnamed", "start_query"]
