@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from plait.errors import SqlError
 from plait.operators.projection import quoted
@@ -20,6 +20,8 @@ from plait.operators.results import Delivery
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.sinks import Sink
+
+_FILES = frozenset({"parquet", "csv", "json"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         query = resolve_types(query, type_of)
     except PySparkException as error:
         raise SqlError(f"query '{query.name}': {_first_lines(error)}") from error
+    _check_names(query, output)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
     fields = [_field(query, ref, frames) for ref in joined]
     return Binding(
@@ -81,9 +84,17 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     )
 
 
-def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]):  # type: ignore[no-untyped-def]
-    from pyspark.sql.types import StructField
+def _check_names(query: Query, output: StructType) -> None:
+    """Refuse a file sink two columns of one name, which only Spark's derived names can still bring about."""
+    names = [name.lower() for name in output.names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if query.sink.format in _FILES and twice is not None:
+        raise SqlError(
+            f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; add an alias"
+        )
 
+
+def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> StructField:
     frame = frames[query.relation(ref.relation).source]
     return StructField(ref.name, frame.schema[ref.column].dataType, True)
 

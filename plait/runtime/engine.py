@@ -6,33 +6,31 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from plait.errors import OptionError, PlaitError
+from plait.errors import OptionError
 from plait.kernels.warm import warm
-from plait.optimizer.options import PlanOptions
 from plait.plan.explain import explain
-from plait.query.model import Column, DeclaredStatistics, Query, SinkSpec, Source, Stream, Table
-from plait.runtime.binding import Binding, bind
+from plait.query.model import Column, DeclaredStatistics, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.failures import explained
-from plait.runtime.microbatch import BatchProcessor, Settings
+from plait.runtime.microbatch import BatchProcessor
+from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
-from plait.runtime.session import has_one_executor, parallelism_of
+from plait.runtime.registry import Registry
 from plait.runtime.sources import OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.sinks import Sink
 from plait.sql.binder import bind_query
-from plait.sql.durations import parse_duration_us
-
-_ROUTINGS = ("auto", "local", "shuffle")
+from plait.sql.check import Script
+from plait.sql.durations import delay_us, idle_us, window_us
 
 
 @dataclass(slots=True)
@@ -93,17 +91,9 @@ class Engine:
     ) -> None:
         self._spark = spark
         self._checkpoint = _absolute(checkpoint) or checkpoint
-        self._options: dict[str, Any] = {
-            "strategy": strategy,
-            "parallelism": parallelism,
-            "routing": routing,
-            "trigger": "1 second",
-        }
-        self._tuning: dict[str, Any] = {}
-        self._parallelism_by_source: dict[str, int] = {}
+        self._options = EngineOptions(strategy=strategy, parallelism=parallelism, routing=routing)
+        self._registry = Registry(spark)
         self._listener, self._clock = listener, clock
-        self._sources: dict[str, OpenSource] = {}
-        self._bindings: dict[str, Binding] = {}
         self._memory: dict[str, MemoryResults] = {}
         self._events: list[BatchEvent] = []
         self._run: Run | None = None
@@ -111,13 +101,6 @@ class Engine:
         self._prepared: Prepared | None = None
         self._replanner: Replanner | None = None
         self._started = 0.0
-        self._named = True
-        self._check_routing(routing)
-
-    @staticmethod
-    def _check_routing(routing: str) -> None:
-        if routing not in _ROUTINGS:
-            raise OptionError(f"unknown routing '{routing}'; expected one of {', '.join(_ROUTINGS)}")
 
     # -- what is read and asked ------------------------------------------------------------------------------------
 
@@ -143,14 +126,14 @@ class Engine:
         source = Stream(
             name=name,
             time=time,
-            window_us=parse_duration_us(window),
-            delay_us=parse_duration_us(delay) or 0,
-            idle_us=parse_duration_us(idle),
+            window_us=window_us(window),
+            delay_us=delay_us(delay),
+            idle_us=None if idle is None else idle_us(idle),
             dead_letter=_absolute(dead_letter),
             keep=keep,
             declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
         )
-        self._add_source(OpenSource(source=source, frame=frame))
+        self._registry.add_source(OpenSource(source=source, frame=frame))
 
     def table(
         self,
@@ -162,21 +145,7 @@ class Engine:
     ) -> None:
         """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
         declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
-        self._add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
-
-    def _add_source(self, opened: OpenSource) -> None:
-        source = opened.source
-        if source.name in self._sources:
-            raise OptionError(f"'{source.name}' is registered already; give each stream and table its own name")
-        if isinstance(source, Stream) != opened.frame.isStreaming:
-            expected = "a streaming" if isinstance(source, Stream) else "a static"
-            raise OptionError(
-                f"'{source.name}' needs {expected} DataFrame (spark.readStream for streams, spark.read for tables)"
-            )
-        described = replace(source, schema=schema_of(opened.frame))
-        if isinstance(described, Stream):
-            described = _checked_time(described)
-        self._sources[source.name] = replace(opened, source=described)
+        self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
 
     def query(
         self,
@@ -190,25 +159,18 @@ class Engine:
 
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         """
-        overrides = {alias: parse_duration_us(window) for alias, window in (windows or {}).items()}
+        overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
         query = bind_query(name=name, select=select, sink=sink.spec, windows=overrides, sources=self.sources())
         self._add_query(query, sink)
         return QueryHandle(name, self)
 
     def _add_query(self, query: Query, sink: Sink) -> None:
-        if query.name in self._bindings:
-            raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
-        frames = {name: opened.frame for name, opened in self._sources.items()}
-        self._bindings[query.name] = bind(self._spark, query, sink, frames)
+        self._registry.add_query(query, sink)
         self._changed()
 
     def drop(self, name: str) -> None:
         """Drop a query; while the engine runs, at the next batch boundary."""
-        if name not in self._bindings:
-            raise OptionError(
-                f"there is no query '{name}' to drop; the queries are {', '.join(self._bindings) or 'none'}"
-            )
-        del self._bindings[name]
+        self._registry.drop_query(name)
         self._changed()
 
     def _changed(self) -> None:
@@ -217,15 +179,15 @@ class Engine:
 
     def sources(self) -> dict[str, Source]:
         """Return the registered streams and tables by name."""
-        return {name: opened.source for name, opened in self._sources.items()}
+        return self._registry.sources()
 
-    def load(self, script: Any) -> None:
+    def load(self, script: Script) -> None:
         """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
         for option in script.options:
             self.set_option(option.name, option.value)
         for source in script.sources:
-            if source.name not in self._sources:
-                self._add_source(open_source(self._spark, source))
+            if source.name not in self._registry.opened:
+                self._registry.add_source(open_source(self._spark, source))
         for query in script.queries:
             self._add_query(query, Sink(spec=query.sink))
 
@@ -240,21 +202,7 @@ class Engine:
         if name.startswith("spark."):
             self._spark.conf.set(name, value)
             return
-        key = name.removeprefix("plait.")
-        if key == "routing":
-            self._check_routing(value)
-        if key in {"strategy", "routing", "trigger"}:
-            self._options[key] = value
-        elif key == "parallelism":
-            self._options[key] = int(value)
-        elif key.startswith("parallelism."):
-            self._parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
-        elif key in {"capacity", "chunk_rows"}:
-            self._tuning[key] = int(value)
-        elif key in {"compaction", "backfill"}:
-            self._tuning[key] = value.lower() in {"true", "on"}
-        else:
-            raise OptionError(f"unknown option '{name}'")
+        self._options.set(name.removeprefix("plait."), value)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -270,7 +218,7 @@ class Engine:
         ``default`` is what option ``plait.trigger`` says, else one second. None: end once everything that is available
         now is processed.
         """
-        run = self._begin(self._options["trigger"] if trigger == "default" else trigger)
+        run = self._begin(self._options.trigger if trigger == "default" else trigger)
         if not run.is_alive():
             run.raise_failure()
         return RunHandle(self, run)
@@ -278,7 +226,7 @@ class Engine:
     def _begin(self, trigger: str | None) -> Run:
         if self._run is not None and self._run.is_alive():
             raise OptionError("the engine is running already; stop it first")
-        if not self._bindings:
+        if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._events, self._started = [], time.perf_counter()
         run = Run(lambda: self._start_streaming(trigger))
@@ -293,10 +241,15 @@ class Engine:
         warm()
         request = self._request()
         prepared = prepare(
-            self._spark, self._checkpoint, self._settings(), request, self._sources, dict(self._bindings)
+            self._spark,
+            self._checkpoint,
+            self._options.settings(self._spark),
+            request,
+            self._registry.opened,
+            dict(self._registry.bindings),
         )
         processor = BatchProcessor(
-            self._spark, prepared.storage, self._settings(), listener=self._heard, clock=self._clock
+            self._spark, prepared.storage, self._options.settings(self._spark), listener=self._heard, clock=self._clock
         )
         processor.deliverer.memory = self._memory
         processor.before, processor.epoch = prepared.before, prepared.epoch
@@ -305,10 +258,10 @@ class Engine:
         return self._start_query(trigger, prepared)
 
     def _start_query(self, trigger: str | None, prepared: Prepared) -> StreamingQuery:
-        settings = self._settings()
+        settings = self._options.settings(self._spark)
         frames = [
             ingest_frame(
-                self._sources[spec.source],
+                self._registry.opened[spec.source],
                 spec,
                 prepared.storage,
                 slots=settings.slots,
@@ -356,29 +309,15 @@ class Engine:
         run.raise_failure()
         return self.summary()
 
-    def _settings(self) -> Settings:
-        routing = self._options["routing"]
-        if routing == "auto":
-            routing = "local" if has_one_executor(self._spark) else "shuffle"
-        return Settings(slots=parallelism_of(self._spark), routing=routing, **self._tuning)
-
     def _request(self) -> PlanRequest:
-        parallelism = self._options["parallelism"] or parallelism_of(self._spark)
-        return PlanRequest(
-            queries=tuple(binding.query for binding in self._bindings.values()),
-            options=PlanOptions(
-                strategy=self._options["strategy"],
-                sources=tuple(self.sources().values()),
-                parallelism=parallelism,
-                parallelism_by_source=tuple(sorted(self._parallelism_by_source.items())),
-            ),
-        )
+        queries = tuple(binding.query for binding in self._registry.bindings.values())
+        return self._options.request(self._spark, queries, tuple(self.sources().values()))
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
     def results(self, query: str) -> pa.Table:
         """Return all results of a query with a memory sink so far."""
-        binding = self._bindings.get(query)
+        binding = self._registry.bindings.get(query)
         if binding is None or binding.sink.spec.format != "memory":
             raise OptionError(f"query '{query}' has no memory sink; create it with sink=plait.sinks.memory()")
         return self._memory.get(query, MemoryResults(binding.arrow_output)).table()
@@ -393,7 +332,7 @@ class Engine:
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
         last = self._events[-1] if self._events else None
-        rows: dict[str, int] = dict.fromkeys(sorted(self._bindings), 0)
+        rows: dict[str, int] = dict.fromkeys(sorted(self._registry.bindings), 0)
         for event in self._events:
             for query, count in event.results:
                 rows[query] = rows.get(query, 0) + count
@@ -417,8 +356,8 @@ class Engine:
         last = self._events[-1] if self._events else None
         return {
             "running": self._run is not None and self._run.is_alive(),
-            "queries": sorted(self._bindings),
-            "streams": [name for name, opened in self._sources.items() if isinstance(opened.source, Stream)],
+            "queries": sorted(self._registry.bindings),
+            "streams": self._registry.streams(),
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
@@ -429,21 +368,4 @@ def _absolute(path: str | None) -> str | None:
     return path if path is None or "://" in path or path.startswith("file:") else os.path.abspath(path)
 
 
-def _checked_time(stream: Stream) -> Stream:
-    """Return the stream with its time column spelled as in the schema; refuse one that cannot be event time."""
-    columns = {column.name.lower(): column for column in stream.schema or ()}
-    found = columns.get(stream.time.lower())
-    if found is None:
-        raise OptionError(
-            f"stream '{stream.name}' has no column '{stream.time}'; its columns are "
-            f"{', '.join(column.name for column in columns.values())}"
-        )
-    if found.type not in {"timestamp", "timestamp_ntz", "date"}:
-        raise OptionError(
-            f"stream '{stream.name}': event-time column '{found.name}' is {found.type}; expected "
-            "timestamp (cast it in the DataFrame or the schema)"
-        )
-    return replace(stream, time=found.name)
-
-
-__all__ = ["Engine", "PlaitError", "QueryHandle", "RunHandle", "SinkSpec"]
+__all__ = ["Engine", "QueryHandle", "RunHandle"]

@@ -1,0 +1,82 @@
+"""An engine's options, as given to its constructor or by ``SET``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from plait.errors import OptionError
+from plait.optimizer.options import PlanOptions
+from plait.query.model import Query, Source
+from plait.runtime.microbatch import Settings
+from plait.runtime.planning import PlanRequest
+from plait.runtime.session import has_one_executor, parallelism_of
+
+_ROUTINGS = ("auto", "local", "shuffle")
+_TRUE = frozenset({"true", "on"})
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineOptions:
+    """Current values. `parallelism` None: as many partitions as tasks run at a time."""
+
+    strategy: str = "greedy"
+    parallelism: int | None = None
+    routing: str = "auto"
+    trigger: str = "1 second"
+    parallelism_by_source: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    switches: dict[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check_routing(self.routing)
+
+    def set(self, key: str, value: str) -> None:
+        """Set the option ``plait.<key>``. Raises OptionError for an unknown one."""
+        if key == "routing":
+            self._check_routing(value)
+        if key in {"strategy", "routing", "trigger"}:
+            setattr(self, key, value)
+        elif key == "parallelism":
+            self.parallelism = int(value)
+        elif key.startswith("parallelism."):
+            self.parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
+        elif key in {"capacity", "chunk_rows"}:
+            self.numbers[key] = int(value)
+        elif key in {"compaction", "backfill"}:
+            self.switches[key] = value.lower() in _TRUE
+        else:
+            raise OptionError(f"unknown option 'plait.{key}'")
+
+    @staticmethod
+    def _check_routing(routing: str) -> None:
+        if routing not in _ROUTINGS:
+            raise OptionError(f"unknown routing '{routing}'; expected one of {', '.join(_ROUTINGS)}")
+
+    def settings(self, spark: SparkSession) -> Settings:
+        """Return how batches are carried out on this session."""
+        routing = self.routing
+        if routing == "auto":
+            routing = "local" if has_one_executor(spark) else "shuffle"
+        defaults = Settings(slots=parallelism_of(spark), routing=routing)
+        return Settings(
+            slots=defaults.slots,
+            routing=routing,
+            capacity=self.numbers.get("capacity", defaults.capacity),
+            chunk_rows=self.numbers.get("chunk_rows", defaults.chunk_rows),
+            compaction=self.switches.get("compaction", defaults.compaction),
+            backfill=self.switches.get("backfill", defaults.backfill),
+        )
+
+    def request(self, spark: SparkSession, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
+        """Return what a plan for these queries depends on."""
+        return PlanRequest(
+            queries=queries,
+            options=PlanOptions(
+                strategy=self.strategy,
+                sources=sources,
+                parallelism=self.parallelism or parallelism_of(spark),
+                parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
+            ),
+        )
