@@ -90,7 +90,8 @@ def _check_names(query: Query, output: StructType) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if query.sink.format in _FILES and twice is not None:
         raise SqlError(
-            f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; add an alias"
+            f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; "
+            "add an alias"
         )
 
 

@@ -25,7 +25,7 @@ from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
 from plait.runtime.registry import Registry
-from plait.runtime.sources import OpenSource, open_source, schema_of
+from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.sinks import Sink
 from plait.sql.binder import bind_query
@@ -133,7 +133,8 @@ class Engine:
             keep=keep,
             declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
         )
-        self._registry.add_source(OpenSource(source=source, frame=frame))
+        corrupt = CORRUPT if CORRUPT in frame.columns else None
+        self._registry.add_source(OpenSource(source=source, frame=frame, corrupt_column=corrupt))
 
     def table(
         self,
