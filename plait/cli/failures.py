@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 from typing import TextIO
 
+from plait.cli.output.wording import plural
 from plait.cli.script import ScriptError
 from plait.errors import InvalidPlanError, PlacedError, PlaitError, UserError
 
@@ -22,7 +23,8 @@ def report(error: BaseException, stream: TextIO | None = None) -> int:
         traceback.print_exception(error, file=out)
     match error:
         case ScriptError():
-            print("\n".join(f"plait: {describe(mistake)}" for mistake in error.mistakes), file=out)
+            print("\n".join(describe(mistake) for mistake in error.mistakes), file=out)
+            print(f"plait: {plural(len(error.mistakes), 'mistake')}", file=out)
             return WRONG_INPUT
         case KeyboardInterrupt():
             print("plait: interrupted", file=out)

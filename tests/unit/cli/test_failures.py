@@ -54,7 +54,7 @@ def test_all_mistakes_of_a_script_are_listed() -> None:
     out = io.StringIO()
     mistakes = (SqlError("a", line=2, column=5), SqlError("b", line=9, column=1))
     assert report(ScriptError(mistakes), out) == 2
-    assert out.getvalue().splitlines() == ["plait: 2:5: a", "plait: 9:1: b"]
+    assert out.getvalue().splitlines() == ["2:5: a", "9:1: b", "plait: 2 mistakes"]
 
 
 def test_an_unexpected_error_is_one_line_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
