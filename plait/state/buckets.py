@@ -21,10 +21,11 @@ from plait.kernels.compiled import Int32s, Int64s
 from plait.kernels.hashing import combine
 from plait.kernels.ordering import sort_order
 from plait.state import indexes as index_files
+from plait.state.failures import explained
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
 from plait.state.naming import bucket_path
-from plait.state.storage import Storage, checksum_of, explained
+from plait.state.storage import Storage, checksum_of
 
 TAU = "#tau"
 BITS = "#bits"
