@@ -33,28 +33,43 @@ def check_offsets(checkpoint: str, manifest: Manifest) -> None:
 
 
 def complete_offsets(checkpoint: str) -> None:
-    """Record the setting Spark misses, in the entry of an unfinished batch and the one before it."""
+    """Record the setting Spark misses, alike in the entry of an unfinished batch and the one before it.
+
+    Once it is recorded Spark carries it on, with the session's value; two entries that differ would pass for a change
+    of Spark's own state.
+    """
     storage = _spark(checkpoint)
     started = max(_entries(storage, "offsets"), default=-1)
     if started <= max(_entries(storage, "commits"), default=-1):
         return
-    for batch in (started - 1, started):
-        if storage.exists(f"offsets/{batch}"):
-            _complete(storage, batch)
+    entries = {batch: lines for batch in (started, started - 1) if (lines := _read(storage, batch)) is not None}
+    recorded = [_settings(lines)[_SETTING] for lines in entries.values() if _SETTING in _settings(lines)]
+    for batch, lines in entries.items():
+        _record(storage, batch, lines, recorded[0] if recorded else "200")
 
 
-def _complete(storage: Storage, batch: int) -> None:
+def _read(storage: Storage, batch: int) -> list[str] | None:
+    """Return the lines of an entry: format, metadata, then an offset per source; None if there is none of this format."""
     path = f"offsets/{batch}"
+    if not storage.exists(path):
+        return None
     lines = storage.read_bytes(path).decode().split("\n")
-    if lines[0] != _FORMAT or len(lines) < 2:
+    return lines if lines[0] == _FORMAT and len(lines) > 1 else None
+
+
+def _settings(lines: list[str]) -> dict[str, str]:
+    settings: dict[str, str] = json.loads(lines[1]).get("conf", {})
+    return settings
+
+
+def _record(storage: Storage, batch: int, lines: list[str], value: str) -> None:
+    settings = _settings(lines)
+    if settings.get(_SETTING) == value:
         return
-    metadata = json.loads(lines[1])
-    if _SETTING in metadata.get("conf", {}):
-        return
-    metadata["conf"] = {**metadata.get("conf", {}), _SETTING: "200"}
-    lines[1] = json.dumps(metadata, separators=(",", ":"))
+    metadata = {**json.loads(lines[1]), "conf": {**settings, _SETTING: value}}
+    content = "\n".join([lines[0], json.dumps(metadata, separators=(",", ":")), *lines[2:]])
     storage.delete(f"offsets/.{batch}.crc")  # Hadoop's checksum of the file as it was
-    storage.write_file(path, "\n".join(lines).encode(), durable=True)
+    storage.write_file(f"offsets/{batch}", content.encode(), durable=True)
 
 
 def _spark(checkpoint: str) -> Storage:
