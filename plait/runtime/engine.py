@@ -357,6 +357,7 @@ class Engine:
         last = self._events[-1] if self._events else None
         return {
             "running": self._run is not None and self._run.is_alive(),
+            "failure": None if self._run is None or self._run.failure is None else str(explained(self._run.failure)),
             "queries": sorted(self._registry.bindings),
             "streams": self._registry.streams(),
             "last_batch": None if last is None else last.as_json(),

@@ -49,7 +49,9 @@ def complete_offsets(checkpoint: str) -> None:
 
 
 def _read(storage: Storage, batch: int) -> list[str] | None:
-    """Return the lines of an entry: format, metadata, then an offset per source; None if there is none of this format."""
+    """Return the lines of an entry: format, metadata, then an offset per source; None if there is none of this
+    format.
+    """
     path = f"offsets/{batch}"
     if not storage.exists(path):
         return None
