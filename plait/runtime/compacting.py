@@ -29,6 +29,11 @@ class Compactor:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-compaction")
         self._running: Future[_Merged] | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a round is under way or waits to be adopted."""
+        return self._running is not None
+
     def start(self, buckets: tuple[Bucket, ...], plan: Plan) -> None:
         """Begin merging what is worth it, unless a round is under way."""
         if self._running is not None:

@@ -50,7 +50,7 @@ from plait.state.manifest import ManifestLog
 from plait.state.model import Backlog, Bucket, Manifest, Publication
 from plait.state.storage import Storage
 
-_KEPT_MANIFESTS = 3
+_KEPT_MANIFESTS = 10
 _TIDY_EVERY = 16
 
 
@@ -211,7 +211,8 @@ class BatchProcessor:
         for file in self._storage.list(SPOOL, recursive=True):
             if file.path not in kept:
                 self._storage.delete(file.path)
-        if manifest.batch % _TIDY_EVERY == 0:
+        # What a merge under way has written is named by no manifest yet, and may be old by the time it is.
+        if manifest.batch % _TIDY_EVERY == 0 and not self._compactor.is_running:
             self._log.prune(_KEPT_MANIFESTS)
             collect(self._storage, tuple(self._log.read(number) for number in self._log.batches()))
 
