@@ -51,7 +51,7 @@ def aggregates(columns: Iterable[str]) -> tuple[str, str, str]:
 
 def checksum(columns: Sequence[NDArray[np.int64]]) -> Checksum:
     """Return the checksum of rows given as non-negative int64 columns of equal length."""
-    folded = np.zeros(len(columns[0]), np.int64)
+    folded: NDArray[np.int64] = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         folded = (folded * _FACTOR + column % PRIME) % PRIME
     return Checksum(rows=len(folded), first=int(folded.sum()), second=int(((folded * folded) % PRIME).sum()))

@@ -64,7 +64,7 @@ def _by_digits(key: Int64s, low: int, key_bits: int, tau: Int64s | None, room: i
     if tau is not None:
         tau_low, tau_bits = _range(tau)
         digits = [(tau, tau_low, shift) for shift in range(0, tau_bits, room)] + digits
-    order = np.arange(len(key), dtype=np.int32)
+    order: Int32s = np.arange(len(key), dtype=np.int32)
     words = np.empty(len(key), np.uint64)
     for values, lowest, shift in digits:
         _pack_digit(values, lowest, shift, room, order, words)
