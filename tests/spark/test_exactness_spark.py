@@ -21,8 +21,10 @@ import plait
 from plait.sql import load_script
 from tests.oracle.compare import difference, multiset, table_rows
 from tests.oracle.duckdb_oracle import TooManyRowsError, expected, late_masks
+from tests.property import found
 from tests.property.case import Case, CaseSource, describe, script
 from tests.property.cases import STRATEGIES, random_case
+from tests.property.values import KINDS
 
 pytestmark = pytest.mark.spark
 
@@ -168,3 +170,35 @@ def _until(case: Case, batch: int) -> Case:
         cut = replace(source, rows=source.rows.slice(0, rows), batch_of=source.batch_of[:rows])
         sources.append(source if source.is_table else cut)
     return replace(case, sources=tuple(sources), batches=batch)
+
+
+KEY_PAIRS = (
+    *("f = f", "r = r", "f = r", "f = l", "r = l", "d = f", "e = f"),
+    *("d = d", "e = e", "d = e", "l = d", "l = e", "i = d", "x = e", "x = f"),
+    *("i = l", "t = l", "x = x", "x = i", "s = s", "v = v", "b = b", "a = a", "m = m", "a = m"),
+)
+
+
+def test_keys_of_every_type_meet_as_they_do_in_sql(spark: SparkSession, tmp_path: Path) -> None:
+    """Signed zeros, NaN, extremes, wide integers rounded to doubles, empty strings: each value of each type once."""
+    columns = ", ".join(f"{kind.name} {kind.spark}" for kind in KINDS)
+    rows = [(number // 12, number, *(kind.value(number) for kind in KINDS)) for number in range(24)]
+    rows.append((2, 24, *(None for _ in KINDS)))
+    left, right = found.stream("l", columns, *rows), found.stream("r", columns, *rows[::-1])
+    pairs = [pair.split(" = ") for pair in KEY_PAIRS]
+    queries = [
+        found.query(
+            f"SELECT l.{a} AS x, r.{b} AS y, l.i AS n, r.i AS m FROM l JOIN r ON l.{a} = r.{b}", ("l", "l"), ("r", "r")
+        )
+        for a, b in pairs
+    ]
+    queries.append(
+        found.query("SELECT l.i, r.i FROM l, r WHERE l.f = r.f AND l.s = r.s AND l.e = r.e", ("l", "l"), ("r", "r"))
+    )
+    tried = found.case((left, right), *queries, parallelism=2)
+    outcome = _Run(spark, tried, tmp_path, strategy="greedy")
+    outcome.run()
+    for asked, (name, table) in zip(queries, expected(tried).items(), strict=True):
+        problem = difference(outcome.rows[name], table_rows(table))
+        assert problem is None, f"{asked.sql}: {problem}"
+        assert table.num_rows > 0, asked.sql
