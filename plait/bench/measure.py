@@ -1,7 +1,10 @@
-"""What a run costs in memory. Linux tells through /proc; elsewhere memory is unknown, which is None and not 0."""
+"""What a run costs in memory and processor time. Linux tells through /proc; elsewhere it is unknown, which is None
+and not 0.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +15,9 @@ _PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessMemory:
-    """The most one process held. `kind`: ``driver``, ``jvm`` or ``worker``; `resident_bytes` includes mapped files.
+class ProcessUse:
+    """What one process used, memory at its most. `kind`: ``driver``, ``jvm`` or ``worker``; `resident_bytes` includes
+    mapped files.
 
     `private_bytes` (USS) are pages no other process maps: the process's own memory, and also pages of mapped files
     that just nobody else has touched. `anonymous_bytes` leaves all files out: what the kernel cannot drop at will.
@@ -24,25 +28,31 @@ class ProcessMemory:
     resident_bytes: int
     private_bytes: int | None = None
     anonymous_bytes: int | None = None
+    cpu_seconds: float = 0.0
 
-    def most(self, other: ProcessMemory) -> ProcessMemory:
+    def most(self, other: ProcessUse) -> ProcessUse:
         """Return the larger of each figure, and the kind that `other` shows: a script becomes the JVM it starts."""
         return replace(
             other,
             resident_bytes=max(self.resident_bytes, other.resident_bytes),
             private_bytes=_largest(self.private_bytes, other.private_bytes),
             anonymous_bytes=_largest(self.anonymous_bytes, other.anonymous_bytes),
+            cpu_seconds=max(self.cpu_seconds, other.cpu_seconds),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Use:
     """Peaks of a process and all its descendants. `resident_bytes`: the most all held together, shared pages counted
     once a process.
     """
 
     resident_bytes: int
-    processes: tuple[ProcessMemory, ...]
+    processes: tuple[ProcessUse, ...]
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of all processes since each began, as of the last look at it."""
+        return sum(found.cpu_seconds for found in self.processes)
 
     def worker_private_bytes(self) -> int | None:
         """Return the largest private memory of any Python worker; None if there was none to look at."""
@@ -55,18 +65,16 @@ class Memory:
         return max(known, default=None)
 
 
-class MemoryWatch:
-    """Looks at a process and its descendants every `interval_s` from a thread of its own; `memory` holds the peaks so
-    far.
-    """
+class UseWatch:
+    """Looks at a process and its descendants every `interval_s`, from a thread of its own."""
 
     def __init__(self, root: int, *, interval_s: float = 1.0) -> None:
         self._root, self._interval_s = root, interval_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._peaks: dict[int, ProcessMemory] = {}
+        self._peaks: dict[int, ProcessUse] = {}
         self._together = 0
-        self._thread = threading.Thread(target=self._run, name="memory-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="use-watch", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
@@ -79,14 +87,14 @@ class MemoryWatch:
         if self._thread.is_alive():
             self._thread.join()
 
-    def take(self) -> Memory | None:
+    def take(self) -> Use | None:
         """Return the peaks since the last `take`, and start anew; None if nothing could be seen."""
         with self._lock:
             peaks, self._peaks = self._peaks, {}
             together, self._together = self._together, 0
         if not peaks:
             return None
-        return Memory(resident_bytes=together, processes=tuple(peaks[pid] for pid in sorted(peaks)))
+        return Use(resident_bytes=together, processes=tuple(peaks[pid] for pid in sorted(peaks)))
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -104,9 +112,9 @@ class MemoryWatch:
 
 
 @contextmanager
-def watching(root: int, *, interval_s: float = 1.0) -> Iterator[MemoryWatch]:
+def watching(root: int, *, interval_s: float = 1.0) -> Iterator[UseWatch]:
     """Watch a process and its descendants while the block runs."""
-    watch = MemoryWatch(root, interval_s=interval_s)
+    watch = UseWatch(root, interval_s=interval_s)
     watch.start()
     try:
         yield watch
@@ -114,7 +122,7 @@ def watching(root: int, *, interval_s: float = 1.0) -> Iterator[MemoryWatch]:
         watch.stop()
 
 
-def _processes(root: int) -> Iterator[ProcessMemory]:
+def _processes(root: int) -> Iterator[ProcessUse]:
     """Yield the process `root` and its descendants. Java is the JVM; what Java started is a worker."""
     children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
@@ -127,18 +135,23 @@ def _processes(root: int) -> Iterator[ProcessMemory]:
             kind = "jvm"
         below = "worker" if kind in {"jvm", "worker"} else kind
         waiting += [(child, below) for child in children.get(pid, ())]
-        memory = _memory(pid, kind)
-        if memory is not None:
-            yield memory
+        use = _use(pid, kind)
+        if use is not None:
+            yield use
 
 
 def _parent(entry: Path) -> int | None:
     try:
-        # The command, in parentheses, may hold spaces and parentheses itself; the parent's number is the second field
-        # after it.
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        return int(_after_command(entry)[1])
     except (OSError, IndexError, ValueError):
         return None  # it has ended meanwhile
+
+
+def _after_command(entry: Path) -> list[str]:
+    """Return the fields of a process's state from the third on. The second, the command in parentheses, may hold
+    anything.
+    """
+    return (entry / "stat").read_text().rpartition(")")[2].split()
 
 
 def _command(pid: int) -> str:
@@ -148,20 +161,30 @@ def _command(pid: int) -> str:
         return ""
 
 
-def _memory(pid: int, kind: str) -> ProcessMemory | None:
+def _memory(pid: int, kind: str) -> ProcessUse | None:
     try:
         sizes = fields((_PROC / str(pid) / "smaps_rollup").read_text())
     except (OSError, ValueError):
         return None  # it has ended, or is another user's
     if "Rss" not in sizes:
         return None
-    return ProcessMemory(
+    return ProcessUse(
         pid=pid,
         kind=kind,
         resident_bytes=sizes["Rss"],
         private_bytes=sizes.get("Private_Clean", 0) + sizes.get("Private_Dirty", 0) + sizes.get("Private_Hugetlb", 0),
         anonymous_bytes=sizes.get("Anonymous"),
+        cpu_seconds=_cpu_seconds(pid),
     )
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the time of a process and of its children that have ended; utime to cstime are fields 14 to 17."""
+    try:
+        times = _after_command(_PROC / str(pid))[11:15]
+    except OSError:
+        return 0.0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def fields(text: str) -> dict[str, int]:

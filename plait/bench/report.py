@@ -68,6 +68,7 @@ class Figures:
     probe_tuples: int | None
     stored_tuples: int | None
     stored_bytes: int | None
+    cpu_seconds: float | None
     resident_bytes: int | None
     worker_private_bytes: int | None
 
@@ -111,8 +112,9 @@ def _figures(
         probe_tuples=last.probe_tuples,
         stored_tuples=last.stored_tuples,
         stored_bytes=last.stored_bytes,
-        resident_bytes=_most(run.memory.resident_bytes for run in runs if run.memory is not None),
-        worker_private_bytes=_most(run.memory.worker_private_bytes() for run in runs if run.memory is not None),
+        cpu_seconds=median_or_none(run.use.cpu_seconds() for run in runs if run.use is not None),
+        resident_bytes=_most(run.use.resident_bytes for run in runs if run.use is not None),
+        worker_private_bytes=_most(run.use.worker_private_bytes() for run in runs if run.use is not None),
     )
 
 
@@ -154,6 +156,7 @@ def table(figures: Iterable[Figures]) -> Table:
             shown(found.probe_tuples, count),
             shown(found.stored_tuples, count),
             shown(found.stored_bytes, size),
+            shown(found.cpu_seconds, lambda value: f"{value:.0f} s"),
             shown(found.resident_bytes, size),
             shown(found.worker_private_bytes, size),
         )
@@ -173,6 +176,7 @@ _COLUMNS = (
     ("probe tuples", "right"),
     ("stored tuples", "right"),
     ("stored", "right"),
+    ("processor", "right"),
     ("memory, all", "right"),
     ("private, worker", "right"),
 )
@@ -204,7 +208,7 @@ def run_json(rows: int, run: Run) -> dict[str, Any]:
         "system": task.system,
         "files": task.files,
         "outcome": asdict(run.outcome),
-        "memory": None if run.memory is None else asdict(run.memory),
+        "use": None if run.use is None else asdict(run.use),
     }
 
 

@@ -114,17 +114,12 @@ def _run(
 
 def verdict(smaller: StateOutcome, larger: StateOutcome, expected_results: int) -> Verdict:
     """Compare the two runs."""
-    memories = [
-        memory
-        for outcome in (smaller, larger)
-        for memory in (outcome.load_memory, outcome.probe_memory)
-        if memory is not None
-    ]
+    uses = [use for outcome in (smaller, larger) for use in (outcome.load_use, outcome.probe_use) if use is not None]
     return Verdict(
         batch_ratio=ratio(median(larger.batch_seconds), median(smaller.batch_seconds)),
         inside_ratio=ratio(median(larger.inside_seconds), median(smaller.inside_seconds)),
-        worker_private_bytes=max((memory.worker_private_bytes() or 0 for memory in memories), default=0) or None,
-        worker_anonymous_bytes=max((memory.worker_anonymous_bytes() or 0 for memory in memories), default=0) or None,
+        worker_private_bytes=max((use.worker_private_bytes() or 0 for use in uses), default=0) or None,
+        worker_anonymous_bytes=max((use.worker_anonymous_bytes() or 0 for use in uses), default=0) or None,
         complete=smaller.results == larger.results == expected_results,
     )
 
@@ -144,7 +139,7 @@ def _table(outcomes: list[StateOutcome]) -> Table:
     for name in names:
         made.add_column(name, justify="right")
     for found in outcomes:
-        loading, probing = found.load_memory, found.probe_memory
+        loading, probing = found.load_use, found.probe_use
         made.add_row(
             count(found.stored_tuples),
             size(found.stored_bytes),

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from plait import sinks
 from plait.bench.data import write_files
-from plait.bench.measure import Memory, ProcessMemory, watching
+from plait.bench.measure import ProcessUse, Use, watching
 from plait.bench.stored_data import PROBES_SCHEMA, STORED_SCHEMA, StoredWorkload, make_probes
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class StateTask:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOutcome:
     """`batch_seconds`: of each probing batch but the first, from the end of the one before it; `inside_seconds`: the
-    part of it that is Plait's, the rest being Spark's own overhead of a micro-batch. Memory: peaks while storing, and
+    part of it that is Plait's, the rest being Spark's own overhead of a micro-batch. Use: peaks while storing, and
     while probing.
     """
 
@@ -74,8 +74,8 @@ class StateOutcome:
     results: int
     batch_seconds: tuple[float, ...]
     inside_seconds: tuple[float, ...]
-    load_memory: Memory | None
-    probe_memory: Memory | None
+    load_use: Use | None
+    probe_use: Use | None
 
     def as_json(self) -> str:
         """Return the outcome as text."""
@@ -87,16 +87,16 @@ class StateOutcome:
         value: dict[str, Any] = json.loads(text)
         for name in ("batch_seconds", "inside_seconds"):
             value[name] = tuple(value[name])
-        for name in ("load_memory", "probe_memory"):
-            value[name] = _memory(value[name])
+        for name in ("load_use", "probe_use"):
+            value[name] = _use(value[name])
         return cls(**value)
 
 
-def _memory(value: dict[str, Any] | None) -> Memory | None:
+def _use(value: dict[str, Any] | None) -> Use | None:
     if value is None:
         return None
-    processes = tuple(ProcessMemory(**found) for found in value["processes"])
-    return Memory(resident_bytes=value["resident_bytes"], processes=processes)
+    processes = tuple(ProcessUse(**found) for found in value["processes"])
+    return Use(resident_bytes=value["resident_bytes"], processes=processes)
 
 
 def run(task: StateTask) -> StateOutcome:
@@ -120,11 +120,11 @@ def run(task: StateTask) -> StateOutcome:
     with watching(os.getpid(), interval_s=_WATCH_S) as watch:
         started = time.perf_counter()
         engine.run_available()
-        load_seconds, load_memory = time.perf_counter() - started, watch.take()
+        load_seconds, load_use = time.perf_counter() - started, watch.take()
         ends.clear()
         write_files(probes, _probes(task))
         summary = engine.run_available()
-        probe_memory = watch.take()
+        probe_use = watch.take()
     spark.stop()
     return StateOutcome(
         stored_tuples=summary.stored_tuples,
@@ -133,8 +133,8 @@ def run(task: StateTask) -> StateOutcome:
         results=dict(summary.queries)[QUERY],
         batch_seconds=tuple(later - earlier for (earlier, _), (later, _) in itertools.pairwise(ends)),
         inside_seconds=tuple(event.seconds for _, event in ends[1:]),
-        load_memory=load_memory,
-        probe_memory=probe_memory,
+        load_use=load_use,
+        probe_use=probe_use,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import plait
-from plait.bench.measure import Memory, watching
+from plait.bench.measure import Use, watching
 from plait.bench.systems.task import Outcome, Task
 from plait.errors import PlaitError
 
@@ -25,7 +25,7 @@ class Run:
 
     task: Task
     outcome: Outcome
-    memory: Memory | None
+    use: Use | None
 
 
 class SystemFailedError(PlaitError):
@@ -38,16 +38,16 @@ class SystemFailedError(PlaitError):
 
 
 def run_fresh(task: Task) -> Run:
-    """Carry out the task in a process of its own, watching its memory. Raises SystemFailedError."""
+    """Carry out the task in a process of its own, watching what it uses. Raises SystemFailedError."""
     Path(task.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=task.scratch, ignore_cleanup_errors=True) as scratch:
         started = replace(task, scratch=scratch, created_s=time.time())
-        outcome, memory = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch))
-    return Run(task=task, outcome=Outcome.from_json(outcome), memory=memory)
+        outcome, use = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch))
+    return Run(task=task, outcome=Outcome.from_json(outcome), use=use)
 
 
-def launch(module: str, name: str, task: str, scratch: Path) -> tuple[str, Memory | None]:
-    """Run ``python -m module TASK FILE`` and return what it wrote into FILE, and its memory. Raises
+def launch(module: str, name: str, task: str, scratch: Path) -> tuple[str, Use | None]:
+    """Run ``python -m module TASK FILE`` and return what it wrote into FILE, and what it used. Raises
     SystemFailedError.
     """
     target = scratch / "outcome.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.bench.measure import Memory, MemoryWatch, ProcessMemory, fields, watching
+from plait.bench.measure import ProcessUse, Use, UseWatch, fields, watching
 from plait.bench.surroundings import commit, surroundings
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux's /proc")
@@ -22,19 +22,19 @@ def test_sizes_are_read_as_bytes():
 
 def test_only_workers_count_as_workers():
     processes = tuple(
-        ProcessMemory(pid=pid, kind=kind, resident_bytes=9, private_bytes=size, anonymous_bytes=size // 2)
+        ProcessUse(pid=pid, kind=kind, resident_bytes=9, private_bytes=size, anonymous_bytes=size // 2)
         for pid, (kind, size) in enumerate([("driver", 50), ("jvm", 90), ("worker", 20), ("worker", 30)])
     )
-    memory = Memory(resident_bytes=36, processes=processes)
+    memory = Use(resident_bytes=36, processes=processes)
     assert memory.worker_private_bytes() == 30
     assert memory.worker_anonymous_bytes() == 15
-    assert Memory(resident_bytes=18, processes=processes[:2]).worker_private_bytes() is None
+    assert Use(resident_bytes=18, processes=processes[:2]).worker_private_bytes() is None
 
 
 def test_peaks_keep_the_largest_of_each_figure():
-    early = ProcessMemory(pid=1, kind="driver", resident_bytes=10, private_bytes=8, anonymous_bytes=None)
-    late = ProcessMemory(pid=1, kind="jvm", resident_bytes=9, private_bytes=9, anonymous_bytes=4)
-    assert early.most(late) == ProcessMemory(pid=1, kind="jvm", resident_bytes=10, private_bytes=9, anonymous_bytes=4)
+    early = ProcessUse(pid=1, kind="driver", resident_bytes=10, private_bytes=8, anonymous_bytes=None)
+    late = ProcessUse(pid=1, kind="jvm", resident_bytes=9, private_bytes=9, anonymous_bytes=4)
+    assert early.most(late) == ProcessUse(pid=1, kind="jvm", resident_bytes=10, private_bytes=9, anonymous_bytes=4)
 
 
 @needs_proc
@@ -44,13 +44,15 @@ def test_a_child_that_takes_memory_is_seen():
     with child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
-        watch = MemoryWatch(os.getpid())
+        watch = UseWatch(os.getpid())
         watch.look()
         child.communicate("\n")
     memory = watch.take()
     assert memory is not None
     found = next(process for process in memory.processes if process.pid == child.pid)
     assert found.kind == "driver"
+    assert found.cpu_seconds >= 0
+    assert memory.cpu_seconds() >= next(use.cpu_seconds for use in memory.processes if use.pid == os.getpid()) > 0
     assert found.private_bytes is not None
     assert 80_000_000 <= found.private_bytes <= found.resident_bytes <= memory.resident_bytes
     assert watch.take() is None

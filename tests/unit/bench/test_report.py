@@ -11,7 +11,7 @@ from rich.console import Console
 
 from plait.bench import report
 from plait.bench.checksum import Checksum
-from plait.bench.measure import Memory, ProcessMemory
+from plait.bench.measure import ProcessUse, Use
 from plait.bench.report import Check, summarize
 from plait.bench.systems.launch import Run
 from plait.bench.systems.task import Outcome, Task
@@ -19,14 +19,14 @@ from plait.bench.systems.task import Outcome, Task
 
 def made(system: str, seconds: float, *, rows_in: int = 3000, startup: float = 1.0, **outcome: object) -> Run:
     task = Task(system=system, data="d", files=20, scratch="s")
-    memory = Memory(
+    use = Use(
         resident_bytes=500,
-        processes=(ProcessMemory(pid=1, kind="worker", resident_bytes=300, private_bytes=round(100 * seconds)),),
+        processes=(ProcessUse(pid=1, kind="worker", resident_bytes=300, private_bytes=round(100 * seconds)),),
     )
     return Run(
         task=task,
         outcome=Outcome(rows_in=rows_in, startup_seconds=startup, seconds=seconds, **outcome),
-        memory=memory,
+        use=use,
     )
 
 

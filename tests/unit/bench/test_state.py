@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.bench.measure import Memory, ProcessMemory
+from plait.bench.measure import ProcessUse, Use
 from plait.bench.registry import BENCHES
 from plait.bench.state import main, verdict
 from plait.bench.state_run import StateOutcome, StateTask
@@ -16,9 +16,9 @@ from plait.bench.stored_data import stored_workloads
 from plait.errors import OptionError
 
 
-def held(private_bytes: int) -> Memory:
-    worker = ProcessMemory(pid=2, kind="worker", resident_bytes=9, private_bytes=private_bytes, anonymous_bytes=5)
-    return Memory(resident_bytes=9, processes=(worker,))
+def held(private_bytes: int) -> Use:
+    worker = ProcessUse(pid=2, kind="worker", resident_bytes=9, private_bytes=private_bytes, anonymous_bytes=5)
+    return Use(resident_bytes=9, processes=(worker,))
 
 
 SMALL = StateOutcome(
@@ -28,10 +28,10 @@ SMALL = StateOutcome(
     results=50,
     batch_seconds=(1.0, 2.0, 9.0),
     inside_seconds=(0.5, 0.5, 4.0),
-    load_memory=held(100),
-    probe_memory=held(50),
+    load_use=held(100),
+    probe_use=held(50),
 )
-LARGE = replace(SMALL, batch_seconds=(4.0, 5.0, 5.0), inside_seconds=(2.0, 3.0, 3.0), load_memory=held(900_000_000))
+LARGE = replace(SMALL, batch_seconds=(4.0, 5.0, 5.0), inside_seconds=(2.0, 3.0, 3.0), load_use=held(900_000_000))
 
 
 def test_medians_are_compared_and_the_largest_worker_counts():
@@ -45,7 +45,7 @@ def test_medians_are_compared_and_the_largest_worker_counts():
     "larger",
     [
         replace(LARGE, batch_seconds=(6.1, 6.1, 6.1)),
-        replace(LARGE, probe_memory=held(1_000_000_001)),
+        replace(LARGE, probe_use=held(1_000_000_001)),
         replace(LARGE, results=49),
     ],
     ids=["too slow", "too large", "too few results"],
@@ -55,7 +55,7 @@ def test_each_limit_counts(larger: StateOutcome):
 
 
 def test_memory_nobody_can_see_is_unknown():
-    blind = replace(SMALL, load_memory=None, probe_memory=None)
+    blind = replace(SMALL, load_use=None, probe_use=None)
     assert verdict(blind, blind, 50).worker_private_bytes is None
 
 
@@ -65,7 +65,7 @@ def test_tasks_and_outcomes_survive_the_way_to_another_process():
         data="d", smallest=workload, batch_rows=1, batches=2, seed=3, cores=1, scratch="s", conf=(("a", "b"),)
     )
     assert StateTask.from_json(task.as_json()) == task
-    for outcome in (LARGE, replace(LARGE, load_memory=None)):
+    for outcome in (LARGE, replace(LARGE, load_use=None)):
         assert StateOutcome.from_json(outcome.as_json()) == outcome
 
 

@@ -48,7 +48,7 @@ class Runner:
             raise SystemFailedError(task.system, 137, "out of memory")
         found = Checksum(rows=4) if task.system == self._wrong else RIGHT
         outcome = Outcome(rows_in=600, startup_seconds=1.0, seconds=2.0, checksum=found if task.check else None)
-        return Run(task=task, outcome=outcome, memory=None)
+        return Run(task=task, outcome=outcome, use=None)
 
 
 def quiet() -> Console:
