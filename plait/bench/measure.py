@@ -161,7 +161,7 @@ def _command(pid: int) -> str:
         return ""
 
 
-def _memory(pid: int, kind: str) -> ProcessUse | None:
+def _use(pid: int, kind: str) -> ProcessUse | None:
     try:
         sizes = fields((_PROC / str(pid) / "smaps_rollup").read_text())
     except (OSError, ValueError):
