@@ -61,7 +61,7 @@ def demo(
     answers = [read_answer(question, output, sample=3) for question in QUESTIONS]
     show_answers(console, answers)
     show_sharing(console, outcome.plan)
-    show_run(console, outcome.summary)
+    show_run(console, outcome)
     show_where(console, output)
     if outcome.summary.failing:
         raise typer.Exit(FAILED)

@@ -88,9 +88,10 @@ def read_setting(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run. `plan`: the plan at its end, as `plait explain --format json` prints it."""
+    """What came of a run. `is_stopped`: somebody pressed Ctrl-C. `plan` as `plait explain --format json` prints it."""
 
     summary: Summary
+    is_stopped: bool
     plan: dict[str, Any]
 
 
@@ -114,7 +115,7 @@ def execute(execution: Execution, output: Output) -> Outcome:
                 output.starting(_described(execution, script))
                 summary = _wait(engine.start(execution.trigger), stop)
             output.finished(summary)
-            return Outcome(summary=summary, plan=json.loads(engine.explain("json")))
+            return Outcome(summary=summary, is_stopped=stop.requested.is_set(), plan=json.loads(engine.explain("json")))
         finally:
             spark.stop()
 

@@ -13,8 +13,10 @@ from rich.table import Table
 from plait.cli.output.wording import count, duration, plural, rate, size
 
 if TYPE_CHECKING:
-    from plait.runtime.events import Summary
+    from plait.cli.execution import Outcome
     from plait.workloads.questions import Answer
+
+_LONGEST_FIXED = 14
 
 PlanDocument = Mapping[str, Any]
 """The plan as `plait explain --format json` prints it."""
@@ -69,8 +71,11 @@ def show_answers(console: Console, answers: Sequence[Answer]) -> None:
         if not answer.sample:
             continue
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for column in question.columns:
-            table.add_column(column, no_wrap=True, overflow="ellipsis")
+        for position, column in enumerate(question.columns):
+            longest = max(len(text) for text in (column, *(row[position] for row in answer.sample)))
+            # In a narrow terminal the long names give way; times and numbers are of no use cut short.
+            fixed = longest if longest <= _LONGEST_FIXED else None
+            table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=fixed)
         for row in answer.sample:
             table.add_row(*row)
         console.print(table)
@@ -94,11 +99,15 @@ def show_sharing(console: Console, plan: PlanDocument) -> None:
     console.print(table)
 
 
-def show_run(console: Console, summary: Summary) -> None:
-    """Print what the run cost."""
+def show_run(console: Console, outcome: Outcome) -> None:
+    """Print what the run cost, and whether there is more to do."""
+    summary = outcome.summary
     console.print("\n[bold]This run[/bold]")
-    if not summary.batches:
+    if outcome.is_stopped:
+        console.print("stopped before the end: the same command goes on from here")
+    elif not summary.batches:
         console.print("nothing new: everything had been replayed before")
+    if not summary.batches:
         return
     console.print(
         f"{plural(summary.batches, 'batch', 'batches')}, {plural(summary.rows_in, 'row')} in "

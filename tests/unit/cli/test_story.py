@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from plait.cli.execution import Outcome
 from plait.cli.story import Sharing, sharing_of, show_answers, show_run, steps_of
 from plait.runtime.events import Summary
 from plait.workloads.questions import QUESTIONS, Question, read_answer
@@ -75,21 +77,38 @@ def test_answers_are_printed_with_question_count_and_rows(tmp_path: Path) -> Non
     assert "1234" in text
 
 
-def test_a_run_with_nothing_new_says_so() -> None:
+def test_short_columns_are_not_cut_in_a_narrow_terminal(tmp_path: Path) -> None:
+    write(tmp_path / "out" / "delays", [5])
+    answer = read_answer(DELAYS, tmp_path, sample=1)
+    long = replace(answer, sample=(("Feb 08 12:00", "1234", "a note that goes on and on " * 4),))
     out = io.StringIO()
-    nothing = Summary(
-        batches=0,
-        rows_in=0,
+    show_answers(Console(file=out, width=40), [long])
+    assert "Feb 08 12:00  1234 " in out.getvalue()
+    assert "…" in out.getvalue()
+
+
+def shown(*, batches: int, is_stopped: bool) -> str:
+    summary = Summary(
+        batches=batches,
+        rows_in=3000 * batches,
         late=0,
         bad=0,
-        wall_seconds=1.0,
+        wall_seconds=1.5,
         probe_tuples=0,
         stored_tuples=0,
         stored_bytes=0,
         queries=(),
     )
-    show_run(Console(file=out, width=100), nothing)
-    assert "nothing new" in out.getvalue()
+    out = io.StringIO()
+    show_run(Console(file=out, width=100), Outcome(summary=summary, is_stopped=is_stopped, plan={}))
+    return out.getvalue()
+
+
+def test_a_run_says_what_it_cost_and_whether_there_is_more_to_do() -> None:
+    assert "nothing new" in shown(batches=0, is_stopped=False)
+    assert "2,000 rows/s" in shown(batches=1, is_stopped=False)
+    assert "goes on from here" in shown(batches=1, is_stopped=True)
+    assert "nothing new" not in shown(batches=0, is_stopped=True)
 
 
 def test_every_question_is_a_query_of_the_script_and_shows_columns_it_selects() -> None:
