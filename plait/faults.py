@@ -18,9 +18,9 @@ def reach(point: str) -> None:
     wanted = os.environ.get(_VARIABLE)
     if wanted is None:
         return
-    name, _, count = wanted.partition(":")
+    name, _, count = wanted.rpartition(":") if wanted[-1].isdigit() else (wanted, "", "1")
     if name != point:
         return
     _reached[point] = _reached.get(point, 0) + 1
-    if _reached[point] == int(count or 1):
+    if _reached[point] == int(count):
         os.kill(os.getpid(), signal.SIGKILL)

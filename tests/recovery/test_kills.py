@@ -26,10 +26,10 @@ def _start(directory: Path, fault: str | None = None) -> subprocess.Popen[str]:
     if fault is not None:
         environment["PLAIT_FAULT"] = fault
     command = [sys.executable, "-m", "tests.recovery.workload", str(directory)]
-    log = (directory / "log").open("a")
-    return subprocess.Popen(
-        command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
-    )
+    with (directory / "log").open("a") as log:
+        return subprocess.Popen(
+            command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        )
 
 
 def _finish(directory: Path) -> None:
@@ -39,7 +39,7 @@ def _finish(directory: Path) -> None:
     assert "finished" in output
 
 
-@pytest.mark.parametrize("fault", ["write:stores:9", "rename:arrow:14", "write:results:3", "stage:3", "committed:2"])
+@pytest.mark.parametrize("fault", ["write:stores:5", "rename:arrow:9", "write:results:3", "stage:2", "committed:2"])
 def test_a_killed_process_or_worker_loses_and_repeats_nothing(tmp_path: Path, fault: str) -> None:
     make_input(tmp_path, batches=4)
     process = _start(tmp_path, fault)
