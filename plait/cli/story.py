@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plait.cli.execution import Outcome
     from plait.workloads.questions import Answer
 
-_LONGEST_FIXED = 14
+_LONGEST_WHOLE, _SHORTEST_NAME = 14, 8
 
 PlanDocument = Mapping[str, Any]
 """The plan as `plait explain --format json` prints it."""
@@ -71,14 +71,23 @@ def show_answers(console: Console, answers: Sequence[Answer]) -> None:
         if not answer.sample:
             continue
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for position, column in enumerate(question.columns):
-            longest = max(len(text) for text in (column, *(row[position] for row in answer.sample)))
-            # In a narrow terminal the long names give way; times and numbers are of no use cut short.
-            fixed = longest if longest <= _LONGEST_FIXED else None
-            table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=fixed)
+        for column, width in zip(question.columns, _widths(answer, console.width), strict=True):
+            table.add_column(column, no_wrap=True, overflow="ellipsis", width=width)
         for row in answer.sample:
             table.add_row(*row)
         console.print(table)
+
+
+def _widths(answer: Answer, terminal: int) -> list[int]:
+    """Return column widths that fit the terminal: names give way; times and numbers are of no use cut short."""
+    columns = zip(answer.question.columns, *answer.sample, strict=True)
+    longest = [max(len(text) for text in column) for column in columns]
+    names = [width for width in longest if width > _LONGEST_WHOLE]
+    spare = terminal - sum(longest) - 2 * (len(longest) - 1)
+    if spare >= 0 or not names:
+        return longest
+    room = max((sum(names) + spare) // len(names), _SHORTEST_NAME)
+    return [min(width, room) if width > _LONGEST_WHOLE else width for width in longest]
 
 
 def show_sharing(console: Console, plan: PlanDocument) -> None:
