@@ -24,6 +24,7 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
 from plait.query.model import ColumnRef, Query, Source, Stream
+from plait.runtime.planning import probing_only
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
 from plait.state.manifest import ManifestLog
@@ -83,7 +84,7 @@ class DirectRun:
             if batch in self.options.restarts:
                 manifest = self.log.latest() or manifest
             if self.options.strategies[batch] != plan.strategy:
-                plan = self._plan(batch)
+                plan = self._replan(plan, batch)
             if batch in self.options.compactions:
                 manifest = self._compact(plan, manifest)
             if batch in self.options.restarts:
@@ -92,15 +93,22 @@ class DirectRun:
         self._account(manifest)
         return self.outcome
 
-    def _plan(self, batch: int) -> Plan:
+    def _plan(self, batch: int, parallelism: int | None = None) -> Plan:
         options = PlanOptions(
             strategy=self.options.strategies[batch],
             sources=self.sources,
-            parallelism=self.options.parallelism_at(batch),
+            parallelism=parallelism or self.options.parallelism_at(batch),
         )
         plan = make_plan(self.queries, _random_statistics(self.case, batch), options)
         self.outcome.plans.append(plan)
         return plan
+
+    def _replan(self, running: Plan, batch: int) -> Plan:
+        """Plan anew: before odd batches only what may change while a stream runs, else all, as on a restart."""
+        if batch % 2 == 0:
+            return self._plan(batch)
+        wanted = self._plan(batch, running.stores[0].parallelism)
+        return probing_only(running, wanted) or wanted
 
     def _specs(self, plan: Plan) -> Iterator[tuple[Source, IngestSpec]]:
         for source in self.sources:

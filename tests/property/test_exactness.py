@@ -32,8 +32,8 @@ def case_of(seed: int) -> Case:
 def report(case: Case, problem: str) -> str:
     """Return what is wrong with the case, then a smaller case that is wrong too."""
     smaller = shrink(case, lambda found: check(found) is not None)
-    layer = "the front end or below" if check(smaller, from_structure) is None else "below the front end"
-    return f"seed {case.seed}: {problem}\nfault in {layer}; smallest case found: {check(smaller)}\n{describe(smaller)}"
+    layer = "in the front end" if check(smaller, from_structure) is None else "below the front end"
+    return f"seed {case.seed}: {problem}\nfault {layer}; smallest case found: {check(smaller)}\n{describe(smaller)}"
 
 
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
