@@ -95,7 +95,8 @@ def main(arguments: list[str]) -> int:
     figures = report.summarize(runs, checks)
     if options.json is not None:
         report.write_json(options.json, _document(plan, where, (runs, checks, failures), figures))
-    console.print(report.table(figures))
+    for table in report.tables(figures):
+        console.print(table)
     for check in checks:
         if not check.is_equal:
             console.print(f"{check.system} at {check.rows:,} rows: {check.failure or _difference(check)}", markup=False)
