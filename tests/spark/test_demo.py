@@ -68,7 +68,7 @@ def killed_and_restarted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def database(killed_and_restarted: tuple[Path, str]) -> duckdb.DuckDBPyConnection:
     output, _ = killed_and_restarted
     connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET TimeZone = 'UTC'; SET memory_limit = '2GB'")
     for name in STREAMS:
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM '{output}/in/{name}/*.parquet'")
     for name in TABLES:
