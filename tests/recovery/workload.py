@@ -99,7 +99,8 @@ def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter
     readers = {
         "parquet": "SELECT * FROM read_parquet('{}/*.parquet')",
         "json": "SELECT a, b FROM read_json('{}/*.json', columns = {{a: 'VARCHAR', b: 'VARCHAR'}})",
-        "csv": "SELECT * FROM read_csv('{}/*.csv', columns = {{k: 'BIGINT', x: 'BIGINT', y: 'BIGINT'}}, header = false)",
+        "csv": "SELECT * FROM read_csv('{}/*.csv', header = false, "
+        "columns = {{k: 'BIGINT', x: 'BIGINT', y: 'BIGINT'}})",
     }
     results: dict[str, Counter[tuple[Any, ...]]] = {}
     with duckdb.connect() as connection:
