@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -59,18 +63,32 @@ def launch(module: str, name: str, task: str, scratch: Path) -> tuple[str, Use |
             stderr=subprocess.STDOUT,
             env=_environment(),
         )
-        try:
-            with watching(process.pid) as watch:
-                status = process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
+        with _ending_with_us(process), watching(process.pid) as watch:
+            status = process.wait()
         output.seek(0)
         text = output.read()
     if status != 0 or not target.exists():
         raise SystemFailedError(name, status, text)
     return target.read_text(), watch.take()
+
+
+@contextmanager
+def _ending_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End the child if this process is interrupted or told to end: else it goes on for minutes, unheard."""
+
+    def leave(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, leave) if in_main_thread else None
+    try:
+        yield
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGTERM, before)
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
 
 
 def _environment() -> dict[str, str]:
