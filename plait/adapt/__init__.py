@@ -1,1 +1,0 @@
-"""Changing the plan of a running stream to fit its data. No Spark."""
