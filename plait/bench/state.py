@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from plait.bench.measure import Use
 from plait.bench.options import parser, positive
 from plait.bench.report import count, ratio, shown, size, write_json
 from plait.bench.state_run import StateOutcome, StateTask
@@ -125,32 +127,29 @@ def verdict(smaller: StateOutcome, larger: StateOutcome, expected_results: int) 
 
 
 def _table(outcomes: list[StateOutcome]) -> Table:
-    made = Table(title="Small batches against stored rows", caption="private, anonymous: the most of any Python worker")
-    names = (
-        "stored",
-        "bytes",
-        "storing",
-        "batch",
-        "in Plait",
-        "private, storing",
-        "private, probing",
-        "anonymous, probing",
-    )
-    for name in names:
-        made.add_column(name, justify="right")
-    for found in outcomes:
-        loading, probing = found.load_use, found.probe_use
-        made.add_row(
-            count(found.stored_tuples),
-            size(found.stored_bytes),
-            f"{found.load_seconds:.1f} s",
-            f"{median(found.batch_seconds):.3f} s",
-            f"{median(found.inside_seconds):.3f} s",
-            shown(None if loading is None else loading.worker_private_bytes(), size),
-            shown(None if probing is None else probing.worker_private_bytes(), size),
-            shown(None if probing is None else probing.worker_anonymous_bytes(), size),
-        )
+    made = Table(title="Small batches against stored rows", caption="memory: the most of any Python worker")
+    made.add_column("stored rows")
+    for outcome in outcomes:
+        made.add_column(count(outcome.stored_tuples), justify="right")
+    for label, write in _LINES:
+        made.add_row(label, *(write(outcome) for outcome in outcomes))
     return made
+
+
+_LINES: tuple[tuple[str, Callable[[StateOutcome], str]], ...] = (
+    ("stored bytes", lambda found: size(found.stored_bytes)),
+    ("storing", lambda found: f"{found.load_seconds:.1f} s"),
+    ("batch, median", lambda found: f"{median(found.batch_seconds):.3f} s"),
+    ("in Plait", lambda found: f"{median(found.inside_seconds):.3f} s"),
+    ("private, while storing", lambda found: _held(found.load_use, Use.worker_private_bytes)),
+    ("private, while probing", lambda found: _held(found.probe_use, Use.worker_private_bytes)),
+    ("anonymous, while storing", lambda found: _held(found.load_use, Use.worker_anonymous_bytes)),
+    ("anonymous, while probing", lambda found: _held(found.probe_use, Use.worker_anonymous_bytes)),
+)
+
+
+def _held(use: Use | None, read: Callable[[Use], int | None]) -> str:
+    return shown(None if use is None else read(use), size)
 
 
 def _sentence(found: Verdict) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from plait.bench.measure import ProcessUse, Use
 from plait.bench.registry import BENCHES
-from plait.bench.state import main, verdict
+from plait.bench.state import _table, main, verdict
 from plait.bench.state_run import StateOutcome, StateTask
 from plait.bench.stored_data import stored_workloads
 from plait.errors import OptionError
@@ -57,6 +59,19 @@ def test_each_limit_counts(larger: StateOutcome):
 def test_memory_nobody_can_see_is_unknown():
     blind = replace(SMALL, load_use=None, probe_use=None)
     assert verdict(blind, blind, 50).worker_private_bytes is None
+
+
+def test_the_table_compares_the_stores():
+    text = io.StringIO()
+    Console(file=text, width=80).print(_table([SMALL, replace(LARGE, stored_tuples=5000, probe_use=None)]))
+    lines = [
+        [cell.strip() for cell in line.strip("│┃").replace("┃", "│").split("│")] for line in text.getvalue().split("\n")
+    ]
+    shown = {cells[0]: cells[1:] for cells in lines if len(cells) == 3}
+    assert shown["stored rows"] == ["100", "5,000"]
+    assert shown["batch, median"] == ["2.000 s", "5.000 s"]
+    assert shown["private, while storing"] == ["100 B", "858.3 MB"]
+    assert shown["anonymous, while probing"] == ["5 B", "-"]
 
 
 def test_tasks_and_outcomes_survive_the_way_to_another_process():
