@@ -58,11 +58,15 @@ def probe_tasks(
     pieces.sort(key=lambda piece: (piece[2] - piece[3], piece[0], piece[1].path, piece[2]))
     bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(slots, len(pieces)))]
     loads = [0] * len(bins)
+    fair = sum(piece[3] - piece[2] for piece in pieces) / max(len(bins), 1)
     for piece in pieces:
-        lightest = loads.index(min(loads))
-        bins[lightest].append(piece)
-        loads[lightest] += piece[3] - piece[2]
-    return tuple(ProbeTask(number=number, starts=tuple(starts)) for number, starts in enumerate(bins))
+        # One partition's tuples mostly stay in it, so that a task maps few buckets; but not at the price of balance.
+        chosen = piece[1].partition % len(bins)
+        if loads[chosen] + piece[3] - piece[2] > 1.25 * fair:
+            chosen = loads.index(min(loads))
+        bins[chosen].append(piece)
+        loads[chosen] += piece[3] - piece[2]
+    return tuple(ProbeTask(number=number, starts=tuple(starts)) for number, starts in enumerate(filter(None, bins)))
 
 
 def progress_after(

@@ -78,6 +78,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterat
 def _ingest_chunk(
     table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
 ) -> IngestReport:
+    table = _with_aliases(table, spec)
     rows = table.num_rows
     bad = _bad_rows(table, spec)
     late = np.zeros(rows, np.bool_)
@@ -101,7 +102,7 @@ def _ingest_chunk(
         tau_min=tau_min,
         tau_max=tau_max,
         kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
-        sketches=tuple((name, _sketch(table, name)) for name, _ in spec.projection if name.startswith("#k ")),
+        sketches=tuple((name, _sketch(table, name)) for name in table.column_names if name.startswith("#k ")),
     )
     if table.num_rows == 0:
         return report
@@ -114,6 +115,14 @@ def _ingest_chunk(
         kept |= keep
         buckets += _store(table if keep.all() else table.filter(pa.array(keep)), spec, (store, layout), context, chunk)
     return replace(report, buckets=tuple(buckets), null_keys=int((wanted & ~kept).sum()))
+
+
+def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
+    """Add the columns that repeat others, without a copy: a timestamp is its microseconds."""
+    for name, other in spec.aliases:
+        column = table[other]
+        table = table.append_column(name, column if column.type == pa.int64() else column.cast(pa.int64()))
+    return table
 
 
 def _bad_rows(table: pa.Table, spec: IngestSpec) -> Mask:

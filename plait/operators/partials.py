@@ -95,6 +95,8 @@ def plus_window(tau: Int64s, window_us: int | None) -> Int64s:
     if window_us is None:
         return np.full(len(tau), NO_HIGH)
     limit = NO_HIGH - window_us
+    if len(tau) == 0 or tau.max() <= limit:
+        return tau + window_us
     return np.where(tau > limit, NO_HIGH, np.minimum(tau, limit) + window_us)
 
 
@@ -103,6 +105,8 @@ def minus_window(newest: Int64s, window_us: int | None) -> Int64s | None:
     if window_us is None:
         return None
     limit = NO_LOW + window_us
+    if len(newest) == 0 or newest.min() >= limit:
+        return newest - window_us
     return np.where(newest < limit, NO_LOW, np.maximum(newest, limit) - window_us)
 
 

@@ -20,7 +20,8 @@ _INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 class IngestSpec:
     """How the rows of one source are taken in.
 
-    `projection`: (name, Spark SQL over the source's columns), the columns an ingest task receives, in order.
+    `projection`: (name, Spark SQL over the source's columns), the columns an ingest task receives, in order. `aliases`:
+    (name, other), columns that hold the same values as another one and so need not cross to Python twice.
     `selections`: texts behind the incoming query-set words. `stores`: who keeps what, with the layout of their buckets.
     `dead_letter`: directory for rows that cannot be joined, with the source's columns that go there.
     """
@@ -28,6 +29,7 @@ class IngestSpec:
     source: str
     is_table: bool
     projection: tuple[tuple[str, str], ...]
+    aliases: tuple[tuple[str, str], ...]
     selections: tuple[str, ...]
     stores: tuple[tuple[Store, Layout], ...]
     dead_letter: str | None = None
@@ -63,22 +65,39 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
     if corrupt_column is not None:
         raw[corrupt_column] = None
     keys = {key.name: key for store in stores for key in store.keys}
+    aliases = _aliases(source, tuple(keys.values()), frozenset(raw))
     projection = [(name, quoted(name)) for name in raw]
     if isinstance(source, Stream):
         projection.append((TAU, tau_sql(source)))
     projection += [(key.name, key_sql(key)) for key in keys.values()]
     projection += [(key.value_name, value_sql(key)) for key in keys.values() if key.value_name is not None]
     projection += [(name, bits_sql(selections, word)) for word, name in enumerate(_incoming_words(selections))]
+    repeated = dict(aliases)
     return IngestSpec(
         source=source.name,
         is_table=not isinstance(source, Stream),
-        projection=tuple(projection) or ((ROW, "CAST(0 AS TINYINT)"),),
+        aliases=aliases,
+        projection=tuple((name, sql) for name, sql in projection if name not in repeated)
+        or ((ROW, "CAST(0 AS TINYINT)"),),
         selections=selections,
         stores=tuple((store, layout_of(store)) for store in stores),
         dead_letter=dead_letter,
         dead_letter_columns=letters,
         corrupt_column=corrupt_column,
     )
+
+
+def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Return which added columns repeat a raw one: τ of a timestamp column, keys that are a bigint column."""
+    types = {column.name: column.type for column in source.schema or () if column.name in raw}
+    found = []
+    if isinstance(source, Stream) and types.get(source.time) == "timestamp":
+        found.append((TAU, source.time))
+    bare = {quoted(name): name for name, kind in types.items() if kind == "bigint"}
+    for key in keys:
+        if key.type == "bigint" and key.expression.sql in bare:
+            found.append((key.name, bare[key.expression.sql]))
+    return tuple(found)
 
 
 def tau_sql(stream: Stream) -> str:

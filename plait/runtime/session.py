@@ -21,6 +21,12 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
+    # Without Hadoop's native library Spark starts a process for every permission it sets and every link it reads on a
+    # local disk, about fifty a batch for its offset log. These two need none.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
