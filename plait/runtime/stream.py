@@ -30,7 +30,8 @@ def ingest_frame(
         store = spec.stores[0][0]
         if shuffle and store.partition_by:
             numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
-            keys = ", ".join(numbers[name] for name in store.partition_by)
+            repeated = dict(spec.aliases)
+            keys = ", ".join(numbers[repeated.get(name, name)] for name in store.partition_by)
             place = f"CAST(pmod(xxhash64({keys}), {store.parallelism}) AS INT)"
             frame = frame.repartitionById(store.parallelism, expr(place))
         else:
