@@ -24,6 +24,7 @@ setup: .venv/.ready
 
 demo: .venv/.ready
 	@$(BIN)/plait demo $(DEMO)
+	@echo "(. $(BIN)/activate puts plait and this python on the PATH)"
 
 # Spark uses both cores of a small machine by itself, so its tests run one after the other.
 test: .venv/.ready
