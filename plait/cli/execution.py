@@ -113,7 +113,7 @@ def execute(execution: Execution, output: Output) -> Outcome:
                 script = _loaded(execution.script, engine)
                 engine.load(replace(script, options=()))
                 output.starting(_described(execution, script))
-                summary = _wait(engine.start(execution.trigger), stop)
+                summary = _wait(engine.start(execution.trigger), stop, output)
             output.finished(summary)
             return Outcome(summary=summary, is_stopped=stop.requested.is_set(), plan=json.loads(engine.explain("json")))
         finally:
@@ -137,7 +137,7 @@ def _described(execution: Execution, script: Script) -> RunInfo:
     )
 
 
-def _wait(handle: RunHandle, stop: StopOnSignal) -> Summary:
-    while not stop.requested.is_set() and not handle.await_termination(_POLL_SECONDS):
+def _wait(handle: RunHandle, stop: StopOnSignal, output: Output) -> Summary:
+    while not (stop.requested.is_set() or output.is_abandoned) and not handle.await_termination(_POLL_SECONDS):
         pass
     return handle.stop()

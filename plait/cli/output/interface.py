@@ -23,6 +23,10 @@ class RunInfo:
 class Output(Protocol):
     """A view of one run. `batch` may be called from another thread than the rest; all else from the main thread."""
 
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody reads any more: a reason to end the run."""
+
     def __enter__(self) -> Output: ...
 
     def __exit__(

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from plait.cli.output.interface import RunInfo
+from plait.cli.output.lines import LineWriter
 
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
@@ -18,7 +19,12 @@ class JsonOutput:
     """Write each event as it happens: ``starting``, ``batch``, ``stopping``, ``finished``."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._lines = LineWriter(stream)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody reads any more."""
+        return self._lines.is_abandoned
 
     def __enter__(self) -> JsonOutput:
         return self
@@ -45,6 +51,4 @@ class JsonOutput:
         self._write(summary.as_json())
 
     def _write(self, event: Mapping[str, Any]) -> None:
-        # One call, so that lines of two threads cannot mix.
-        self._stream.write(json.dumps(event) + "\n")
-        self._stream.flush()
+        self._lines.write(json.dumps(event))

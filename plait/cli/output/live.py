@@ -36,6 +36,11 @@ class LiveOutput:
             console=console, get_renderable=self._render, refresh_per_second=_REFRESH_PER_SECOND, redirect_stdout=False
         )
 
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody reads any more: a terminal that closes sends a signal instead."""
+        return False
+
     def __enter__(self) -> LiveOutput:
         self._live.start()
         return self

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from plait.cli.output.interface import RunInfo
+from plait.cli.output.lines import LineWriter
 from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
@@ -16,7 +17,12 @@ class PlainOutput:
     """Write lines that need no terminal and are never overwritten."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._lines = LineWriter(stream)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody reads any more."""
+        return self._lines.is_abandoned
 
     def __enter__(self) -> PlainOutput:
         return self
@@ -52,8 +58,7 @@ class PlainOutput:
             self._write(line)
 
     def _write(self, line: str) -> None:
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        self._lines.write(line)
 
 
 def summary_lines(summary: Summary) -> list[str]:

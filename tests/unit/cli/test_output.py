@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 
+import pytest
 from rich.console import Console
 
 from plait.cli.output import JsonOutput, LiveOutput, Output, PlainOutput, RunInfo
@@ -73,6 +75,19 @@ def test_plain_text_ends_with_results_of_every_query_and_what_was_not_delivered(
     text = stream.getvalue()
     assert "late: 1,234 results" in text
     assert "early: results not delivered: disk full" in text
+
+
+@pytest.mark.parametrize("kind", [JsonOutput, PlainOutput])
+def test_a_reader_that_goes_away_fails_nothing_and_is_noticed(kind: type[JsonOutput] | type[PlainOutput]) -> None:
+    reading, writing = os.pipe()
+    with open(writing, "w") as stream:
+        output = kind(stream)
+        output.starting(INFO)
+        assert not output.is_abandoned
+        os.close(reading)
+        output.batch(BATCH)
+        assert output.is_abandoned
+        output.finished(SUMMARY)
 
 
 def test_the_live_table_shows_queries_totals_and_the_last_batch() -> None:
