@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,10 +18,14 @@ if TYPE_CHECKING:
 
 
 class JsonOutput:
-    """Write each event as it happens: ``starting``, ``batch``, ``stopping``, ``finished``."""
+    """Write each event as it happens: ``starting``, ``batch``, ``stopping``, ``finished``.
+
+    What is printed meanwhile by others (a console sink, a foreach function) goes to standard error.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._lines = LineWriter(stream)
+        self._elsewhere = redirect_stdout(sys.stderr)
 
     @property
     def is_abandoned(self) -> bool:
@@ -27,12 +33,13 @@ class JsonOutput:
         return self._lines.is_abandoned
 
     def __enter__(self) -> JsonOutput:
+        self._elsewhere.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self._elsewhere.__exit__(kind, error, trace)
 
     def starting(self, info: RunInfo) -> None:
         """Write what is going to run."""

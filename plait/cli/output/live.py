@@ -32,9 +32,8 @@ class LiveOutput:
         self._batches = self._rows = self._late = self._bad = self._probe_tuples = 0
         self._stopping = False
         self._began = time.monotonic()
-        self._live = Live(
-            console=console, get_renderable=self._render, refresh_per_second=_REFRESH_PER_SECOND, redirect_stdout=False
-        )
+        # Live puts above the table what others print meanwhile: a console sink, a foreach function.
+        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=_REFRESH_PER_SECOND)
 
     @property
     def is_abandoned(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 
 import pytest
 from rich.console import Console
@@ -75,6 +76,15 @@ def test_plain_text_ends_with_results_of_every_query_and_what_was_not_delivered(
     text = stream.getvalue()
     assert "late: 1,234 results" in text
     assert "early: results not delivered: disk full" in text
+
+
+def test_what_a_console_sink_prints_does_not_mix_with_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with JsonOutput(sys.stdout) as output:
+        print("+---+")
+        output.batch(BATCH)
+    printed = capsys.readouterr()
+    assert [json.loads(line)["event"] for line in printed.out.splitlines()] == ["batch"]
+    assert printed.err == "+---+\n"
 
 
 @pytest.mark.parametrize("kind", [JsonOutput, PlainOutput])
