@@ -41,5 +41,5 @@ def _headline(text: str) -> str:
     """Return Spark's own message, without plans and stack traces. The innermost error class comes last."""
     found = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
     if found:
-        return f"[{found[-1].group(1)}] {found[-1].group(2).strip()}"
-    return text.strip().split("\n", 1)[0]
+        return f"[{found[-1].group(1)}] {found[-1].group(2).rstrip('. ')}."
+    return text.strip().split("\n", 1)[0].rstrip(". ") + "."

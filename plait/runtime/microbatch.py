@@ -211,6 +211,7 @@ class BatchProcessor:
         for file in self._storage.list(SPOOL, recursive=True):
             if file.path not in kept:
                 self._storage.delete(file.path)
+        self._storage.delete_empty(SPOOL)
         # What a merge under way has written is named by no manifest yet, and may be old by the time it is.
         if manifest.batch % _TIDY_EVERY == 0 and not self._compactor.is_running:
             self._log.prune(_KEPT_MANIFESTS)

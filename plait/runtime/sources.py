@@ -14,6 +14,7 @@ from plait.query.model import Column, Source, Stream
 
 CORRUPT = "_corrupt_record"
 _TEXT_FORMATS = frozenset({"csv", "json"})
+_SCHEMA_IN_FILES = frozenset({"parquet", "orc"})
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
 
 
@@ -49,6 +50,9 @@ def open_source(spark: SparkSession, source: Source) -> OpenSource:
             columns.append(Column(name=corrupt, type="string"))
         reader = reader.schema(schema_ddl(tuple(columns)))
     try:
+        if isinstance(source, Stream) and source.schema is None and connector.format in _SCHEMA_IN_FILES:
+            # Spark reads the columns of a table, but not of a stream, from the files that are there already.
+            reader = reader.schema(spark.read.format(connector.format).load(options.get("path")).schema)
         frame = reader.format(connector.format).options(**options).load()
     except PySparkException as error:
         raise _source_error(source, error) from error
@@ -81,5 +85,5 @@ def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:
 
 def _source_error(source: Source, error: Exception) -> SourceError:
     kind = "stream" if isinstance(source, Stream) else "table"
-    text = str(error).split("\n", 1)[0]
-    return SourceError(f"{kind} '{source.name}' cannot be read: {text} Check its format, path, options and schema.")
+    text = str(error).split("\n", 1)[0].rstrip(". ")
+    return SourceError(f"{kind} '{source.name}' cannot be read: {text}. Check its format, path, options and schema.")

@@ -10,6 +10,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -187,6 +188,15 @@ class Storage:
                 filesystem.delete_file(posixpath.join(root, relative))
             except FileNotFoundError:
                 return
+
+    def delete_empty(self, folder: str) -> None:
+        """Delete the empty directories in `folder`. Object stores have none."""
+        path = self.local_path(folder)
+        if path is None or not path.is_dir():
+            return
+        for inner in path.iterdir():
+            with suppress(OSError):  # not empty, or no directory
+                inner.rmdir()
 
     def _remote(self) -> tuple[pafs.FileSystem, str]:
         return _filesystem(self.uri)

@@ -253,3 +253,13 @@ def test_a_limit_that_is_no_number_is_refused(remote: Storage, monkeypatch: pyte
     remote.write_file("f", b"x")
     with pytest.raises(OptionError, match="PLAIT_CACHE_BYTES is '10 GB'; expected a number of bytes"):
         remote.local_copy("f")
+
+
+def test_empty_directories_go_and_full_ones_stay(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    storage.write_file("results/1/kept.arrow", b"x")
+    storage.write_file("results/2/gone.arrow", b"x")
+    storage.delete("results/2/gone.arrow")
+    storage.delete_empty("results")
+    storage.delete_empty("nothing here")
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["1"]
