@@ -26,10 +26,10 @@ demo: .venv/.ready
 	@$(BIN)/plait demo $(DEMO)
 	@echo "(. $(BIN)/activate puts plait and this python on the PATH)"
 
-# Spark uses both cores of a small machine by itself, so its tests run one after the other.
+# Spark tests wait a good deal (starting, planning, being killed), so two files of them run side by side.
 test: .venv/.ready
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "not spark and not slow"
-	$(BIN)/python -m pytest -m "spark and not slow"
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "spark and not slow"
 
 test-slow: .venv/.ready
 	$(BIN)/python -m pytest -m slow
