@@ -221,6 +221,7 @@ def _find(
                 rows, stored = _verify(partials, step, store.keys, opened, rows, stored)
             if len(rows):
                 yield _found(opened, rows, stored, gathered)
+        opened.release()
 
 
 def _find_all(

@@ -25,12 +25,14 @@ from plait.state.failures import explained
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
 from plait.state.naming import bucket_path
+from plait.state.paging import release
 from plait.state.storage import Storage, checksum_of
 
 TAU = "#tau"
 BITS = "#bits"
 COMBINED = "#i"
 _OPEN_LIMIT = 4096
+_RELEASED_BYTES = 32 << 20
 _SWEEP_EVERY = 128
 
 
@@ -106,6 +108,13 @@ class OpenBucket:
         if found is None:
             found = self._indexes[keys] = self._load_index(keys)
         return found
+
+    def release(self) -> None:
+        """Give up the claim on the bucket's pages, where it is large enough to matter. Everything stays readable."""
+        if self.bucket.bytes < _RELEASED_BYTES:
+            return
+        buffers = (buffer for column in self.batch.columns for buffer in column.buffers() if buffer is not None)
+        release(((buffer.address, buffer.size) for buffer in buffers), self.bucket.bytes)
 
     def take(self, rows: Int32s, columns: Sequence[str]) -> pa.RecordBatch:
         """Return these columns of these rows (int32[n], any order, repeats allowed)."""
