@@ -19,8 +19,8 @@ MOST_ROWS = 20_000
 MOST_UNWINDOWED_ROWS = 100_000
 
 
-class TooManyRowsError(Exception):
-    """The case would produce too many rows to be worth running."""
+class UnsuitableCaseError(Exception):
+    """The case has too many rows to be worth running, or is beyond DuckDB."""
 
 
 def late_masks(case: Case) -> dict[str, list[bool]]:
@@ -47,10 +47,17 @@ def joinable_rows(case: Case) -> dict[str, pa.Table]:
 
 
 def expected(case: Case) -> dict[str, pa.Table]:
-    """Return the output of each query. Raises TooManyRowsError rather than compute a huge one."""
+    """Return the output of each query. Raises UnsuitableCaseError rather than compute a huge one.
+
+    DuckDB takes over conditions from one side of an equality to the other, and then overflows on an extreme integer
+    that the condition was never meant for (``abs(a.k) = 2 AND a.k = b.y``); such cases are unsuitable too.
+    """
     database = connection()
     load(database, joinable_rows(case))
-    return {query.name: _run(database, case, query) for query in case.queries}
+    try:
+        return {query.name: _run(database, case, query) for query in case.queries}
+    except duckdb.OutOfRangeException as error:
+        raise UnsuitableCaseError(str(error)) from error
 
 
 def load(database: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
@@ -95,10 +102,10 @@ def _run(database: duckdb.DuckDBPyConnection, case: Case, query: CaseQuery) -> p
         count = f"SELECT count(*) FROM ({rendered(bare)} LIMIT {MOST_UNWINDOWED_ROWS + 1})"
         ((rows,),) = database.execute(count).fetchall()
         if rows > MOST_UNWINDOWED_ROWS:
-            raise TooManyRowsError(f"{query.name}: more than {MOST_UNWINDOWED_ROWS} rows without windows")
+            raise UnsuitableCaseError(f"{query.name}: more than {MOST_UNWINDOWED_ROWS} rows without windows")
     result = database.sql(f"{oracle_sql(case, query)} LIMIT {MOST_ROWS + 1}").to_arrow_table()
     if result.num_rows > MOST_ROWS:
-        raise TooManyRowsError(f"{query.name}: more than {MOST_ROWS} rows")
+        raise UnsuitableCaseError(f"{query.name}: more than {MOST_ROWS} rows")
     return result
 
 

@@ -49,10 +49,12 @@ def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0) -> Ca
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
     queries = rng.choice((1, 1, 2, 2, 3, 4))
     largest = rng.choice((2, 3, 3, 4, 5, 6))
-    rows = max(3, int(rng.choice((12, 25, 40, 60)) * rows_scale * (1.0 if largest < 4 else 0.6)))
-    domain = max(2, int(rows * rng.uniform(0.12, 0.6) * (1.0 if largest < 5 else 1.4)))
-    sources = _random_sources(rng, clock, batches, count, rows, domain, late=late)
+    rows = max(3, int(rng.choice((12, 25, 40, 60)) * rows_scale * (1.0, 1.0, 1.0, 0.6, 0.45, 0.4)[largest - 1]))
+    domain = max(2, int(rows * rng.uniform(0.12, 0.6) * (1.0 if largest < 5 else 1.2)))
+    skew = 1.0 if largest < 5 else 0.0
     choices = clock.window_choices_us(batches)
+    choices = choices[-1:] if largest > 4 and rng.random() < 0.6 else choices
+    sources = _random_sources(rng, clock, batches, count, rows, domain, choices, skew=skew, late=late)
     return Case(
         seed=seed,
         sources=sources,
@@ -83,11 +85,19 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
 
 
 def _random_sources(
-    rng: random.Random, clock: Clock, batches: int, count: int, rows: int, domain: int, *, late: bool
+    rng: random.Random,
+    clock: Clock,
+    batches: int,
+    count: int,
+    rows: int,
+    domain: int,
+    windows: list[int],
+    *,
+    skew: float,
+    late: bool,
 ) -> tuple[CaseSource, ...]:
     names = rng.sample(("orders", "lines", "clicks", "trips", "weather", "events", "users", "items"), count)
     tables = {name for name in names[1:] if rng.random() < 0.25}
-    windows = clock.window_choices_us(batches)
     drafts = []
     arrivals = {}
     for name in names:
@@ -116,9 +126,9 @@ def _random_sources(
             CaseSource(
                 name=name,
                 columns=columns,
-                rows=_random_rows(rng, columns, size, domain, None if found is None else found.taus),
+                rows=_random_rows(rng, columns, size, domain, None if found is None else found.taus, skew),
                 time=None if found is None else columns[-1].name,
-                window_us=None if found is None else rng.choice([None, *windows[1:]]),
+                window_us=None if found is None else rng.choice([None, *windows]),
                 delay_us=0 if found is None else found.delay_us,
                 keep_all=found is not None and rng.random() < 0.08,
                 batch_of=() if found is None else tuple(found.batch_of),
@@ -163,18 +173,23 @@ def _random_columns(rng: random.Random, *, is_table: bool) -> tuple[CaseColumn, 
 
 
 def _random_rows(
-    rng: random.Random, columns: tuple[CaseColumn, ...], size: int, domain: int, taus: list[int | None] | None
+    rng: random.Random,
+    columns: tuple[CaseColumn, ...],
+    size: int,
+    domain: int,
+    taus: list[int | None] | None,
+    skew: float,
 ) -> pa.Table:
     arrays = []
     for number, column in enumerate(columns):
         if taus is not None and number == len(columns) - 1:
             values = [None if tau is None else _EPOCH + datetime.timedelta(microseconds=tau) for tau in taus]
         else:
-            size_of_domain = domain if rng.random() < 0.85 else max(2, domain // 3)
+            size_of_domain = domain if rng.random() > 0.15 * skew else max(2, domain // 3)
             drawn = Domain(
                 size=size_of_domain,
                 null_share=rng.choice((0.0, 0.0, 0.05, 0.2, 1.0 if rng.random() < 0.05 else 0.1)),
-                hot_share=rng.choice((0.0, 0.0, 0.0, 0.1)),
+                hot_share=rng.choice((0.0, 0.0, 0.0, 0.1 * skew)),
             )
             values = [drawn.draw(column.kind, rng) for _ in range(size)]
         arrays.append(pa.array(values, column.kind.arrow))

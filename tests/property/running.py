@@ -13,7 +13,7 @@ from plait.query.model import Query, Source
 from plait.state.buckets import close_others
 from plait.state.storage import Storage
 from tests.oracle.compare import difference, table_rows
-from tests.oracle.duckdb_oracle import expected, late_masks
+from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
 from tests.property.arrivals import Arrivals, watermarks
 from tests.property.case import Case
 from tests.property.direct import DirectRun, Outcome
@@ -62,11 +62,13 @@ def expected_watermarks(case: Case) -> list[int | None]:
 
 
 def check(case: Case, front_end: FrontEnd = from_text) -> str | None:
-    """Run a case and return its fault or the error it died of; None if all is well. Raises TooManyRowsError."""
+    """Run a case and return its fault or the error it died of; None if all is well. Raises UnsuitableCaseError."""
     wanted = expected(case)
     if sum(table.num_rows for table in wanted.values()) > _MANY_ROWS:
         case = case.with_options(block_rows=max(case.options.block_rows, 256))
     try:
         return fault(case, run_case(case, front_end), wanted)
+    except UnsuitableCaseError:
+        raise
     except Exception as error:  # any error at all is a finding
         return f"{type(error).__name__}: {error}"

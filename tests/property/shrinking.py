@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tests.oracle.duckdb_oracle import TooManyRowsError
+from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.property.case import Case, CaseSource
 
 Fails = Callable[[Case], bool]
@@ -35,7 +35,7 @@ def shrink(case: Case, fails: Fails, seconds: float = 20.0) -> Case:
 def _still_fails(case: Case, fails: Fails) -> bool:
     try:
         return fails(case)
-    except TooManyRowsError:
+    except UnsuitableCaseError:
         return False
 
 

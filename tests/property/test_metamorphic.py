@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.oracle.compare import multiset
-from tests.oracle.duckdb_oracle import TooManyRowsError, expected
+from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected
 from tests.property.arrivals import Arrivals, late_rows
 from tests.property.case import Case, CaseSource, describe
 from tests.property.cases import STRATEGIES, all_punctual, random_case
@@ -26,7 +26,7 @@ def plain_case(seed: int) -> Case:
         try:
             if case.batches > 1 and any(table.num_rows for table in expected(case).values()):
                 return case
-        except TooManyRowsError:
+        except UnsuitableCaseError:
             continue
     raise AssertionError("no case with output found")
 

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 import plait
 from plait.sql import load_script
 from tests.oracle.compare import difference, multiset, table_rows
-from tests.oracle.duckdb_oracle import TooManyRowsError, expected, late_masks
+from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
 from tests.property import found
 from tests.property.case import Case, CaseSource, describe, script
 from tests.property.cases import STRATEGIES, random_case
@@ -45,7 +45,7 @@ def suitable_cases(first: int) -> Iterator[tuple[Case, dict[str, pa.Table]]]:
         case = replace(case, sources=tuple(source for source in case.sources if source.name in read))
         try:
             wanted = expected(case)
-        except TooManyRowsError:
+        except UnsuitableCaseError:
             continue
         if case.batches <= MOST_BATCHES and sum(table.num_rows for table in wanted.values()) > 10:
             yield case, wanted
