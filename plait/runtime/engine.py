@@ -27,6 +27,7 @@ from plait.runtime.preparing import Prepared, prepare
 from plait.runtime.registry import Registry
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
+from plait.runtime.warming import Warming
 from plait.sinks import Sink
 from plait.sql.binder import bind_query
 from plait.sql.check import Script
@@ -93,6 +94,7 @@ class Engine:
         self._checkpoint = _absolute(checkpoint) or checkpoint
         self._options = EngineOptions(strategy=strategy, parallelism=parallelism, routing=routing)
         self._registry = Registry(spark)
+        self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
         self._events: list[BatchEvent] = []
@@ -240,6 +242,7 @@ class Engine:
         if self._processor is not None:
             self._processor.close()
         warm()
+        self._warming.wait()
         request = self._request()
         prepared = prepare(
             self._spark,
