@@ -63,3 +63,10 @@ def test_streams_without_any_row_and_tables_without_any() -> None:
         query("SELECT k FROM r", ("r", "r")),
     ]
     assert check(case((empty, full, nothing, something), *queries, parallelism=2)) is None
+
+
+def test_a_tuple_exactly_one_window_older_than_the_watermark_is_still_joined() -> None:
+    left = stream("r", "k BIGINT", (0, 10, 1), (1, 15, 9), window_us=5)
+    right = stream("s", "k BIGINT", (0, 10, 8), (1, 15, 7), (2, 15, 1))
+    joined = query("SELECT r.ts, s.ts FROM r, s WHERE r.k = s.k", ("r", "r"), ("s", "s"))
+    assert check(case((left, right), joined)) is None
