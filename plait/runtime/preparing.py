@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from plait import __version__
+from plait.errors import CheckpointError
 from plait.operators.projection import IngestSpec, ingest_spec, layout_of
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
@@ -76,6 +77,7 @@ def prepare(
         named=has_named_sources(spark),
     )
     made = request.plan(() if manifest is None else manifest.sources)
+    _refuse_other_sharing(() if manifest is None else manifest.buckets, made)
     used = {store.source for store in made.stores}
     streams = tuple(
         opened.source for name, opened in sources.items() if isinstance(opened.source, Stream) and name in used
@@ -100,6 +102,22 @@ def prepare(
         ),
         stream_specs=tuple(_spec(sources[stream.name], made) for stream in streams),
     )
+
+
+def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
+    """Refuse a plan that shares stores where the checkpoint has one per query, or the reverse.
+
+    Tuples kept once a query cannot be told apart when they are merged, and leaving them behind would lose results.
+    """
+    planned = {store.source: store.id for store in plan.stores}
+    for kept in sorted({bucket.store for bucket in buckets}):
+        wanted = planned.get(kept.rpartition("/")[2])
+        if wanted is not None and ("/" in kept) != ("/" in wanted):
+            raise CheckpointError(
+                f"the checkpoint keeps '{kept}', strategy '{plan.strategy}' wants '{wanted}': strategy 'independent' has "
+                "a store for each query, the others share theirs. Use the kind of strategy this checkpoint was begun "
+                "with, or another checkpoint."
+            )
 
 
 def _with_buckets(manifest: Manifest | None, buckets: tuple[Bucket, ...]) -> Manifest | None:

@@ -133,3 +133,18 @@ def test_a_damaged_checkpoint_is_refused_with_the_file_and_the_remedy(
         again.run_available()
     for part in told:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(("before", "after"), [("independent", "greedy"), ("fixed", "independent")])
+def test_stores_of_one_query_each_and_shared_ones_do_not_mix(
+    spark: Any, tmp_path: Path, before: str, after: str
+) -> None:
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (1, 1, 10))
+    engine = make(spark, tmp_path, strategy=before)
+    engine.query("join", JOIN, sink=plait.sinks.noop())
+    engine.run_available()
+    again = make(spark, tmp_path, strategy=after)
+    again.query("join", JOIN, sink=plait.sinks.noop())
+    with pytest.raises(CheckpointError, match="kind of strategy this checkpoint was begun with"):
+        again.run_available()
