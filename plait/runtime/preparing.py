@@ -114,9 +114,9 @@ def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
         wanted = planned.get(kept.rpartition("/")[2])
         if wanted is not None and ("/" in kept) != ("/" in wanted):
             raise CheckpointError(
-                f"the checkpoint keeps '{kept}', strategy '{plan.strategy}' wants '{wanted}': strategy "
-                "'independent' has a store for each query, the others share theirs. Use the kind of strategy this checkpoint was begun "
-                "with, or another checkpoint."
+                f"the checkpoint keeps '{kept}', strategy '{plan.strategy}' wants '{wanted}': "
+                "strategy 'independent' has a store for each query, the others share theirs. "
+                "Use the kind of strategy this checkpoint was begun with, or another checkpoint."
             )
 
 
