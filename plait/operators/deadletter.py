@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from plait.operators.names import TAU
 from plait.operators.projection import IngestSpec
 from plait.operators.staging import StagedFile, stage
 from plait.state.model import Publication
@@ -81,6 +80,3 @@ class DeadLetterWriter:
     ) -> None:
         if self._writer is not None:
             self._writer.close()
-
-
-__all__ = ["TAU", "DeadLetterWriter"]

@@ -145,12 +145,8 @@ def _int64(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
 def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
     if spec.selections == ("true",):
         return np.ones(table.num_rows, np.bool_)
-    word, mask = _incoming_bit(spec.selections, selection)
+    word, mask = bit_of(spec.selections, selection)
     return np.asarray((_int64(table, word) & mask) != 0)
-
-
-def _incoming_bit(selections: tuple[str, ...], selection: str) -> tuple[str, int]:
-    return bit_of(selections, selection)
 
 
 def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, Mask]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bits_name, word_names
+from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, word_names
 from plait.plan.model import KeyColumn, Store
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
@@ -147,4 +147,4 @@ def bits_sql(selections: tuple[str, ...], word: int) -> str:
     return " + ".join(f"(CASE WHEN {sql} THEN {1 << bit}L ELSE 0L END)" for bit, sql in enumerate(chosen))
 
 
-__all__ = ["IngestSpec", "bits_name", "bits_sql", "ingest_spec", "key_sql", "layout_of", "quoted", "value_sql"]
+__all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "quoted", "value_sql"]

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from plait.errors import SinkError
 from plait.faults import reach
+from plait.operators.names import ROW
 from plait.operators.partials import Partials
 from plait.operators.reports import ResultFile
 from plait.operators.staging import StagedFile, stage
@@ -101,7 +102,7 @@ def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, .
     arrays = [partials.positions[at[ref.relation]].column(ref.column) for ref in columns]
     names = [ref.name for ref in columns]
     if not arrays:
-        arrays, names = [pa.nulls(partials.count)], ["#row"]
+        arrays, names = [pa.nulls(partials.count)], [ROW]
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 

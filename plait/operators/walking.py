@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from plait.operators.demand import Demand, demand_of
-from plait.operators.names import TAU
+from plait.operators.names import ROW, TAU
 from plait.operators.partials import Partials, Position, Rows, start_partials
 from plait.operators.probing import (
     Counts,
@@ -172,7 +172,7 @@ def decode_partials(payload: bytes, position_count: int) -> Partials:
         prefix = f"{number}:"
         names = [name for name in batch.schema.names if name.startswith(prefix)]
         columns = [batch.column(name) for name in names] or [pa.nulls(batch.num_rows)]
-        kept = [name.removeprefix(prefix) for name in names] or ["#row"]
+        kept = [name.removeprefix(prefix) for name in names] or [ROW]
         positions.append(Position(block=pa.RecordBatch.from_arrays(columns, names=kept)))
     return Partials(
         count=batch.num_rows,

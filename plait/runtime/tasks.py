@@ -8,9 +8,10 @@ from __future__ import annotations
 import gc
 import pickle
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -91,7 +92,7 @@ def _report(value: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=_REPORT_SCHEMA)
 
 
-def reports(rows: list) -> tuple:  # type: ignore[type-arg]
+def reports(rows: Iterable[Any]) -> tuple[Any, ...]:
     """Return the values that tasks reported, from the rows collected by the driver."""
     return tuple(pickle.loads(row["report"]) for row in rows)
 
