@@ -16,10 +16,16 @@ from plait.stats.model import Statistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOrder:
-    """⟨R, S, T⟩ of one query, as aliases; the first is the starting relation."""
+    """⟨R, S, TU⟩ of one query: what is probed one after the other, as tuples of aliases in FROM order.
+
+    The first unit is the starting relation alone; a later one of several aliases is the intermediate store of these
+    relations. An order with `fills` does not answer the query: its results are kept in the intermediate store of the
+    relations it covers.
+    """
 
     query: str
-    aliases: tuple[str, ...]
+    units: tuple[tuple[str, ...], ...]
+    fills: bool = False
 
 
 Choice: TypeAlias = Callable[[JoinSizes, tuple[str, ...], tuple[str, ...]], str]
@@ -32,7 +38,7 @@ def choose_orders(
     """Extend every starting relation of every query by one choice after the other."""
     cardinality = Cardinality(statistics=statistics)
     return tuple(
-        ProbeOrder(query=query.name, aliases=_extend(sizes, start, choose))
+        ProbeOrder(query=query.name, units=tuple((alias,) for alias in _extend(sizes, start, choose)))
         for query in queries
         for sizes in (JoinSizes(query, cardinality, options),)
         for start in starts(query)

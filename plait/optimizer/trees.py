@@ -32,7 +32,7 @@ def merge_orders(
     by_name = {query.name: query for query in queries}
     roots: dict[Member, _Node] = {}
     for order in orders:
-        _insert(roots, by_name[order.query], order.aliases, store_name)
+        _insert(roots, by_name[order.query], tuple(unit[0] for unit in order.units), store_name)
     names = edge_names(path for start, node in roots.items() for path in _paths(((start, ()),), node))
     return tuple(
         ProbeTree(
