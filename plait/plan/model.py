@@ -202,3 +202,17 @@ class Plan:
 def is_routed(store: Store, step: Step) -> bool:
     """Tell whether a tuple on `step` knows the one partition of `store` to go to (χ = 1); otherwise it goes to all."""
     return bool(store.partition_by) and set(store.partition_by) <= {match.store_key for match in step.matches}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """How good a plan found by search is known to be.
+
+    `solver` found it: ``highs``, or ``local-search`` where that was not improved upon. `objective` is what it
+    minimizes; no plan of the search space has less than `bound`. `gap` is (objective − bound) / objective.
+    """
+
+    solver: str
+    objective: float
+    bound: float
+    gap: float
