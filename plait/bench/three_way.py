@@ -22,11 +22,12 @@ from plait.bench.data import Workload, prepare
 from plait.bench.options import numbers, parser, positive
 from plait.bench.report import Check, Failure
 from plait.bench.surroundings import surroundings
-from plait.bench.systems.launch import SYSTEMS, Run, SystemFailedError, run_fresh
+from plait.bench.systems.launch import ALL_SYSTEMS, SYSTEMS, Run, SystemFailedError, run_fresh
 from plait.bench.systems.task import Task
 from plait.errors import OptionError, PlaitError
 
-_CHECKED = ("plait", "spark")
+_SPARKS = ("spark", "spark-defaults")
+_CHECKED = ("plait", *_SPARKS)
 _SPARK_BATCHES_FROM_ROWS = 10_000_000
 Runner = Callable[[Task], Run]
 
@@ -51,7 +52,7 @@ class Plan:
 
     def files_of(self, system: str, workload: Workload) -> int:
         """Return how many files of each stream, so batches, a system gets."""
-        limit = self.spark_batches if workload.rows >= _SPARK_BATCHES_FROM_ROWS and system == "spark" else None
+        limit = self.spark_batches if workload.rows >= _SPARK_BATCHES_FROM_ROWS and system in _SPARKS else None
         return workload.files if limit is None else min(limit, workload.files)
 
     def task(self, system: str, workload: Workload, data: Path, *, check: bool = False) -> Task:
@@ -63,7 +64,7 @@ class Plan:
             scratch=str(self.directory / "scratch"),
             check=check,
             cores=self.cores,
-            memory=self.spark_memory if system == "spark" else None,
+            memory=self.spark_memory if system in _SPARKS else None,
             options=() if system == "duckdb" else self.conf,
         )
 
@@ -108,7 +109,7 @@ def main(arguments: list[str]) -> int:
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     made = parser("three-way", "A windowed join of three streams: Plait, Spark's own join, and limits to compare with.")
     made.add_argument("--sizes", type=numbers, default=(1_000_000,), metavar="N,...", help="rows a stream")
-    made.add_argument("--systems", type=_systems, default=SYSTEMS, metavar="NAME,...", help=", ".join(SYSTEMS))
+    made.add_argument("--systems", type=_systems, default=SYSTEMS, metavar="NAME,...", help=", ".join(ALL_SYSTEMS))
     made.add_argument("--repeat", type=positive, default=3, help="timed runs of each system")
     made.add_argument("--files", type=positive, default=20, help="files a stream, so batches")
     made.add_argument(
@@ -127,9 +128,9 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
 
 def _systems(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
-    unknown = [name for name in names if name not in SYSTEMS]
+    unknown = [name for name in names if name not in ALL_SYSTEMS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"unknown system '{unknown[0]}'; expected some of {', '.join(SYSTEMS)}")
+        raise argparse.ArgumentTypeError(f"unknown system '{unknown[0]}'; expected some of {', '.join(ALL_SYSTEMS)}")
     return names
 
 

@@ -15,7 +15,7 @@ def main() -> int:
     """Carry out the task."""
     text, target = sys.argv[1:]
     task = Task.from_json(text)
-    outcome = import_module(f"plait.bench.systems.{task.system}").run(task)
+    outcome = import_module("plait.bench.systems." + task.system.replace("-", "_")).run(task)
     Path(target).write_text(outcome.as_json())
     return 0
 

@@ -20,6 +20,9 @@ from plait.bench.systems.task import Outcome, Task
 from plait.errors import PlaitError
 
 SYSTEMS = ("plait", "spark", "handover", "duckdb")
+"""Those that run unless others are asked for."""
+
+ALL_SYSTEMS = (*SYSTEMS, "spark-defaults")
 _SHOWN_LINES = 15
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from plait.bench.question import WINDOW_S
@@ -25,8 +26,17 @@ DELAY = "0 seconds"
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through two stream-stream joins."""
-    spark = _open_session(task)
+    """Drain the streams through two stream-stream joins, with settings in Spark's favour."""
+    favourable = {
+        "spark.sql.shuffle.partitions": str(task.cores),
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    }
+    return drain(task, favourable)
+
+
+def drain(task: Task, settings: Mapping[str, str]) -> Outcome:
+    """Drain the streams through two stream-stream joins on a session with these settings."""
+    spark = _open_session(task, settings)
     sums = Sums()
     joined = join_streams(open_streams(spark, task, named=False))
     writer = joined.writeStream.option("checkpointLocation", task.checkpoint).trigger(availableNow=True)
@@ -66,21 +76,19 @@ def _near(left: str, right: str) -> str:
     return f"{left} >= {right} - {window} AND {left} <= {right} + {window}"
 
 
-def _open_session(task: Task) -> SparkSession:
+def _open_session(task: Task, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
+    needed = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(task.cores),
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": str(task.files + 1),
+        "spark.sql.streaming.numRecentProgressUpdates": str(2 * task.files + 2),
     }
     builder = SparkSession.builder.appName("bench-spark").master(f"local[{task.cores}]")
-    for name, value in spark_settings(task, settings).items():
+    for name, value in spark_settings(task, {**needed, **settings}).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
