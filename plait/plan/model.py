@@ -2,7 +2,8 @@
 
 A plan holds no runtime object, and every identifier in it derives from content, so equal input gives an equal plan,
 letter by letter. A probe tree is addressed by *positions*: the starting relation is position 0, the n-th step on the
-path adds position n. Keys are named columns of the stores (`KeyColumn.name`), int64 in every bucket.
+path adds position n; a step into an intermediate store adds one position for each relation it stands for. Keys are
+named columns of the stores (`KeyColumn.name`), int64 in every bucket.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ class KeyColumn:
 
     Integers, dates and timestamps are their own key; everything else is Spark's ``xxhash64``. The hash of a fixed-width
     value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after
-    the hash matches; these are kept in column `value_name`.
+    the hash matches; these are kept in column `value_name`. `part`: in an intermediate store the relation it belongs
+    to, by its place in ``Intermediate.parts``.
     """
 
     expression: SourceExpression
     type: str
+    part: int | None = None
 
     @property
     def name(self) -> str:
         """The int64 key column's name in buckets."""
-        return f"#k {self.type} {self.expression.sql}"
+        return part_column(self.part, f"#k {self.type} {self.expression.sql}")
 
     @property
     def is_exact(self) -> bool:
@@ -44,7 +47,12 @@ class KeyColumn:
     @property
     def value_name(self) -> str | None:
         """The column holding the real value, None when the key is exact."""
-        return None if self.is_exact else f"#v {self.type} {self.expression.sql}"
+        return None if self.is_exact else part_column(self.part, f"#v {self.type} {self.expression.sql}")
+
+
+def part_column(part: int | None, name: str) -> str:
+    """Return the name of a relation's column in the buckets of an intermediate store; `part` None: of its own store."""
+    return name if part is None else f"{part}:{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,40 +76,6 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
-    """The kept tuples of one source.
-
-    A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
-    does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
-    them yet; other stores that no step probes are only passed through. `indexes` are tuples of key names, each probed
-    as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
-    `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
-    no τ.
-    """
-
-    id: str
-    source: str
-    is_table: bool
-    columns: tuple[str, ...]
-    keys: tuple[KeyColumn, ...]
-    requirements: tuple[Requirement, ...]
-    indexes: tuple[tuple[str, ...], ...]
-    partition_by: tuple[str, ...]
-    parallelism: int
-    window_us: int | None
-    keeps_all: bool = False
-
-    @property
-    def selections(self) -> tuple[Selection, ...]:
-        """The distinct selections, ordered by text; their position is their bit."""
-        return tuple(sorted({need.selection for need in self.requirements}, key=lambda selection: selection.sql))
-
-    def key(self, name: str) -> KeyColumn:
-        """Return the key column with this name."""
-        return next(key for key in self.keys if key.name == name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """A relation on a probe path, independent of any query's alias.
 
@@ -113,6 +87,66 @@ class Member:
     ordinal: int
     selection: Selection
     window_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """``left_key`` of part `left` equals ``right_key`` of part `right` in every tuple of an intermediate store."""
+
+    left: int
+    left_key: str
+    right: int
+    right_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intermediate:
+    """What an intermediate store keeps: the join of `parts` on `joined`.
+
+    Ordinals count occurrences among the parts. That is its identity: queries that join the same things share it.
+    """
+
+    parts: tuple[Member, ...]
+    joined: tuple[Joined, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """The kept tuples of one source, or of one intermediate result.
+
+    A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
+    does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
+    them yet; other stores that no step probes are only passed through. `indexes` are tuples of key names, each probed
+    as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
+    `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
+    no τ.
+
+    An `intermediate` has no source and no requirements of its own: it is filled by steps that name it in `fills`. Its
+    columns and keys are those of its parts (`part_column`); the τ of a tuple is that of its newest part, `window_us`
+    the largest window among the parts.
+    """
+
+    id: str
+    source: str | None
+    is_table: bool
+    columns: tuple[str, ...]
+    keys: tuple[KeyColumn, ...]
+    requirements: tuple[Requirement, ...]
+    indexes: tuple[tuple[str, ...], ...]
+    partition_by: tuple[str, ...]
+    parallelism: int
+    window_us: int | None
+    keeps_all: bool = False
+    intermediate: Intermediate | None = None
+
+    @property
+    def selections(self) -> tuple[Selection, ...]:
+        """The distinct selections, ordered by text; their position is their bit."""
+        return tuple(sorted({need.selection for need in self.requirements}, key=lambda selection: selection.sql))
+
+    def key(self, name: str) -> KeyColumn:
+        """Return the key column with this name."""
+        return next(key for key in self.keys if key.name == name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +167,17 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """An intermediate store that keeps what has been joined at this point of a tree.
+
+    `positions`: for each part of the store the position on the path.
+    """
+
+    store: str
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """Expected counts per planning unit (window contents). None where nothing is known.
 
@@ -148,15 +193,24 @@ class Estimate:
 class Step:
     """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `matches`.
 
-    No match at all is an explicit cross join. Results go to `outputs` and on to `children`.
+    No match at all is an explicit cross join. Results go to `outputs`, into the stores of `fills`, and on to
+    `children`. In a step into an intermediate store `parts` are the relations it stands for, in the store's order but
+    with the ordinals they have in the query; `member` then is the store as a whole.
     """
 
     edge: str
     member: Member
     matches: tuple[KeyMatch, ...]
     outputs: tuple[Output, ...] = ()
+    fills: tuple[Fill, ...] = ()
     children: tuple[Step, ...] = ()
     estimate: Estimate = Estimate()
+    parts: tuple[Member, ...] = ()
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The relations this step adds to the path, one a position."""
+        return self.parts or (self.member,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +234,10 @@ class ProbeTree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything the runtime does for all queries. `ranks`: stream names by rank; `queries`: query names, sorted."""
+    """Everything the runtime does for all queries. `ranks`: stream names by rank; `queries`: query names, sorted.
+
+    `solution`: how a solver came to it, None for a plan without one.
+    """
 
     strategy: str
     queries: tuple[str, ...]
@@ -195,8 +252,8 @@ class Plan:
 
     def rank(self, member: Member) -> tuple[int, int]:
         """Return the rank of a stream relation inside one batch; tables come before everything."""
-        store = self.store(member.store)
-        return (-1, member.ordinal) if store.is_table else (self.ranks.index(store.source), member.ordinal)
+        source = self.store(member.store).source
+        return (self.ranks.index(source), member.ordinal) if source in self.ranks else (-1, member.ordinal)
 
 
 def is_routed(store: Store, step: Step) -> bool:
