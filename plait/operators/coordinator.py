@@ -6,14 +6,19 @@ invisible until manifest b is committed, and garbage if it never is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 from plait.operators.ingest import highest, lowest, union_sketches
+from plait.operators.probing import ProbeContext
+from plait.operators.projection import layout_of
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.walking import ProbeTask
-from plait.plan.model import Plan
+from plait.plan.model import Plan, Store
+from plait.plan.phases import phases
+from plait.plan.pruning import last_filling
 from plait.plan.walks import kept_stores
 from plait.query.model import Stream
 from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
@@ -44,19 +49,27 @@ def by_store(buckets: Iterable[Bucket]) -> dict[str, tuple[Bucket, ...]]:
     return {store: tuple(found) for store, found in grouped.items()}
 
 
-def probe_tasks(
-    plan: Plan, delta: Iterable[Bucket], slots: int, *, rows_per_start: int = 250_000
-) -> tuple[ProbeTask, ...]:
-    """Spread the starting tuples of a batch over at most `slots` tasks of about equal rows, largest pieces first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Over how many tasks starting tuples are spread, and the most of them that one walk takes from one bucket."""
+
+    slots: int
+    rows_per_start: int = 250_000
+
+
+def probe_tasks(plan: Plan, trees: Iterable[int], delta: Iterable[Bucket], spread: Spread) -> tuple[ProbeTask, ...]:
+    """Spread the starting tuples of a batch for these trees (by number) over tasks of about equal rows, largest pieces
+    first.
+    """
     pieces = []
     stores = by_store(delta)
-    for number, tree in enumerate(plan.trees):
-        for bucket in stores.get(tree.start.store, ()):
-            count = max(1, -(-bucket.rows // rows_per_start))
+    for number in trees:
+        for bucket in stores.get(plan.trees[number].start.store, ()):
+            count = max(1, -(-bucket.rows // spread.rows_per_start))
             bounds = [bucket.rows * part // count for part in range(count + 1)]
             pieces += [(number, bucket, low, high) for low, high in pairwise(bounds)]
     pieces.sort(key=lambda piece: (piece[2] - piece[3], piece[0], piece[1].path, piece[2]))
-    bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(slots, len(pieces)))]
+    bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(spread.slots, len(pieces)))]
     loads = [0] * len(bins)
     fair = sum(piece[3] - piece[2] for piece in pieces) / max(len(bins), 1)
     for piece in pieces:
@@ -67,6 +80,61 @@ def probe_tasks(
         bins[chosen].append(piece)
         loads[chosen] += piece[3] - piece[2]
     return tuple(ProbeTask(number=number, starts=tuple(starts)) for number, starts in enumerate(filter(None, bins)))
+
+
+Probe: TypeAlias = Callable[[tuple[ProbeTask, ...], ProbeContext], tuple[ProbeReport, ...]]
+"""Carries out probe tasks, by Spark or otherwise."""
+
+
+def probe_in_phases(
+    context: ProbeContext, live: tuple[Bucket, ...], delta: tuple[Bucket, ...], probe: Probe, spread: Spread
+) -> tuple[ProbeReport, ...]:
+    """Walk all trees with a batch's tuples (`delta`); what one phase keeps in intermediate stores the next can find."""
+    found: tuple[ProbeReport, ...] = ()
+    made: tuple[Bucket, ...] = ()
+    for trees in phases(context.plan):
+        tasks = probe_tasks(context.plan, trees, delta, spread)
+        reports = probe(tasks, replace(context, buckets=by_store((*live, *delta, *made))))
+        made += tuple(bucket for report in reports for bucket in report.buckets)
+        found += reports
+    return found
+
+
+def walk_past(context: ProbeContext, live: tuple[Bucket, ...], probe: Probe, spread: Spread) -> tuple[ProbeReport, ...]:
+    """Walk all trees of the plan with what is stored, as if it had all arrived just now."""
+    tasks = probe_tasks(context.plan, range(len(context.plan.trees)), live, spread)
+    return probe(tasks, replace(context, buckets=by_store(live)))
+
+
+def with_intermediates(
+    context: ProbeContext, buckets: tuple[Bucket, ...], probe: Probe, spread: Spread
+) -> tuple[Bucket, ...]:
+    """Return the stored buckets with every intermediate store of the plan filled from what the others hold.
+
+    One that has buckets is complete, because every batch since it was filled has kept it so; but if they lack something
+    that is needed now, it is filled anew. Smaller ones come first: larger ones may be filled from them.
+    """
+    plan = context.plan
+    stores = {store.id: store for store in plan.stores if store.intermediate is not None}
+    lacking = {bucket.store for bucket in buckets if bucket.store in stores and lacks(bucket, stores[bucket.store])}
+    kept = tuple(bucket for bucket in buckets if bucket.store not in lacking)
+    filled = {bucket.store for bucket in kept}
+    sizes = {name: len(store.intermediate.parts) for name, store in stores.items() if store.intermediate is not None}
+    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
+        if name not in filled:
+            past = replace(context, plan=last_filling(plan, name), kept_before=True)
+            reports = walk_past(past, kept, probe, spread)
+            kept += tuple(bucket for report in reports for bucket in report.buckets)
+    return kept
+
+
+def lacks(bucket: Bucket, store: Store) -> bool:
+    """Tell whether the bucket lacks a column, key or selection of the store's layout."""
+    have, want = bucket.layout, layout_of(store)
+    held = {*have.columns, *have.keys, *have.values}
+    return not held.issuperset({*want.columns, *want.keys, *want.values}) or not set(have.selections).issuperset(
+        want.selections
+    )
 
 
 def progress_after(
@@ -162,6 +230,7 @@ def next_manifest(
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
     watermark = watermark_after(streams, progress, before, clock_ms)
     delta = tuple(bucket for report in ingested for bucket in report.buckets)
+    delta += tuple(bucket for report in probed for bucket in report.buckets)
     kept = retain((*live_buckets(plan, previous), *delta), windows_of(plan), watermark)
     return Manifest(
         batch=batch,
@@ -196,12 +265,16 @@ def _added(before: tuple[tuple[str, int], ...], probed: Iterable[ProbeReport]) -
 __all__ = [
     "by_store",
     "is_idle",
+    "lacks",
     "laggard",
     "live_buckets",
     "next_manifest",
+    "probe_in_phases",
     "probe_tasks",
     "progress_after",
     "results_by_query",
+    "walk_past",
     "watermark_after",
     "windows_of",
+    "with_intermediates",
 ]

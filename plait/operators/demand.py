@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from plait.plan.model import Output, Plan, ProbeTree, Step
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
+from plait.plan.walks import split_part
 from plait.query.model import ColumnRef
 
 Wanted = Mapping[str, tuple[ColumnRef, ...]]
@@ -14,12 +15,15 @@ Wanted = Mapping[str, tuple[ColumnRef, ...]]
 Columns = tuple[tuple[str, ...], ...]
 """Column names per position of a path."""
 
+Path = tuple[Member, ...]
+Ends = tuple[tuple[Output, ...], tuple[Fill, ...]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
     """The columns of one tree's positions. Edges identify points of the tree; ``""`` is its start.
 
-    `after`: what each position must still supply once the tuples have probed along the edge (the new position
+    `after`: what each position must still supply once the tuples have probed along the edge (new positions
     included). `along`: what must arrive over the edge, that is `after` plus what the probe itself reads, for the
     positions before it.
     """
@@ -33,16 +37,14 @@ def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
     after: dict[str, Columns] = {}
     along: dict[str, Columns] = {}
 
-    def visit(edge: str, stores: tuple[str, ...], outputs: tuple[Output, ...], children: tuple[Step, ...]) -> Columns:
-        needs: list[dict[str, None]] = [{} for _ in stores]
-        for output in outputs:
-            for alias, position in output.positions:
-                read = [ref.column for ref in wanted[output.query] if ref.relation == alias]
-                needs[position].update(dict.fromkeys(read))
+    def visit(edge: str, path: Path, ends: Ends, children: tuple[Step, ...]) -> Columns:
+        needs: list[dict[str, None]] = [{} for _ in path]
+        for position, name in _ending_columns(ends, plan, wanted):
+            needs[position][name] = None
         for child in children:
-            later = visit(child.edge, (*stores, child.member.store), child.outputs, child.children)
-            arriving = [dict.fromkeys(columns) for columns in later[:-1]]
-            for position, name in probe_columns(child, stores, plan):
+            later = visit(child.edge, (*path, *child.members), (child.outputs, child.fills), child.children)
+            arriving = [dict.fromkeys(columns) for columns in later[: len(path)]]
+            for position, name in probe_columns(child, path, plan):
                 arriving[position][name] = None
             along[child.edge] = tuple(tuple(columns) for columns in arriving)
             for position, columns in enumerate(arriving):
@@ -50,15 +52,34 @@ def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
         after[edge] = tuple(tuple(columns) for columns in needs)
         return after[edge]
 
-    visit("", (tree.start.store,), tree.outputs, tree.children)
+    visit("", (tree.start,), (tree.outputs, ()), tree.children)
     return Demand(after=after, along=along)
 
 
-def probe_columns(step: Step, stores: tuple[str, ...], plan: Plan) -> list[tuple[int, str]]:
+def _ending_columns(ends: Ends, plan: Plan, wanted: Wanted) -> Iterator[tuple[int, str]]:
+    """Yield the (position, column) pairs that the queries and intermediate stores which end here take."""
+    outputs, fills = ends
+    for output in outputs:
+        for alias, position in output.positions:
+            yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
+    for fill in fills:
+        store = plan.store(fill.store)
+        for name in carried_columns(store):
+            part, own = split_part(store, name)
+            yield fill.positions[part], own
+
+
+def carried_columns(store: Store) -> tuple[str, ...]:
+    """Return the columns, keys and values that the buckets of a store carry."""
+    values = (key.value_name for key in store.keys if key.value_name is not None)
+    return (*store.columns, *(key.name for key in store.keys), *values)
+
+
+def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
     """Return the (position, column) pairs that probing along this step reads: keys, and values to verify."""
     columns = []
     for match in step.matches:
-        key = plan.store(stores[match.position]).key(match.probe_key)
+        key = plan.store(path[match.position].store).key(match.probe_key)
         columns.append((match.position, key.name))
         if key.value_name is not None:
             columns.append((match.position, key.value_name))

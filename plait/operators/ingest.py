@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.kernels.hashing import combine, partition_of
 from plait.kernels.sketch import kmv
 from plait.operators.deadletter import DeadLetterWriter
 from plait.operators.names import ROW, TAU, bit_of, word_names
+from plait.operators.placing import int64_values, split
 from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.model import Store
@@ -84,7 +84,7 @@ def _ingest_chunk(
     late = np.zeros(rows, np.bool_)
     tau_min = tau_max = None
     if not spec.is_table:
-        tau = _int64(table, TAU)
+        tau = int64_values(table, TAU)
         good = tau[~bad]
         if len(good):
             tau_min, tau_max = int(good.min()), int(good.max())
@@ -134,19 +134,11 @@ def _bad_rows(table: pa.Table, spec: IngestSpec) -> Mask:
     return bad
 
 
-def _int64(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    """Return an int64 column as an array, 0 where NULL."""
-    column = table[name]
-    if column.null_count:
-        column = pc.fill_null(column, 0)
-    return np.asarray(column.to_numpy(), dtype=np.int64)
-
-
 def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
     if spec.selections == ("true",):
         return np.ones(table.num_rows, np.bool_)
     word, mask = bit_of(spec.selections, selection)
-    return np.asarray((_int64(table, word) & mask) != 0)
+    return np.asarray((int64_values(table, word) & mask) != 0)
 
 
 def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, Mask]:
@@ -171,7 +163,7 @@ def _store(
         return []
     table = _with_layout(table, spec, layout)
     written = []
-    for partition, part in _split(table, store, context, chunk):
+    for partition, part in split(table, store, context.batch + context.task + chunk):
         bucket = write_bucket(
             context.storage,
             store=store.id,
@@ -203,25 +195,6 @@ def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
     for word in words:
         chosen = chosen.append_column(word, pa.array(values[word]))
     return chosen
-
-
-def _split(table: pa.Table, store: Store, context: IngestContext, chunk: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yield (partition, its rows). Without a partitioning attribute whole chunks take turns, which keeps skew out."""
-    if store.parallelism == 1:
-        yield 0, table
-    elif not store.partition_by:
-        yield (context.batch + context.task + chunk) % store.parallelism, table
-    else:
-        keys = combine([_int64(table, name) for name in store.partition_by])
-        partitions = partition_of(keys, store.parallelism)
-        order = np.argsort(partitions, kind="stable")
-        bounds = np.searchsorted(partitions[order], np.arange(store.parallelism + 1))
-        for partition in range(store.parallelism):
-            rows = order[bounds[partition] : bounds[partition + 1]]
-            if len(rows) == table.num_rows:
-                yield partition, table
-            elif len(rows):
-                yield partition, table.take(pa.array(rows))
 
 
 def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 TAU = "#tau"
 """Event time, int64 microseconds since the epoch; NULL marks a bad record."""
 
+UNTIL = "#until"
+"""In intermediate stores the smallest τ + W among the parts: the largest τ that can still join the tuple."""
+
 ROW = "#row"
 """Stands in where no column is needed: Arrow and Spark forget how many rows there are without any."""
 

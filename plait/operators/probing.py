@@ -3,8 +3,9 @@
 Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, the step's selection
 holds for it, every member stays within its window of the newest member, and it arrived before the starting tuple. The
 last is decided by whole buckets: a bucket of an earlier batch always, a bucket of the same batch only if its relation
-ranks lower (`visible_buckets`). Ranks differ between any two relations of a query, self-joins included, so of the n
-starting relations of a result exactly one, its last member, finds it.
+ranks lower (`visible_buckets`); for an intermediate result that is the relation whose arrival completed it. Ranks
+differ between any two relations of a query, self-joins included, so of the n starting relations of a result exactly
+one, its last member, finds it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from plait.kernels.hashing import combine, partition_of
 from plait.kernels.matching import iter_cross, iter_matches
 from plait.kernels.ordering import sort_order
 from plait.operators.demand import Demand, Wanted
-from plait.operators.names import TAU, bit_of, word_names
+from plait.operators.names import ROW, TAU, UNTIL, bit_of, word_names
 from plait.operators.partials import Int64s, Partials, Position, Rows, concat_blocks, minus_window, plus_window
-from plait.plan.model import KeyColumn, KeyMatch, Member, Plan, ProbeTree, Step, is_routed
+from plait.plan.model import KeyColumn, KeyMatch, Member, Plan, ProbeTree, Step, is_routed, part_column
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -34,6 +35,7 @@ class ProbeContext:
     """What every probe task of a batch knows. `buckets` per store: live ones and those of this batch.
 
     `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
+    `kept_before`: what is found is the state before this batch and is kept as such.
     """
 
     plan: Plan
@@ -43,6 +45,12 @@ class ProbeContext:
     wanted: Wanted
     capacity: int = 1 << 20
     attempt: str = "0"
+    kept_before: bool = False
+
+    @property
+    def kept_as(self) -> int:
+        """The batch that what is kept in intermediate stores belongs to: `kept_before`, the one before."""
+        return self.batch - self.kept_before
 
 
 @dataclass(slots=True)
@@ -65,11 +73,12 @@ def visible_buckets(context: ProbeContext, start: Member, step: Step, partition:
     partitioning belongs to no partition of today's: a routed tuple, which visits one partition only, finds it there; a
     broadcast tuple, which visits all, finds it in one of them.
     """
-    plan, member = context.plan, step.member
-    store = plan.store(member.store)
-    ranks_lower = plan.rank(member) < plan.rank(start)
-    for bucket in context.buckets.get(member.store, ()):
-        if bucket.batch_max >= context.batch and not ranks_lower:
+    plan = context.plan
+    store = plan.store(step.member.store)
+    ranks_lower = tuple(plan.rank(member) < plan.rank(start) for member in step.members)
+    for bucket in context.buckets.get(store.id, ()):
+        # The part that made an intermediate result of this batch is the one of the highest rank in it.
+        if bucket.batch_max >= context.batch and not ranks_lower[bucket.started_by or 0]:
             continue
         if (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
             here = bucket.partition == partition
@@ -158,13 +167,15 @@ def sorted_matches(matches: tuple[KeyMatch, ...]) -> tuple[KeyMatch, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`; τ of the latter unless a
-    table.
+    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`.
+
+    `tau` and `high` of the stored tuple: its (newest) τ, and the largest τ its windows still allow; None for a table.
     """
 
     rows: Rows
     block: pa.RecordBatch
     tau: Int64s | None
+    high: Int64s | None
 
 
 def probe_partition(
@@ -184,23 +195,35 @@ def probe_partition(
 
 
 def extend(partials: Partials, step: Step, found: list[Found]) -> Partials:
-    """Append the new position and narrow each partial's time bounds."""
+    """Append the new positions and narrow each partial's time bounds."""
     rows = found[0].rows if len(found) == 1 else np.concatenate([piece.rows for piece in found])
     extended = partials.at(rows)
     newest, high = extended.newest, extended.high
     if found[0].tau is not None:
-        tau = np.concatenate([piece.tau for piece in found if piece.tau is not None])
-        newest = np.maximum(newest, tau)
-        high = np.minimum(high, plus_window(tau, step.member.window_us))
+        newest = np.maximum(newest, np.concatenate([piece.tau for piece in found if piece.tau is not None]))
+        high = np.minimum(high, np.concatenate([piece.high for piece in found if piece.high is not None]))
     block = concat_blocks([piece.block for piece in found])
-    return Partials(count=len(rows), positions=(*extended.positions, Position(block=block)), newest=newest, high=high)
+    positions = tuple(Position(block=part) for part in part_blocks(block, step))
+    return Partials(count=len(rows), positions=(*extended.positions, *positions), newest=newest, high=high)
+
+
+def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
+    """Yield one block for each relation that a step adds, its columns named as in the relation's own store."""
+    if not step.parts:
+        yield block
+        return
+    for part in range(len(step.parts)):
+        prefix = part_column(part, "")
+        names = [name for name in block.schema.names if name.startswith(prefix)]
+        columns = [block.column(name) for name in names] or [pa.nulls(block.num_rows)]
+        yield pa.RecordBatch.from_arrays(columns, names=[name.removeprefix(prefix) for name in names] or [ROW])
 
 
 def _find(
     partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
 ) -> Iterator[Found]:
     store = context.plan.store(step.member.store)
-    gathered = demand.after[step.edge][len(partials.positions)]
+    gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])
     verified = _verified_columns(step, store.keys)
     needed = tuple(dict.fromkeys((*gathered, *verified, *(match.store_key for match in step.matches))))
     if not step.matches:
@@ -219,9 +242,24 @@ def _find(
         for rows, stored in sides.matches(opened, index, step.member, context.capacity):
             if not exact:
                 rows, stored = _verify(partials, step, store.keys, opened, rows, stored)
+            if step.parts:
+                rows, stored = _still_joinable(partials, opened, rows, stored)
             if len(rows):
-                yield _found(opened, rows, stored, gathered)
+                yield _found(opened, step, rows, stored, gathered)
         opened.release()
+
+
+def gathered_columns(step: Step, wanted: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Return the columns of the probed store that its relations must supply (`wanted`: per relation)."""
+    if not step.parts:
+        return wanted[0]
+    return tuple(part_column(part, name) for part, names in enumerate(wanted) for name in names)
+
+
+def _still_joinable(partials: Partials, opened: OpenBucket, rows: Rows, stored: Rows) -> tuple[Rows, Rows]:
+    """Keep the pairs in which no part of the stored tuple is too old for the newest member of the partial."""
+    joinable = partials.newest[rows] <= opened.int64(UNTIL)[stored]
+    return (rows, stored) if joinable.all() else (rows[joinable], stored[joinable])
 
 
 def _find_all(
@@ -244,12 +282,17 @@ def _find_all(
             mask=mask,
             capacity=context.capacity,
         ):
-            yield _found(opened, rows, stored, gathered)
+            if step.parts:
+                rows, stored = _still_joinable(partials, opened, rows, stored)
+            yield _found(opened, step, rows, stored, gathered)
 
 
-def _found(opened: OpenBucket, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Found:
-    tau = opened.int64(TAU)[stored] if opened.bucket.layout.has_tau else None
-    return Found(rows=rows, block=opened.take(stored, gathered), tau=tau)
+def _found(opened: OpenBucket, step: Step, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Found:
+    tau = high = None
+    if opened.bucket.layout.has_tau:
+        tau = opened.int64(TAU)[stored]
+        high = opened.int64(UNTIL)[stored] if step.parts else plus_window(tau, step.member.window_us)
+    return Found(rows=rows, block=opened.take(stored, gathered), tau=tau, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

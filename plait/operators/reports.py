@@ -43,8 +43,12 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition."""
+    """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition.
+
+    `buckets`: what was kept in intermediate stores.
+    """
 
     probe_tuples: tuple[tuple[str, int], ...] = ()
     matches: tuple[tuple[str, int], ...] = ()
     results: tuple[ResultFile, ...] = ()
+    buckets: tuple[Bucket, ...] = ()

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from plait.operators.demand import Demand, demand_of
+from plait.operators.filling import Filler
 from plait.operators.names import ROW, TAU
 from plait.operators.partials import Partials, Position, Rows, start_partials
 from plait.operators.probing import (
@@ -27,6 +28,7 @@ from plait.operators.probing import (
 from plait.operators.reports import ProbeReport
 from plait.operators.results import Delivery, ResultWriter
 from plait.plan.model import ProbeTree, Step
+from plait.plan.walks import path_members
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
 
@@ -57,6 +59,7 @@ class Walker:
         self._context = context
         self._counts = Counts()
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
+        self._filler = Filler(context.storage, context.kept_as, name)
         self._demands: dict[int, Demand] = {}
 
     def demand(self, number: int) -> Demand:
@@ -88,8 +91,8 @@ class Walker:
 
     def receive(self, message: Message) -> Iterator[Message]:
         """Probe with a message's partial results and yield what goes on from there."""
-        number, step, path = self._find_edge(message.edge)
-        partials = decode_partials(message.payload, len(path) + 1)
+        number, step, before = self._find_edge(message.edge)
+        partials = decode_partials(message.payload, len(path_members(self._context.plan.trees[number].start, before)))
         for extended in self._probe(number, step, partials, message.partition):
             yield from self._messages(number, step.children, extended)
 
@@ -127,6 +130,8 @@ class Walker:
             self._counts.add(step.edge, 0, extended.count)
             for output in step.outputs:
                 self._results.add(output, extended)
+            for fill in step.fills:
+                self._filler.add(fill, self._context.plan.store(fill.store), extended)
             if step.children:
                 yield extended
 
@@ -136,6 +141,7 @@ class Walker:
             probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),
             matches=tuple(sorted(self._counts.matches.items())),
             results=self._results.finish(),
+            buckets=self._filler.finish(),
         )
 
 

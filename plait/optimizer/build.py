@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.estimates import flows, stored_rows, with_estimates
+from plait.optimizer.intermediate_stores import gather_intermediates
 from plait.optimizer.naming import StoreName, one_per_source
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
@@ -26,9 +27,11 @@ def build(
 ) -> Plan:
     """Return the plan that runs these probe orders; the order of queries and of probe orders does not matter."""
     ordered = tuple(sorted(queries, key=lambda query: query.name))
+    listed = tuple(orders)
     cardinality = Cardinality(statistics=statistics)
-    kept = gather_stores(ordered, options, store_name)
-    trees = merge_orders(ordered, orders, store_name)
+    stores = gather_stores(ordered, options, store_name) + gather_intermediates(ordered, listed, options, store_name)
+    kept = tuple(sorted(stores, key=lambda store: store.id))
+    trees = merge_orders(ordered, listed, store_name)
     found = flows(trees, kept, cardinality)
     stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
     made = Plan(

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import arriving, join_size, step_cost, storage_cost
+from plait.optimizer.extents import Extents, extent_of
 from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, is_routed
 from plait.plan.walks import kept_stores
 
@@ -44,60 +45,26 @@ class Flow:
         return arriving(self.size_after, self.streams_after)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sources:
-    """What the members of a plan stand for."""
-
-    stores: tuple[Store, ...]
-    cardinality: Cardinality
-
-    def store(self, member: Member) -> Store:
-        return next(store for store in self.stores if store.id == member.store)
-
-    def extent(self, member: Member) -> Extent:
-        store = self.store(member)
-        return Extent(source=store.source, is_table=store.is_table, window_us=member.window_us)
-
-    def rows(self, member: Member) -> float:
-        return self.cardinality.selected_rows(self.extent(member), member.selection)
-
-    def pace(self, member: Member) -> float:
-        return self.cardinality.pace(self.extent(member))
-
-
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
-    sources = _Sources(stores=stores, cardinality=cardinality)
+    extents = Extents(stores=stores, cardinality=cardinality)
     found: dict[str, Flow] = {}
 
     def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
         for step in steps:
-            flow = _flow(sources, path, step, (size, streams))
+            flow = Flow(
+                size_before=size,
+                streams_before=streams,
+                size_after=join_size((size, extents.added_rows(step)), extents.selectivities(path, step)),
+                streams_after=streams + extents.streams(step.members),
+                pace=extents.pace(path[0]),
+            )
             found[step.edge] = flow
-            visit((*path, step.member), flow.size_after, flow.streams_after, step.children)
+            visit((*path, *step.members), flow.size_after, flow.streams_after, step.children)
 
     for tree in trees:
-        visit((tree.start,), sources.rows(tree.start), 1, tree.children)
+        visit((tree.start,), extents.rows(tree.start), 1, tree.children)
     return found
-
-
-def _flow(sources: _Sources, path: tuple[Member, ...], step: Step, before: tuple[float, int]) -> Flow:
-    size, streams = before
-    store = sources.store(step.member)
-    selectivities = [
-        sources.cardinality.equality(
-            (sources.extent(path[match.position]), sources.store(path[match.position]).key(match.probe_key)),
-            (sources.extent(step.member), store.key(match.store_key)),
-        )
-        for match in step.matches
-    ]
-    return Flow(
-        size_before=size,
-        streams_before=streams,
-        size_after=join_size((size, sources.rows(step.member)), selectivities),
-        streams_after=streams + (not store.is_table),
-        pace=sources.pace(path[0]),
-    )
 
 
 def with_estimates(
@@ -129,10 +96,15 @@ def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
 def stored_rows(plan: Plan, cardinality: Cardinality) -> float:
     """Return the rows that all stores keep; overlaps between selections are not known and not subtracted."""
     kept = kept_stores(plan)
-    return storage_cost(_kept_rows(store, cardinality) for store in plan.stores if store.id in kept)
+    extents = Extents(stores=plan.stores, cardinality=cardinality)
+    stores = [store for store in plan.stores if store.id in kept]
+    return storage_cost(
+        (_kept_rows(store, cardinality) for store in stores if store.intermediate is None),
+        (extents.size(store.intermediate) for store in stores if store.intermediate is not None),
+    )
 
 
 def _kept_rows(store: Store, cardinality: Cardinality) -> float:
-    extent = Extent(source=store.source, is_table=store.is_table, window_us=store.window_us)
-    share = sum(cardinality.share(store.source, selection) for selection in store.selections)
+    extent = extent_of(store, store.window_us)
+    share = sum(cardinality.share(extent.source, selection) for selection in store.selections)
     return cardinality.rows(extent) * min(share, 1.0)

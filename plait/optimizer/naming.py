@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -12,8 +13,18 @@ from plait.plan.relations import member_name
 StoreName: TypeAlias = Callable[[str, str], str]
 """(query, source) → id of the store that keeps the source's tuples for the query."""
 
-Path: TypeAlias = tuple[tuple[Member, tuple[KeyMatch, ...]], ...]
-"""A probe path: the starting member with no matches, then (member, matches) of each step."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """One step of a path by content, or the starting member without matches."""
+
+    member: Member
+    matches: tuple[KeyMatch, ...] = ()
+    parts: tuple[Member, ...] = ()
+
+
+Path: TypeAlias = tuple[Arrow, ...]
+"""A probe path from its starting member on."""
 
 _SHORTEST_DIGEST = 4
 
@@ -35,7 +46,7 @@ def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
     """
     groups: dict[str, list[Path]] = {}
     for path in paths:
-        groups.setdefault("→".join(member_name(member) for member, _ in path), []).append(path)
+        groups.setdefault("→".join(member_name(arrow.member) for arrow in path), []).append(path)
     names: dict[Path, str] = {}
     for name, group in groups.items():
         if len(group) == 1:
@@ -58,12 +69,14 @@ def _content(path: Path) -> str:
     return repr(
         [
             (
-                member.store,
-                member.ordinal,
-                member.selection.sql,
-                member.window_us,
-                [(match.position, match.probe_key, match.store_key) for match in matches],
+                *_member_content(arrow.member),
+                [(match.position, match.probe_key, match.store_key) for match in arrow.matches],
+                *(_member_content(part) for part in arrow.parts),
             )
-            for member, matches in path
+            for arrow in path
         ]
     )
+
+
+def _member_content(member: Member) -> tuple[object, ...]:
+    return member.store, member.ordinal, member.selection.sql, member.window_us

@@ -1,4 +1,4 @@
-"""Lay out the stores: what is kept for whom, then how it is reached.
+"""Lay out the stores of sources: what is kept for whom; then, for all stores, how they are reached.
 
 The second half needs to know how many tuples probe by which keys, which the first half's keys help to estimate.
 """
@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.extents import extent_of
 from plait.optimizer.naming import StoreName
 from plait.optimizer.options import PlanOptions
-from plait.plan.model import KeyColumn, ProbeTree, Requirement, Selection, Store
+from plait.plan.model import ProbeTree, Requirement, Selection, Store
 from plait.plan.relations import columns_of, keys_of, requirement_of, window_of
 from plait.query.model import Query, Relation, Source, Stream
 
@@ -107,7 +108,7 @@ def choose_access(
         replace(
             store,
             indexes=_indexes(traffic[store.id]),
-            partition_by=_partitioning(store, traffic[store.id], cardinality),
+            partition_by=_partitioning(store, traffic[store.id], _Keys(stores=stores, cardinality=cardinality)),
         )
         for store in stores
     )
@@ -121,22 +122,34 @@ def _indexes(traffic: Mapping[tuple[str, ...], float]) -> tuple[tuple[str, ...],
     return (first, *sorted(set(traffic) - {first}))
 
 
-def _partitioning(store: Store, traffic: Mapping[tuple[str, ...], float], cardinality: Cardinality) -> tuple[str, ...]:
+def _partitioning(store: Store, traffic: Mapping[tuple[str, ...], float], keys_known: _Keys) -> tuple[str, ...]:
     """Return the keys that let most probes know their one partition; () if none ever does.
 
     A single key of a composite routes at least as many probes as the composite, so the composite is taken only where
     the single key has too few distinct values to fill all partitions. Remaining ties: fewer keys, then the name.
     """
-    extent = Extent(source=store.source, is_table=store.is_table, window_us=store.window_us)
 
     def rank(keys: tuple[str, ...]) -> tuple[float, float, int, tuple[str, ...]]:
         routed = sum(tuples for index, tuples in sorted(traffic.items()) if set(keys) <= set(index))
-        spread = min(_distinct((store.key(key) for key in keys), extent, cardinality), float(store.parallelism))
+        distinct = prod(keys_known.distinct(store, key) for key in keys)
+        spread = min(distinct, float(store.parallelism))
         return -routed, -spread, len(keys), keys
 
     choices = {(key,) for index in traffic for key in index} | set(traffic)
     return min(choices, key=rank, default=())
 
 
-def _distinct(keys: Iterable[KeyColumn], extent: Extent, cardinality: Cardinality) -> float:
-    return prod(cardinality.distinct(extent, key) for key in keys)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """How many values the keys of stores have."""
+
+    stores: tuple[Store, ...]
+    cardinality: Cardinality
+
+    def distinct(self, store: Store, name: str) -> float:
+        """Return the distinct values of a key; in an intermediate store those of the part it belongs to."""
+        key = store.key(name)
+        if store.intermediate is not None and key.part is not None:
+            part = store.intermediate.parts[key.part].store
+            store = next(found for found in self.stores if found.id == part)
+        return self.cardinality.distinct(extent_of(store, store.window_us), key)

@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from plait.optimizer.graph import matches
-from plait.optimizer.naming import Path, StoreName, edge_names
+from plait.optimizer.intermediates import Subset, member_of
+from plait.optimizer.naming import Arrow, Path, StoreName, edge_names
 from plait.optimizer.orders import ProbeOrder
-from plait.plan.model import KeyMatch, Member, Output, ProbeTree, Step
-from plait.plan.relations import ordinal_of, selection_of, window_of
+from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
 from plait.query.model import Query
 
 
 @dataclass(slots=True)
 class _Node:
-    """A tree while it grows: what ends here, and what is probed next by (member, matches)."""
+    """A tree while it grows: what ends here, and what is probed next."""
 
     outputs: list[Output] = field(default_factory=list)
-    children: dict[tuple[Member, tuple[KeyMatch, ...]], _Node] = field(default_factory=dict)
+    fills: list[Fill] = field(default_factory=list)
+    children: dict[Arrow, _Node] = field(default_factory=dict)
 
 
 def merge_orders(
@@ -32,55 +33,75 @@ def merge_orders(
     by_name = {query.name: query for query in queries}
     roots: dict[Member, _Node] = {}
     for order in orders:
-        _insert(roots, by_name[order.query], tuple(unit[0] for unit in order.units), store_name)
-    names = edge_names(path for start, node in roots.items() for path in _paths(((start, ()),), node))
+        _insert(roots, by_name[order.query], order, store_name)
+    names = edge_names(path for start, node in roots.items() for path in _paths((Arrow(member=start),), node))
     return tuple(
         ProbeTree(
             start=start,
             outputs=_sorted_outputs(roots[start]),
-            children=_freeze(((start, ()),), roots[start], names),
+            children=_freeze((Arrow(member=start),), roots[start], names),
         )
         for start in sorted(roots, key=_member_order)
     )
 
 
-def _insert(roots: dict[Member, _Node], query: Query, aliases: tuple[str, ...], store_name: StoreName) -> None:
-    node = roots.setdefault(_member(query, aliases[0], store_name), _Node())
-    for position, alias in enumerate(aliases[1:], start=1):
-        step = (_member(query, alias, store_name), matches(query, aliases[:position], alias))
-        node = node.children.setdefault(step, _Node())
-    positions = tuple(sorted((alias, position) for position, alias in enumerate(aliases)))
-    node.outputs.append(Output(query=query.name, positions=positions))
+def _insert(roots: dict[Member, _Node], query: Query, order: ProbeOrder, store_name: StoreName) -> None:
+    covered = [alias for unit in order.units for alias in unit]
+    # Ordinals in an intermediate store count what is in it, so that queries can share the steps that fill it.
+    among = covered if order.fills else None
+    joined = order.units[0]
+    node = roots.setdefault(member_of(query, joined[0], store_name, among=among), _Node())
+    for unit in order.units[1:]:
+        if len(unit) == 1:
+            member = member_of(query, unit[0], store_name, among=among)
+            arrow = Arrow(member=member, matches=matches(query, joined, unit[0]))
+        else:
+            subset = Subset.of(query, unit, store_name)
+            unit = subset.aliases
+            arrow = Arrow(
+                member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=widest(query, unit)),
+                matches=subset.matches(joined),
+                parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
+            )
+        node = node.children.setdefault(arrow, _Node())
+        joined = (*joined, *unit)
+    if order.fills:
+        subset = Subset.of(query, covered, store_name)
+        fill = Fill(store=subset.store, positions=tuple(joined.index(alias) for alias in subset.aliases))
+        if fill not in node.fills:
+            node.fills.append(fill)
+    else:
+        positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
+        node.outputs.append(Output(query=query.name, positions=positions))
 
 
-def _member(query: Query, alias: str, store_name: StoreName) -> Member:
-    relation = query.relation(alias)
-    return Member(
-        store=store_name(query.name, relation.source),
-        ordinal=ordinal_of(query, alias),
-        selection=selection_of(relation),
-        window_us=window_of(relation),
-    )
+def widest(query: Query, aliases: Iterable[str]) -> int | None:
+    """Return the largest window of these relations' streams, None if one is unbounded."""
+    windows = [query.relation(alias).window_us for alias in aliases if not query.relation(alias).is_table]
+    bounded = [window for window in windows if window is not None]
+    return max(bounded) if len(bounded) == len(windows) else None
 
 
 def _paths(path: Path, node: _Node) -> Iterable[Path]:
-    for step, child in node.children.items():
-        yield (*path, step)
-        yield from _paths((*path, step), child)
+    for arrow, child in node.children.items():
+        yield (*path, arrow)
+        yield from _paths((*path, arrow), child)
 
 
 def _freeze(path: Path, node: _Node, names: dict[Path, str]) -> tuple[Step, ...]:
     steps = []
-    for member, step_matches in sorted(node.children, key=_step_order):
-        child = node.children[member, step_matches]
-        here = (*path, (member, step_matches))
+    for arrow in sorted(node.children, key=_arrow_order):
+        child = node.children[arrow]
+        here = (*path, arrow)
         steps.append(
             Step(
                 edge=names[here],
-                member=member,
-                matches=step_matches,
+                member=arrow.member,
+                matches=arrow.matches,
                 outputs=_sorted_outputs(child),
+                fills=tuple(sorted(child.fills, key=lambda fill: (fill.store, fill.positions))),
                 children=_freeze(here, child, names),
+                parts=arrow.parts,
             )
         )
     return tuple(steps)
@@ -94,6 +115,6 @@ def _member_order(member: Member) -> tuple[str, int, str, bool, int]:
     return member.store, member.ordinal, member.selection.sql, member.window_us is None, member.window_us or 0
 
 
-def _step_order(step: tuple[Member, tuple[KeyMatch, ...]]) -> tuple[object, ...]:
-    member, step_matches = step
-    return _member_order(member), [(match.position, match.probe_key, match.store_key) for match in step_matches]
+def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
+    matched = [(match.position, match.probe_key, match.store_key) for match in arrow.matches]
+    return _member_order(arrow.member), matched, [_member_order(part) for part in arrow.parts]

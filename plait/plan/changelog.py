@@ -17,18 +17,18 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAdded:
-    """A store that did not exist."""
+    """A store that did not exist. `source` None: of an intermediate result."""
 
     store: str
-    source: str
+    source: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRemoved:
-    """A store nobody needs any more."""
+    """A store nobody needs any more. `source` None: of an intermediate result."""
 
     store: str
-    source: str
+    source: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +160,11 @@ def changes_ingest(old: Plan, new: Plan) -> bool:
     """Tell whether rows have to be read, filtered, keyed, placed or laid out differently when they arrive.
 
     Then the underlying streaming query restarts on its own offset log. Tables count, since they are read again.
-    Indexes, windows, ranks and trees do not: they are looked up batch by batch.
+    Indexes, windows, ranks, trees and intermediate stores do not: they are looked up batch by batch.
     """
     kinds = (StoreAdded, StoreRemoved, LayoutChanged, RequirementsChanged, PartitioningChanged)
-    return any(isinstance(change, kinds) for change in _stores(old, new))
+    of_sources = {store.id for plan in (old, new) for store in plan.stores if store.intermediate is None}
+    return any(isinstance(change, kinds) and change.store in of_sources for change in _stores(old, new))
 
 
 def _queries(old: Plan, new: Plan) -> Iterator[Change]:
@@ -193,7 +194,7 @@ def _stores(old: Plan, new: Plan) -> Iterator[Change]:
 
 def _is_other(old: Store, new: Store) -> bool:
     """Tell whether two stores merely have the same name: nothing of the old one can be used."""
-    return (old.source, old.is_table) != (new.source, new.is_table)
+    return (old.source, old.is_table, old.intermediate) != (new.source, new.is_table, new.intermediate)
 
 
 def _store(old: Store, new: Store) -> Iterator[StoreChange]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from plait.plan.model import Member, Output, Plan, Step
 from plait.plan.relations import columns_of, key_of, ordinal_of, requirement_of, selection_of, window_of
-from plait.plan.walks import endings
+from plait.plan.walks import columns_kept, endings, equalities_on, path_members
 from plait.query.model import Query
 
 Queries: TypeAlias = tuple[Query, ...]
@@ -43,7 +43,7 @@ def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
         if [alias for alias, _ in output.positions] != aliases:
             yield f"query '{query.name}' gets {output.positions}, expected relations {aliases}"
             continue
-        path = (start, *(step.member for step in steps))
+        path = path_members(start, steps)
         for alias, position in output.positions:
             if not _stands_for(plan, path[position], query, alias):
                 yield f"query '{query.name}' takes '{alias}' from {path[position]}"
@@ -64,14 +64,8 @@ def paths_match_equalities(plan: Plan, queries: Queries) -> Iterator[str]:
     expected = {query.name: _equalities(query) for query in queries}
     for _, steps, output in endings(plan):
         found = {
-            frozenset(
-                (
-                    (_alias_at(output, match.position), match.probe_key),
-                    (_alias_at(output, position), match.store_key),
-                )
-            )
-            for position, step in enumerate(steps, start=1)
-            for match in step.matches
+            frozenset((_alias_at(output, position), key) for position, key in pair)
+            for pair in equalities_on(plan, steps)
         }
         if found != expected[output.query]:
             missing = [sorted(pair) for pair in expected[output.query] - found]
@@ -89,10 +83,11 @@ def _equalities(query: Query) -> set[frozenset[Side]]:
 def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield cross products that are avoidable: a relation connected to the path was left for later."""
     by_name = {query.name: query for query in queries}
-    for _, steps, output in endings(plan):
+    for start, steps, output in endings(plan):
         sides = [{alias for alias, _ in pair} for pair in _equalities(by_name[output.query])]
-        for position, step in enumerate(steps, start=1):
-            joined = {_alias_at(output, before) for before in range(position)}
+        for number, step in enumerate(steps):
+            before = len(path_members(start, steps[:number]))
+            joined = {_alias_at(output, position) for position in range(before)}
             if not step.matches and any(len(pair & joined) == 1 for pair in sides):
                 yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
 
@@ -102,15 +97,15 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
     by_name = {query.name: query for query in queries}
     for start, steps, output in endings(plan):
         query = by_name[output.query]
-        path = (start, *(step.member for step in steps))
+        path, kept = path_members(start, steps), columns_kept(plan, start, steps)
         for alias, position in output.positions:
             store = plan.store(path[position].store)
             need = requirement_of(query, query.relation(alias))
             if need not in store.requirements:
                 yield f"store '{store.id}' lacks requirement {need} of query '{query.name}'"
-            missing = sorted(set(columns_of(query, alias)) - set(store.columns))
+            missing = sorted(set(columns_of(query, alias)) - kept[position])
             if missing:
-                yield f"store '{store.id}' lacks columns {missing} of query '{query.name}'"
+                yield f"'{alias}' of query '{query.name}' lacks columns {missing} via {_edge(steps)}"
 
 
 INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {

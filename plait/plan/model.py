@@ -245,6 +245,7 @@ class Plan:
     stores: tuple[Store, ...]
     trees: tuple[ProbeTree, ...]
     stored_rows_estimate: float | None = None
+    solution: Solution | None = None
 
     def store(self, store_id: str) -> Store:
         """Return the store with this id."""

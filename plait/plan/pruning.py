@@ -1,13 +1,15 @@
-"""Parts of a plan: what only some of its queries need."""
+"""Parts of a plan: what only some of its queries or intermediate stores need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
-from plait.plan.model import Member, Output, Plan, ProbeTree, Step
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step
 
-Wanted = Callable[[Member, Output], bool]
+Ending: TypeAlias = Output | Fill
+Wanted = Callable[[Member, Ending], bool]
 
 
 def last_starts(plan: Plan, queries: frozenset[str]) -> Plan:
@@ -16,20 +18,36 @@ def last_starts(plan: Plan, queries: frozenset[str]) -> Plan:
     Over tuples that are all there already, as when a query is filled up with the past, this relation alone finds every
     result once: among members that arrived together the one of the highest rank counts as the last.
     """
+    return _from_last_starts(plan, lambda ending: isinstance(ending, Output) and ending.query in queries)
+
+
+def last_filling(plan: Plan, store: str) -> Plan:
+    """Return the plan that fills this intermediate store, and nothing else, from tuples that are all there already."""
+    return _from_last_starts(plan, lambda ending: isinstance(ending, Fill) and ending.store == store)
+
+
+def _from_last_starts(plan: Plan, is_wanted: Callable[[Ending], bool]) -> Plan:
     last: dict[str, tuple[int, int]] = {}
     for tree in plan.trees:
-        for output in _outputs(tree):
-            last[output.query] = max(last.get(output.query, (-1, -1)), plan.rank(tree.start))
+        for ending in filter(is_wanted, _endings(tree)):
+            last[_target(ending)] = max(last.get(_target(ending), (-1, -1)), plan.rank(tree.start))
 
-    def is_wanted(start: Member, output: Output) -> bool:
-        return output.query in queries and plan.rank(start) == last[output.query]
+    def is_last(start: Member, ending: Ending) -> bool:
+        return is_wanted(ending) and plan.rank(start) == last[_target(ending)]
 
-    trees = (_prune_tree(tree, is_wanted) for tree in plan.trees)
+    trees = (_prune_tree(tree, is_last) for tree in plan.trees)
     return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
 
 
-def _outputs(tree: ProbeTree) -> tuple[Output, ...]:
-    return tree.outputs + tuple(output for _, step in tree.walk() for output in step.outputs)
+def _target(ending: Ending) -> str:
+    return ending.query if isinstance(ending, Output) else ending.store
+
+
+def _endings(tree: ProbeTree) -> Iterator[Ending]:
+    yield from tree.outputs
+    for _, step in tree.walk():
+        yield from step.outputs
+        yield from step.fills
 
 
 def _prune_tree(tree: ProbeTree, is_wanted: Wanted) -> ProbeTree:
@@ -41,11 +59,12 @@ def _prune_tree(tree: ProbeTree, is_wanted: Wanted) -> ProbeTree:
 
 
 def _prune(start: Member, steps: tuple[Step, ...], is_wanted: Wanted) -> tuple[Step, ...]:
-    """Drop outputs that are not wanted, and the steps that then lead nowhere."""
+    """Drop outputs and fills that are not wanted, and the steps that then lead nowhere."""
     kept = []
     for step in steps:
         outputs = tuple(output for output in step.outputs if is_wanted(start, output))
+        fills = tuple(fill for fill in step.fills if is_wanted(start, fill))
         children = _prune(start, step.children, is_wanted)
-        if outputs or children:
-            kept.append(replace(step, outputs=outputs, children=children))
+        if outputs or fills or children:
+            kept.append(replace(step, outputs=outputs, fills=fills, children=children))
     return tuple(kept)

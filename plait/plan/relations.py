@@ -7,7 +7,7 @@ import re
 from plait.plan.model import KeyColumn, Member, Requirement, Selection
 from plait.query.model import Equality, Operand, Query, Relation
 
-_PLAIN_STORE = re.compile(r"[\w/.-]+")
+_PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
 UNKNOWN_TYPE = "?"
 """Stands for the common type of an equality until Spark has been asked (`Equality.type` is None)."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.plan.model import KeyMatch, Member, Plan, Requirement
-from plait.plan.walks import kept_stores, probes
+from plait.plan.walks import fillings, kept_stores, probes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,16 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Receive:
+    """What a step of this batch finds, coming from edge `edge`, is kept."""
+
+    edge: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What comes in on `edge` probes with `matches`; results go out on the edges `send` and to the queries `emit`.
+    """What comes in on `edge` probes with `matches`; results go out on the edges `send`, to the queries `emit` and into
+    the intermediate stores `keep`.
 
     `path` lists the members a tuple on the edge consists of, by position.
     """
@@ -42,9 +50,16 @@ class Probe:
     matches: tuple[KeyMatch, ...]
     send: tuple[str, ...]
     emit: tuple[str, ...]
+    keep: tuple[str, ...] = ()
+    parts: tuple[Member, ...] = ()
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The relations a match adds to the path."""
+        return self.parts or (self.member,)
 
 
-Rule: TypeAlias = Keep | Arrive | Probe
+Rule: TypeAlias = Keep | Receive | Arrive | Probe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +75,10 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
     found: dict[str, list[Rule]] = defaultdict(list)
     kept = kept_stores(plan)
     for store in plan.stores:
-        if store.id in kept:
+        if store.id in kept and store.intermediate is None:
             found[store.id].append(Keep(requirements=store.requirements))
+    for _, steps, fill in sorted(fillings(plan), key=lambda found: found[1][-1].edge):
+        found[fill.store].append(Receive(edge=steps[-1].edge))
     for tree in plan.trees:
         found[tree.start.store].append(
             Arrive(
@@ -79,6 +96,8 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
                 matches=step.matches,
                 send=tuple(child.edge for child in step.children),
                 emit=tuple(output.query for output in step.outputs),
+                keep=tuple(fill.store for fill in step.fills),
+                parts=step.parts,
             )
         )
     return tuple(StoreRules(store=store.id, rules=tuple(found[store.id])) for store in plan.stores)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from plait.errors import InvalidPlanError
-from plait.plan import coverage
+from plait.plan import coverage, intermediates
 from plait.plan.model import KeyMatch, Member, Plan, Step, Store
-from plait.plan.walks import endings, members, probes
+from plait.plan.walks import endings, members, path_members, probes
 from plait.query.model import Query
 
 Check: TypeAlias = Callable[[Plan], Iterator[str]]
@@ -138,16 +138,17 @@ def trees_start_at_streams(plan: Plan) -> Iterator[str]:
         if plan.store(tree.start.store).is_table:
             yield f"a tree starts at table store '{tree.start.store}', but tables never arrive"
     for store in plan.stores:
-        if not store.is_table and plan.ranks.count(store.source) != 1:
-            yield f"stream '{store.source}' has {plan.ranks.count(store.source)} ranks, expected one"
+        is_stream = not store.is_table and store.source is not None
+        if is_stream and plan.ranks.count(store.source or "") != 1:
+            yield f"stream '{store.source}' has {plan.ranks.count(store.source or '')} ranks, expected one"
 
 
 def prefixes_are_merged(plan: Plan) -> Iterator[str]:
     """Yield equal steps side by side: they would do the same work twice."""
     for tree in plan.trees:
         for children in (tree.children, *(step.children for _, step in tree.walk())):
-            counts = Counter((child.member, child.matches) for child in children)
-            for (member, _), count in counts.items():
+            counts = Counter((child.member, child.matches, child.parts) for child in children)
+            for (member, _, _), count in counts.items():
                 if count > 1:
                     yield f"{count} equal steps into store '{member.store}' start at the same point"
 
@@ -158,14 +159,14 @@ def paths_end_in_outputs(plan: Plan) -> Iterator[str]:
         if not tree.children and not tree.outputs:
             yield f"the tree starting at store '{tree.start.store}' is empty"
         for _, step in tree.walk():
-            if not step.children and not step.outputs:
-                yield f"edge '{step.edge}' leads to no query"
+            if not step.children and not step.outputs and not step.fills:
+                yield f"edge '{step.edge}' leads to no query and no store"
 
 
 def outputs_cover_their_path(plan: Plan) -> Iterator[str]:
     """Yield outputs that do not name each position of their path exactly once."""
-    for _, steps, output in endings(plan):
-        length = len(steps) + 1
+    for tree_start, steps, output in endings(plan):
+        length = len(path_members(tree_start, steps))
         positions = sorted(position for _, position in output.positions)
         aliases = [alias for alias, _ in output.positions]
         if positions != list(range(length)) or aliases != sorted(set(aliases)):
@@ -187,6 +188,7 @@ INVARIANTS: dict[int, tuple[str, Check]] = {
     9: ("equal prefixes are merged", prefixes_are_merged),
     10: ("every path ends in an output", paths_end_in_outputs),
     11: ("outputs name each position of their path once", outputs_cover_their_path),
+    **intermediates.INVARIANTS,
 }
 
 

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from plait.plan.model import Member, Output, Plan, Step
+from plait.plan.model import Fill, Member, Output, Plan, Step, Store
 
 
 def members(plan: Plan) -> Iterator[Member]:
     """Yield every member, once per place where it stands."""
     for tree in plan.trees:
         yield tree.start
-        yield from (step.member for _, step in tree.walk())
+        for _, step in tree.walk():
+            yield from step.members
+    for store in plan.stores:
+        if store.intermediate is not None:
+            yield from store.intermediate.parts
 
 
 def probes(plan: Plan) -> Iterator[tuple[tuple[Member, ...], Step]]:
     """Yield (members by position, step that probes next) for every step."""
     for tree in plan.trees:
         for path, step in tree.walk():
-            yield (tree.start, *(before.member for before in path)), step
+            yield path_members(tree.start, path), step
+
+
+def path_members(start: Member, steps: tuple[Step, ...]) -> tuple[Member, ...]:
+    """Return the relations a path has joined, by position."""
+    return (start, *(member for step in steps for member in step.members))
 
 
 def kept_stores(plan: Plan) -> frozenset[str]:
-    """Return the ids of the stores whose tuples somebody may ask for: those that are probed and those that keep all."""
-    probed = {step.member.store for _, step in probes(plan)}
-    return frozenset(store.id for store in plan.stores if store.id in probed or store.keeps_all)
+    """Return the ids of the stores whose tuples somebody may ask for: those that are probed and those that keep all.
+
+    What an intermediate store is made of is kept too: a later plan may want it without the intermediate store.
+    """
+    asked = {step.member.store for _, step in probes(plan)}
+    for store in plan.stores:
+        if store.intermediate is not None:
+            asked.update(part.store for part in store.intermediate.parts)
+    return frozenset(store.id for store in plan.stores if store.id in asked or store.keeps_all)
 
 
 def endings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Output]]:
@@ -33,6 +49,63 @@ def endings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Output]]:
         yield from ((tree.start, (), output) for output in tree.outputs)
         for path, step in tree.walk():
             yield from ((tree.start, (*path, step), output) for output in step.outputs)
+
+
+def fillings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Fill]]:
+    """Yield (starting member, steps, fill) for every probe order of every intermediate store."""
+    for tree in plan.trees:
+        for path, step in tree.walk():
+            yield from ((tree.start, (*path, step), fill) for fill in step.fills)
+
+
+Place: TypeAlias = tuple[int, str]
+"""(position on a path, key name in the store of the relation there)."""
+
+
+def equalities_on(plan: Plan, steps: tuple[Step, ...]) -> frozenset[frozenset[Place]]:
+    """Return all pairs of keys that are equal in what a path has joined, inside intermediate stores included."""
+    found: set[frozenset[Place]] = set()
+    position = 1
+    for step in steps:
+        store = plan.store(step.member.store)
+        for match in step.matches:
+            part, name = split_part(store, match.store_key)
+            found.add(frozenset(((match.position, match.probe_key), (position + part, name))))
+        if store.intermediate is not None:
+            found.update(
+                frozenset(((position + pair.left, pair.left_key), (position + pair.right, pair.right_key)))
+                for pair in store.intermediate.joined
+            )
+        position += len(step.members)
+    return frozenset(found)
+
+
+def columns_kept(plan: Plan, start: Member, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:
+    """Return the columns and keys that the stores along a path supply, by position, as the relations' own stores name
+    them.
+    """
+    kept: list[set[str]] = [set()]
+    kept[0].update(_carried(plan.store(start.store)))
+    for step in steps:
+        store = plan.store(step.member.store)
+        added: list[set[str]] = [set() for _ in step.members]
+        for name in _carried(store):
+            part, own = split_part(store, name)
+            added[part].add(own)
+        kept += added
+    return tuple(map(frozenset, kept))
+
+
+def _carried(store: Store) -> tuple[str, ...]:
+    return (*store.columns, *(key.name for key in store.keys))
+
+
+def split_part(store: Store, name: str) -> tuple[int, str]:
+    """Return the part that a column of this store belongs to, and its name in the part's own store."""
+    if store.intermediate is None:
+        return 0, name
+    part, own = name.split(":", 1)
+    return int(part), own
 
 
 def queries_behind(step: Step) -> frozenset[str]:

@@ -256,7 +256,7 @@ class Engine:
             self._spark, prepared.storage, self._options.settings(self._spark), listener=self._heard, clock=self._clock
         )
         processor.deliverer.memory = self._memory
-        processor.before, processor.epoch = prepared.before, prepared.epoch
+        processor.govern(prepared.epoch, prepared.before)
         self._processor, self._prepared = processor, prepared
         self._replanner = Replanner(request)
         return self._start_query(trigger, prepared)
@@ -295,7 +295,7 @@ class Engine:
             raise RuntimeError("no plan is in force")
         adapted = replanner.take(processor.epoch.plan)
         if adapted is not None and self._prepared is not None:
-            processor.epoch = self._prepared.next_epoch(processor.epoch, adapted)
+            processor.govern(self._prepared.next_epoch(processor.epoch, adapted), processor.before)
         manifest = processor.process(frame, batch)
         if manifest is not None:
             replanner.batch_done(manifest)

@@ -25,16 +25,19 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import PlaitError
 from plait.faults import reach
 from plait.operators.coordinator import (
-    by_store,
+    Probe,
+    Spread,
     laggard,
     live_buckets,
     next_manifest,
-    probe_tasks,
+    probe_in_phases,
     results_by_query,
+    walk_past,
+    with_intermediates,
 )
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
-from plait.operators.results import SPOOL, Delivery
+from plait.operators.results import SPOOL
 from plait.operators.staging import publish
 from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
@@ -102,7 +105,17 @@ class BatchProcessor:
         self.deliverer = Deliverer(spark, storage)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
-        self.epoch: Epoch | None = None
+        self._epoch: Epoch | None = None
+        self._is_caught_up = False
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """What governs the next batch."""
+        return self._epoch
+
+    def govern(self, epoch: Epoch, before: Manifest | None) -> None:
+        """Let an epoch begin with the next batch, on top of manifest `before`."""
+        self._epoch, self.before, self._is_caught_up = epoch, before, False
 
     def process(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Carry out batch `batch`; return its manifest, None if it had been committed already."""
@@ -110,6 +123,8 @@ class BatchProcessor:
         if before is not None and batch <= before.batch:
             return None
         started = time.perf_counter()
+        self._catch_up(epoch, batch)
+        before = self.before
         ingested: tuple[IngestReport, ...] = reports(frame.collect())
         reach("stored")
         probed = self._probe_batch(epoch, batch, ingested)
@@ -141,9 +156,9 @@ class BatchProcessor:
         return manifest
 
     def _require_epoch(self) -> Epoch:
-        if self.epoch is None:
+        if self._epoch is None:
             raise RuntimeError("no plan is in force")
-        return self.epoch
+        return self._epoch
 
     def close(self) -> None:
         """Wait for background work."""
@@ -152,33 +167,48 @@ class BatchProcessor:
     def _probe_batch(self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]) -> tuple[ProbeReport, ...]:
         live = live_buckets(epoch.plan, self.before)
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
-        context = ProbeContext(
+        context, probe = self._context(epoch, batch), self._probe(epoch)
+        probed = probe_in_phases(context, live, delta, probe, self._spread)
+        if self._settings.backfill:
+            probed += self._fill_up(epoch, live, context, probe)
+        return probed
+
+    def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
+        return ProbeContext(
             plan=epoch.plan,
             batch=batch,
             storage=self._storage,
-            buckets=by_store((*live, *delta)),
+            buckets={},
             wanted={name: binding.joined for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
         )
+
+    def _probe(self, epoch: Epoch) -> Probe:
         failing = {late.query for late in self._backlog()}
         deliveries = {name: binding.delivery(spool=name in failing) for name, binding in epoch.bindings.items()}
-        slots = self._settings.slots
-        probed = self._prober.run(probe_tasks(epoch.plan, delta, slots), context, deliveries)
-        if self._settings.backfill:
-            probed += self._fill_up(epoch, live, context, deliveries)
-        return probed
+        return lambda tasks, context: self._prober.run(tasks, context, deliveries)
+
+    @property
+    def _spread(self) -> Spread:
+        return Spread(slots=self._settings.slots)
+
+    def _catch_up(self, epoch: Epoch, batch: int) -> None:
+        """Fill the intermediate stores that a new epoch brought from what the others hold."""
+        if not self._is_caught_up and self.before is not None:
+            live = live_buckets(epoch.plan, self.before)
+            filled = with_intermediates(self._context(epoch, batch), live, self._probe(epoch), self._spread)
+            self.before = replace(self.before, buckets=filled)
+        self._is_caught_up = True
 
     def _fill_up(
-        self, epoch: Epoch, live: tuple[Bucket, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
+        self, epoch: Epoch, live: tuple[Bucket, ...], context: ProbeContext, probe: Probe
     ) -> tuple[ProbeReport, ...]:
         """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
         known = set() if self.before is None else {progress.query for progress in self.before.queries}
         added = frozenset(epoch.bindings) - known
         if self.before is None or self.before.batch < 0 or not added:
             return ()
-        plan = last_starts(epoch.plan, added)
-        past = replace(context, plan=plan, buckets=by_store(live))
-        return self._prober.run(probe_tasks(plan, live, self._settings.slots), past, deliveries)
+        return walk_past(replace(context, plan=last_starts(epoch.plan, added)), live, probe, self._spread)
 
     def _backlog(self) -> tuple[Backlog, ...]:
         return () if self.before is None else self.before.backlog

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
+from plait.plan.changelog import changelog
 from plait.plan.model import Plan, Store
 from plait.query.model import Query, Source
 from plait.state.model import Manifest, SourceProgress
@@ -53,13 +54,17 @@ class PlanRequest:
 def probing_only(running: Plan, wanted: Plan) -> Plan | None:
     """Return `wanted` on the stores of `running`, so that only probing changes; None if it needs other stores.
 
-    Buckets keep their sort order and partitioning; an index they lack is built when it is first probed.
+    Buckets keep their sort order and partitioning; an index they lack is built when it is first probed. Intermediate
+    stores may come and go: nothing that arrives is read or kept differently for them.
     """
-    stores = {store.id: store for store in running.stores}
-    if {store.id for store in wanted.stores} != set(stores):
+    stores = {store.id: store for store in running.stores if store.intermediate is None}
+    if {store.id for store in wanted.stores if store.intermediate is None} != set(stores):
         return None
     kept = []
     for store in wanted.stores:
+        if store.intermediate is not None:
+            kept.append(store)
+            continue
         old = stores[store.id]
         if _content(old) != _content(store):
             return None
@@ -94,7 +99,7 @@ class Replanner:
             return None
         wanted, self._running = self._running.result(), None
         adapted = probing_only(running, wanted)
-        return None if adapted is None or adapted.trees == running.trees else adapted
+        return None if adapted is None or not changelog(running, adapted) else adapted
 
     def close(self) -> None:
         """Wait for a plan being made; it is dropped."""

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from plait import __version__
 from plait.errors import CheckpointError
+from plait.operators.coordinator import lacks
 from plait.operators.projection import IngestSpec, ingest_spec, layout_of
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
@@ -109,7 +110,7 @@ def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
 
     Tuples kept once a query cannot be told apart when they are merged, and leaving them behind would lose results.
     """
-    planned = {store.source: store.id for store in plan.stores}
+    planned = {store.source: store.id for store in plan.stores if store.source is not None}
     for kept in sorted({bucket.store for bucket in buckets}):
         wanted = planned.get(kept.rpartition("/")[2])
         if wanted is not None and ("/" in kept) != ("/" in wanted):
@@ -145,7 +146,7 @@ class _Filler:
         """Load the tables whose stores hold nothing yet."""
         loaded: tuple[Bucket, ...] = ()
         for store in plan.stores:
-            if not store.is_table or any(bucket.store == store.id for bucket in buckets):
+            if not store.is_table or store.source is None or any(bucket.store == store.id for bucket in buckets):
                 continue
             opened = sources[store.source]
             spec = ingest_spec(opened.source, (store,))
@@ -160,23 +161,24 @@ class _Filler:
     ) -> tuple[Bucket, ...]:
         """Return the buckets, those replaced that lack what the plan now wants but hold what it can be computed from.
 
-        A table whose buckets cannot serve is dropped here and so loaded anew.
+        A table whose buckets cannot serve is dropped here and so loaded anew. Intermediate stores are filled by the
+        first batch.
         """
         kept = [bucket for bucket in buckets if all(bucket.store != store.id for store in plan.stores)]
         for store in plan.stores:
             mine = [bucket for bucket in buckets if bucket.store == store.id]
-            lacking = [bucket for bucket in mine if _lacks(bucket, store)]
+            lacking = [] if store.source is None else [bucket for bucket in mine if lacks(bucket, store)]
             if store.is_table and lacking:
                 continue
             kept += [bucket for bucket in mine if bucket not in lacking]
-            kept += self._rewrite_store(store, lacking, sources)
+            if store.source is not None:
+                kept += self._rewrite_store(store, sources[store.source], lacking)
         return tuple(kept)
 
-    def _rewrite_store(self, store: Store, lacking: list[Bucket], sources: Mapping[str, OpenSource]) -> list[Bucket]:
-        opened = sources[store.source]
+    def _rewrite_store(self, store: Store, opened: OpenSource, lacking: list[Bucket]) -> list[Bucket]:
         spec = ingest_spec(opened.source, (store,))
         needs = _columns_read(store)
-        known = self.catalog.source(store.source)
+        known = self.catalog.source(opened.source.name)
         types = {column.name: column.type for column in opened.source.schema or ()}
         layout = layout_of(store)
         able = [bucket for bucket in lacking if can_rewrite(bucket, spec, layout, known, needs)]
@@ -185,15 +187,6 @@ class _Filler:
             group = tuple(bucket for bucket in able if bucket.layout == found)
             kept += rewrite(self.spark, group, spec, self.storage, types=types, chunk_rows=self.settings.chunk_rows)
         return kept
-
-
-def _lacks(bucket: Bucket, store: Store) -> bool:
-    """Tell whether the bucket lacks a column, key or selection of the store's layout."""
-    have, want = bucket.layout, layout_of(store)
-    held = {*have.columns, *have.keys, *have.values}
-    return not held.issuperset({*want.columns, *want.keys, *want.values}) or not set(have.selections).issuperset(
-        want.selections
-    )
 
 
 def _columns_read(store: Store) -> dict[str, tuple[str, ...]]:

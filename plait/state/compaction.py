@@ -94,7 +94,13 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
         batch_min=min(bucket.batch_min for bucket in merge.buckets),
         batch_max=max(bucket.batch_max for bucket in merge.buckets),
     )
-    return with_changes(merged, partition_by=first.partition_by, parallelism=first.parallelism)
+    ends = [bucket.until_us for bucket in merge.buckets if bucket.until_us is not None]
+    return with_changes(
+        merged,
+        partition_by=first.partition_by,
+        parallelism=first.parallelism,
+        until_us=max(ends) if len(ends) == len(merge.buckets) else None,
+    )
 
 
 def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bucket, ...]:

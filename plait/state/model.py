@@ -36,6 +36,9 @@ class Bucket:
     arrived in (`TABLE_BATCH` for tables). `tau_min`/`tau_max` in microseconds, None without τ. `sort_key`: key names
     it is sorted by, () for none. `checksum`: of the whole file, as ``xxh3:<hex>``. `partition_by` and `parallelism`
     are the store's when the bucket was written: a probe finds buckets of an earlier partitioning too.
+
+    In an intermediate store `until_us` is the largest τ that can still join one of its rows (None: any), and
+    `started_by` the part whose arrival made the rows, as long as their batch lasts.
     """
 
     store: str
@@ -52,6 +55,8 @@ class Bucket:
     checksum: str
     partition_by: tuple[str, ...] = ()
     parallelism: int = 1
+    until_us: int | None = None
+    started_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

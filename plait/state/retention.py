@@ -8,12 +8,17 @@ from plait.state.model import Bucket
 
 
 def is_expired(bucket: Bucket, window_us: int | None, watermark_us: int | None) -> bool:
-    """Tell whether no tuple at or after `watermark_us` can join any row of `bucket`: ``τ_max + W < watermark``.
+    """Tell whether no tuple at or after `watermark_us` can join any row of `bucket`: ``τ_max + W < watermark``, and
+    where some part of every row has left its own window before that.
 
     Tuples older than the watermark are late and not joined. Rows without τ, an unbounded window (None) and an undefined
     watermark (None) never expire.
     """
-    if bucket.tau_max is None or window_us is None or watermark_us is None:
+    if watermark_us is None:
+        return False
+    if bucket.until_us is not None and bucket.until_us < watermark_us:
+        return True
+    if bucket.tau_max is None or window_us is None:
         return False
     return bucket.tau_max + window_us < watermark_us
 

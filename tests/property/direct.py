@@ -13,16 +13,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.operators.coordinator import by_store, live_buckets, next_manifest, probe_tasks, results_by_query, windows_of
+from plait.operators.coordinator import (
+    Spread,
+    live_buckets,
+    next_manifest,
+    probe_in_phases,
+    results_by_query,
+    windows_of,
+    with_intermediates,
+)
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.results import Delivery
-from plait.operators.walking import Message, Walker
+from plait.operators.walking import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
+from plait.plan.validate import validate
 from plait.query.model import ColumnRef, Query, Source, Stream
 from plait.runtime.planning import probing_only
 from plait.state.compaction import choose_merges, merge_buckets
@@ -35,6 +44,7 @@ from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
 from tests.property.structured import backquoted
+from tests.unit.optimizer.random_orders import random_plan
 
 MOST_MESSAGES = 30_000
 """In Spark they would lie on disk; here they are all in memory, and thousands of them show nothing new."""
@@ -101,7 +111,12 @@ class DirectRun:
             sources=self.sources,
             parallelism=parallelism or self.options.parallelism_at(batch),
         )
-        plan = make_plan(self.queries, _random_statistics(self.case, batch), options)
+        statistics = _random_statistics(self.case, batch)
+        if options.strategy == "random":
+            plan = random_plan(self.queries, statistics, options, random.Random(f"{self.case.seed} {batch} orders"))
+            validate(plan, self.queries)
+        else:
+            plan = make_plan(self.queries, statistics, options)
         self.outcome.plans.append(plan)
         return plan
 
@@ -161,7 +176,7 @@ class DirectRun:
 
     def _attempt(
         self, plan: Plan, manifest: Manifest, batch: int
-    ) -> tuple[tuple[IngestReport, ...], tuple[ProbeReport, ...]]:
+    ) -> tuple[tuple[Bucket, ...], tuple[IngestReport, ...], tuple[ProbeReport, ...]]:
         """Do all of a batch but its commit; an attempt that is not committed must leave no trace."""
         ingested = []
         for source, spec in self._specs(plan):
@@ -173,18 +188,19 @@ class DirectRun:
             plan=plan,
             batch=batch,
             storage=self.storage,
-            buckets=by_store((*live_buckets(plan, manifest), *delta)),
+            buckets={},
             wanted=self.wanted,
             capacity=self.options.block_rows,
             attempt=f"a{next(self._attempts)}",
         )
-        return tuple(ingested), tuple(self._probe(context, delta))
+        spread = Spread(slots=3, rows_per_start=max(1, self.options.block_rows))
+        live = with_intermediates(context, live_buckets(plan, manifest), self._probe, spread)
+        return live, tuple(ingested), probe_in_phases(context, live, delta, self._probe, spread)
 
-    def _probe(self, context: ProbeContext, delta: tuple[Bucket, ...]) -> list[ProbeReport]:
-        tasks = probe_tasks(context.plan, delta, slots=3, rows_per_start=max(1, self.options.block_rows))
+    def _probe(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
         if self.options.routing == "local":
-            return [self._walker(context).run_local(task) for task in tasks]
-        reports = []
+            return tuple(self._walker(context).run_local(task) for task in tasks)
+        reports: list[ProbeReport] = []
         messages: list[Message] = []
         for task in tasks:
             walker = self._walker(context)
@@ -200,7 +216,7 @@ class DirectRun:
                 for message in group:
                     messages += walker.receive(message)
                 reports.append(walker.report())
-        return reports
+        return tuple(reports)
 
     def _walker(self, context: ProbeContext) -> Walker:
         deliveries = {
@@ -213,11 +229,12 @@ class DirectRun:
         plan: Plan,
         manifest: Manifest,
         batch: int,
+        live: tuple[Bucket, ...],
         ingested: tuple[IngestReport, ...],
         probed: tuple[ProbeReport, ...],
     ) -> Manifest:
         following = next_manifest(
-            manifest,
+            replace(manifest, buckets=live),
             plan=plan,
             plan_id=plan.strategy,
             streams=self.streams,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from plait.plan.explain.sharing import orders_of
 from plait.plan.model import KeyMatch, Member, Output, Plan, ProbeTree, Step, Store, is_routed
-from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
+from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores, probe_tuples_estimate
 
 Json: TypeAlias = dict[str, Any]
@@ -43,7 +43,8 @@ def _store(store: Store, kept: bool) -> Json:
     return {
         "id": store.id,
         "source": store.source,
-        "kind": "table" if store.is_table else "stream",
+        "kind": "table" if store.is_table else "stream" if store.intermediate is None else "intermediate",
+        "parts": [] if store.intermediate is None else [_member(part) for part in store.intermediate.parts],
         "window_us": store.window_us,
         "kept": kept,
         "parallelism": store.parallelism,
@@ -82,6 +83,7 @@ def _step(plan: Plan, step: Step) -> Json:
     return {
         "edge": step.edge,
         "member": _member(step.member),
+        "parts": [_member(part) for part in step.parts],
         "matches": _matches(step.matches),
         "routed": is_routed(store, step),
         "estimate": {
@@ -89,6 +91,7 @@ def _step(plan: Plan, step: Step) -> Json:
             "results": _rounded(step.estimate.results),
         },
         "outputs": [_output(output) for output in step.outputs],
+        "fills": [fill.store for fill in step.fills],
         "steps": [_step(plan, child) for child in step.children],
     }
 
@@ -107,6 +110,8 @@ def _rule(rule: Rule) -> Json:
     match rule:
         case Keep():
             return {"kind": "keep"}
+        case Receive():
+            return {"kind": "receive", "edge": rule.edge}
         case Arrive():
             return {
                 "kind": "arrive",
@@ -121,6 +126,7 @@ def _rule(rule: Rule) -> Json:
                 "matches": _matches(rule.matches),
                 "send": list(rule.send),
                 "emit": list(rule.emit),
+                "keep": list(rule.keep),
             }
 
 

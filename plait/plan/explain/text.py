@@ -9,7 +9,7 @@ from plait.plan.explain import wording
 from plait.plan.explain.sharing import QueryOrder, orders_of
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed
 from plait.plan.relations import store_name
-from plait.plan.rules import Arrive, Keep, Probe, Rule, rules
+from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores, probe_tuples_estimate
 
 
@@ -31,7 +31,7 @@ def to_text(plan: Plan) -> str:
     ]
     kept = kept_stores(plan)
     sections = (
-        Branch(text="Stores", below=tuple(_store(store, store.id in kept) for store in plan.stores)),
+        Branch(text="Stores", below=tuple(_store(plan, store, store.id in kept) for store in plan.stores)),
         Branch(text="Probe trees", below=tuple(_tree(plan, tree) for tree in plan.trees)),
         Branch(text="Rules", below=tuple(_rules(plan))),
         Branch(text="Queries", below=tuple(_query(plan, query) for query in plan.queries)),
@@ -51,15 +51,20 @@ def _draw(branches: Iterable[Branch], indent: str = "") -> Iterator[str]:
         yield from _draw(branch.below, indent + ("   " if last else "│  "))
 
 
-def _store(store: Store, kept: bool) -> Branch:
+def _store(plan: Plan, store: Store, kept: bool) -> Branch:
     kind = "table" if store.is_table else f"stream, {wording.window(store.window_us)}"
     if not kept:
         kind = "stream, passed through since no step probes it"
-    of = "" if store.id == store.source else f" of {wording.name(store.source)}"
+    if store.intermediate is not None:
+        kind = f"intermediate result, {wording.window(store.window_us)}"
+    of = "" if store.source in (None, store.id) else f" of {wording.name(store.source or '')}"
+    keeps = [wording.requirement(store, need) for need in store.requirements]
+    if store.intermediate is not None:
+        keeps = [wording.joined(store.intermediate, plan)]
     facts = [
-        ("keeps" if kept else "passes", [wording.requirement(store, need) for need in store.requirements]),
+        ("keeps" if kept else "passes", keeps),
         ("columns", [", ".join(wording.name(column) for column in store.columns)] if store.columns else []),
-        ("keys", [", ".join(wording.key(key) for key in store.keys)] if store.keys else []),
+        ("keys", [", ".join(wording.key(key, store) for key in store.keys)] if store.keys else []),
         ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),
     ]
     return Branch(
@@ -80,8 +85,9 @@ def _step(plan: Plan, path: tuple[Member, ...], step: Step) -> Branch:
     store = plan.store(step.member.store)
     return Branch(
         text=f"{step.edge}: {_probe(plan, path, step)}, in {_reach(store, step)}; {wording.flow(step.estimate)}"
-        + _ends(output.query for output in step.outputs),
-        below=tuple(_step(plan, (*path, step.member), child) for child in step.children),
+        + _ends(output.query for output in step.outputs)
+        + _kept(fill.store for fill in step.fills),
+        below=tuple(_step(plan, (*path, *step.members), child) for child in step.children),
     )
 
 
@@ -89,7 +95,7 @@ def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     """Return whom a step probes and on what."""
     store = plan.store(step.member.store)
     stores = tuple(plan.store(member.store) for member in path)
-    equalities = " and ".join(wording.match(path, stores, store, step.member, match) for match in step.matches)
+    equalities = " and ".join(wording.match(path, stores, store, step.members, match) for match in step.matches)
     target = wording.described(step.member, store)
     return f"{target} on {equalities}" if equalities else f"{target}, every row"
 
@@ -101,6 +107,11 @@ def _reach(store: Store, step: Step) -> str:
 def _ends(queries: Iterable[str]) -> str:
     names = ", ".join(queries)
     return f" ⇒ {names}" if names else ""
+
+
+def _kept(stores: Iterable[str]) -> str:
+    names = ", ".join(map(store_name, stores))
+    return f" ⇒ kept in {names}" if names else ""
 
 
 def _rules(plan: Plan) -> Iterator[Branch]:
@@ -116,14 +127,17 @@ def _rule(plan: Plan, store: Store, rule: Rule) -> str:
     match rule:
         case Keep():
             return "keep what arrives and meets a requirement"
+        case Receive():
+            return f"from {rule.edge}: keep what was found"
         case Arrive():
             return f"on arrival of {wording.described(rule.member, store)}: {_then(rule.send, rule.emit)}"
         case Probe():
-            return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit)}"
+            return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit, rule.keep)}"
 
 
-def _then(send: tuple[str, ...], emit: tuple[str, ...]) -> str:
-    parts = [f"send to {', '.join(send)}"] if send else []
+def _then(send: tuple[str, ...], emit: tuple[str, ...], keep: tuple[str, ...] = ()) -> str:
+    parts = [f"keep in {', '.join(map(store_name, keep))}"] if keep else []
+    parts += [f"send to {', '.join(send)}"] if send else []
     parts += [f"emit to {', '.join(emit)}"] if emit else []
     return "; ".join(parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from plait.plan.model import Estimate, KeyColumn, KeyMatch, Member, Requirement, Selection, Store
+from plait.plan.model import Estimate, Intermediate, KeyColumn, KeyMatch, Member, Plan, Requirement, Selection, Store
 from plait.plan.relations import UNKNOWN_TYPE, member_name
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
@@ -72,27 +72,48 @@ def described(shown: Member, store: Store) -> str:
     return text if shown.window_us == store.window_us else f"{text} ({window(shown.window_us)})"
 
 
-def key(shown: KeyColumn) -> str:
-    """Return a key with the type it is compared as."""
-    text = sql(shown.expression.sql)
+def key(shown: KeyColumn, store: Store) -> str:
+    """Return a key of a store with the type it is compared as."""
+    text = _expression(shown, store)
     return text if shown.type == UNKNOWN_TYPE else f"{text} as {shown.type}"
 
 
 def keys(store: Store, names: tuple[str, ...]) -> str:
     """Return some keys of a store by their expressions, with the type only where the expression occurs with several."""
     shown = [store.key(key_name) for key_name in names]
-    expressions = [each.expression.sql for each in store.keys]
+    expressions = [(each.part, each.expression.sql) for each in store.keys]
     return ", ".join(
-        key(each) if expressions.count(each.expression.sql) > 1 else sql(each.expression.sql) for each in shown
+        key(each, store) if expressions.count((each.part, each.expression.sql)) > 1 else _expression(each, store)
+        for each in shown
     )
 
 
-def match(path: tuple[Member, ...], stores: tuple[Store, ...], probed: Store, target: Member, shown: KeyMatch) -> str:
+def _expression(shown: KeyColumn, store: Store) -> str:
+    if store.intermediate is None or shown.part is None:
+        return sql(shown.expression.sql)
+    return sql(shown.expression.sql, member_name(store.intermediate.parts[shown.part]))
+
+
+def match(
+    path: tuple[Member, ...], stores: tuple[Store, ...], probed: Store, targets: tuple[Member, ...], shown: KeyMatch
+) -> str:
     """Return an equality of a step: what is known on the path = what is looked up in the store."""
     left = stores[shown.position].key(shown.probe_key)
     right = probed.key(shown.store_key)
     known = sql(left.expression.sql, member_name(path[shown.position]))
-    return f"{known} = {sql(right.expression.sql, member_name(target))}"
+    return f"{known} = {sql(right.expression.sql, member_name(targets[right.part or 0]))}"
+
+
+def joined(shown: Intermediate, plan: Plan) -> str:
+    """Return the join that an intermediate store keeps."""
+    parts = [described(part, plan.store(part.store)) for part in shown.parts]
+
+    def side(part: int, name: str) -> str:
+        member = shown.parts[part]
+        return sql(plan.store(member.store).key(name).expression.sql, member_name(member))
+
+    pairs = [f"{side(pair.left, pair.left_key)} = {side(pair.right, pair.right_key)}" for pair in shown.joined]
+    return f"{' ⋈ '.join(parts)} on {' and '.join(pairs)}"
 
 
 def requirement(store: Store, need: Requirement) -> str:

@@ -7,7 +7,7 @@ first. What it emits must be each result of each query, once.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import product
 
@@ -16,10 +16,14 @@ from hypothesis import strategies as st
 
 from plait.optimizer import STRATEGIES, plan
 from plait.plan.model import Member, Output, Plan, Selection, Step
+from plait.plan.phases import phases
 from plait.plan.relations import selection_of
+from plait.plan.validate import validate
+from plait.plan.walks import split_part
 from plait.query.model import Query, SourceExpression
 from plait.stats.model import Statistics
 from tests.unit.optimizer.queries import options
+from tests.unit.optimizer.random_orders import random_plan
 from tests.unit.optimizer.random_queries import SOURCES, STREAMS, TABLES, query_sets
 
 Row = tuple[int, int, int, int]
@@ -63,7 +67,8 @@ def results(query: Query, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, 
 
 
 def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
-    """Yield what the plan emits when every row arrives in its batch."""
+    """Yield what the plan emits when every row arrives in its batch, phase by phase."""
+    kept: dict[str, list[tuple[int, int, tuple[Row, ...]]]] = defaultdict(list)
 
     def take(outputs: tuple[Output, ...], path: list[Row]) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
         for output in outputs:
@@ -73,26 +78,41 @@ def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tu
         key = plan.store(member.store).key(name)
         return key.type, value(key.expression, row)
 
+    def stored(step: Step, start: tuple[int, tuple[int, int]]) -> Iterator[tuple[Row, ...]]:
+        if step.parts:
+            for batch, part, found in kept[step.member.store]:
+                if (batch, plan.rank(step.parts[part])) < start:
+                    yield found
+            return
+        for row in rows[plan.store(step.member.store).source or ""]:
+            if (row[1], plan.rank(step.member)) < start and selected(step.member.selection, row):
+                yield (row,)
+
     def probe(members: list[Member], path: list[Row], step: Step) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
-        start = (path[0][1], plan.rank(members[0]))
-        for row in rows[plan.store(step.member.store).source]:
-            if (row[1], plan.rank(step.member)) >= start or not selected(step.member.selection, row):
-                continue
+        store = plan.store(step.member.store)
+        for found in stored(step, (path[0][1], plan.rank(members[0]))):
+            parts = [split_part(store, match.store_key) for match in step.matches]
             if all(
                 key(members[match.position], match.probe_key, path[match.position])
-                == key(step.member, match.store_key, row)
-                for match in step.matches
+                == key(step.members[part], name, found[part])
+                for match, (part, name) in zip(step.matches, parts, strict=True)
             ):
-                yield from take(step.outputs, [*path, row])
+                extended = [*path, *found]
+                yield from take(step.outputs, extended)
+                for fill in step.fills:
+                    whole = tuple(extended[position] for position in fill.positions)
+                    kept[fill.store].append((path[0][1], fill.positions.index(0), whole))
                 for child in step.children:
-                    yield from probe([*members, step.member], [*path, row], child)
+                    yield from probe([*members, *step.members], extended, child)
 
-    for tree in plan.trees:
-        for row in rows[plan.store(tree.start.store).source]:
-            if selected(tree.start.selection, row):
-                yield from take(tree.outputs, [row])
-                for step in tree.children:
-                    yield from probe([tree.start], [row], step)
+    for batch in sorted({row[1] for found in rows.values() for row in found} - {-1}):
+        for numbers in phases(plan):
+            for tree in (plan.trees[number] for number in numbers):
+                for row in rows[plan.store(tree.start.store).source or ""]:
+                    if row[1] == batch and selected(tree.start.selection, row):
+                        yield from take(tree.outputs, [row])
+                        for step in tree.children:
+                            yield from probe([tree.start], [row], step)
 
 
 @given(queries=query_sets(largest=3), strategy=st.sampled_from(sorted(STRATEGIES)), seed=st.integers(0, 2**32))
@@ -100,5 +120,18 @@ def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tu
 def test_each_result_is_emitted_exactly_once(queries: tuple[Query, ...], strategy: str, seed: int) -> None:
     rows = draw_rows(random.Random(seed))
     made = plan(queries, Statistics(), options(strategy, SOURCES))
+    expected = Counter(result for query in queries for result in results(query, rows))
+    assert Counter(emitted(made, rows)) == expected
+
+
+@given(queries=query_sets(largest=4), seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_each_result_is_emitted_exactly_once_by_way_of_any_intermediate_stores(
+    queries: tuple[Query, ...], seed: int
+) -> None:
+    rng = random.Random(seed)
+    rows = draw_rows(rng)
+    made = random_plan(queries, Statistics(), options("greedy", SOURCES), rng)
+    validate(made, queries)
     expected = Counter(result for query in queries for result in results(query, rows))
     assert Counter(emitted(made, rows)) == expected

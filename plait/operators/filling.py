@@ -1,0 +1,104 @@
+"""Keep what probing has joined in intermediate stores.
+
+A kept tuple has the columns of all its parts, the τ of its newest part, and `UNTIL`, after which it can join nothing.
+What arrivals of one part completed has buckets of its own: in the same batch only relations of higher rank may find it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from plait.operators.demand import carried_columns
+from plait.operators.names import TAU, UNTIL
+from plait.operators.partials import NO_HIGH, Partials
+from plait.operators.placing import split
+from plait.operators.projection import layout_of
+from plait.plan.model import Fill, Store
+from plait.plan.walks import split_part
+from plait.state.buckets import write_bucket
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+
+_CHUNK_ROWS = 2_000_000
+_CHUNK_BYTES = 128 << 20
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Rows of one store, made by arrivals of one part, not written yet."""
+
+    tables: list[pa.Table]
+    rows: int = 0
+    bytes: int = 0
+
+
+class Filler:
+    """Collects what one task keeps. Use as ``add`` for each piece, then ``finish`` once."""
+
+    def __init__(self, storage: Storage, batch: int, name: str) -> None:
+        self._storage, self._batch, self._name = storage, batch, name
+        self._pending: dict[tuple[Store, int], _Pending] = defaultdict(lambda: _Pending([]))
+        self._buckets: list[Bucket] = []
+        self._written = 0
+
+    def add(self, fill: Fill, store: Store, partials: Partials) -> None:
+        """Keep these partial results in the intermediate store `store`."""
+        if partials.count == 0:
+            return
+        started_by = fill.positions.index(0)
+        pending = self._pending[store, started_by]
+        table = kept_rows(fill, store, partials)
+        pending.tables.append(table)
+        pending.rows += table.num_rows
+        pending.bytes += table.nbytes
+        if pending.rows >= _CHUNK_ROWS or pending.bytes >= _CHUNK_BYTES:
+            self._write(store, started_by, pending)
+            del self._pending[store, started_by]
+
+    def finish(self) -> tuple[Bucket, ...]:
+        """Write what is left and describe all buckets."""
+        for (store, started_by), pending in self._pending.items():
+            self._write(store, started_by, pending)
+        self._pending.clear()
+        return tuple(self._buckets)
+
+    def _write(self, store: Store, started_by: int, pending: _Pending) -> None:
+        table = pa.concat_tables(pending.tables).combine_chunks()
+        for partition, rows in split(table, store, self._batch + self._written):
+            bucket = write_bucket(
+                self._storage,
+                store=store.id,
+                partition=partition,
+                name=f"{self._batch}-{self._name}-{self._written}",
+                table=rows,
+                layout=layout_of(store),
+                indexes=store.indexes,
+                batch_min=self._batch,
+                batch_max=self._batch,
+            )
+            until = rows[UNTIL].to_numpy().max()
+            self._buckets.append(
+                replace(
+                    bucket,
+                    partition_by=store.partition_by,
+                    parallelism=store.parallelism,
+                    until_us=None if until == NO_HIGH else int(until),
+                    started_by=started_by,
+                )
+            )
+        self._written += 1
+
+
+def kept_rows(fill: Fill, store: Store, partials: Partials) -> pa.Table:
+    """Return partial results as the store keeps them."""
+    columns = {TAU: pa.array(partials.newest), UNTIL: pa.array(partials.high)}
+    for name in carried_columns(store):
+        part, own = split_part(store, name)
+        columns[name] = partials.positions[fill.positions[part]].column(own)
+    return pa.table(columns)
+
+
+__all__ = ["Filler", "kept_rows"]

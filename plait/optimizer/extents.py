@@ -1,0 +1,75 @@
+"""How many rows and distinct keys the members of a plan stand for, those of intermediate stores included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from plait.errors import InvalidPlanError
+from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cost import join_size
+from plait.plan.model import Intermediate, Member, Step, Store
+from plait.plan.walks import split_part
+
+
+def extent_of(store: Store, window_us: int | None) -> Extent:
+    """Return the extent of the store of a source."""
+    if store.source is None:
+        raise InvalidPlanError(f"store '{store.id}' is an intermediate result; expected the store of a source")
+    return Extent(source=store.source, is_table=store.is_table, window_us=window_us)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extents:
+    """What the members of a plan stand for."""
+
+    stores: tuple[Store, ...]
+    cardinality: Cardinality
+
+    def store(self, store_id: str) -> Store:
+        """Return the store with this id."""
+        return next(store for store in self.stores if store.id == store_id)
+
+    def of(self, member: Member) -> Extent:
+        """Return the extent of a relation."""
+        return extent_of(self.store(member.store), member.window_us)
+
+    def rows(self, member: Member) -> float:
+        """Return |R| after its selection."""
+        return self.cardinality.selected_rows(self.of(member), member.selection)
+
+    def streams(self, members: Iterable[Member]) -> int:
+        """Return how many of these relations are streams."""
+        return sum(not self.store(member.store).is_table for member in members)
+
+    def pace(self, member: Member) -> float:
+        """Return how many times per second a stream brings as many rows as its extent counts."""
+        return self.cardinality.pace(self.of(member))
+
+    def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> float:
+        """Return the selectivity of an equality between keys (by name in the relations' own stores)."""
+        sides = [(self.of(member), self.store(member.store).key(name)) for member, name in (left, right)]
+        return self.cardinality.equality(*sides)
+
+    def size(self, intermediate: Intermediate) -> float:
+        """Return |⋈ parts|."""
+        parts = intermediate.parts
+        return join_size(
+            (self.rows(part) for part in parts),
+            (
+                self.equality((parts[pair.left], pair.left_key), (parts[pair.right], pair.right_key))
+                for pair in intermediate.joined
+            ),
+        )
+
+    def added_rows(self, step: Step) -> float:
+        """Return the rows of what a step probes."""
+        found = self.store(step.member.store).intermediate
+        return self.rows(step.member) if found is None else self.size(found)
+
+    def selectivities(self, path: tuple[Member, ...], step: Step) -> Iterable[float]:
+        """Yield the selectivity of each match of a step that probes after `path`."""
+        store = self.store(step.member.store)
+        for match in step.matches:
+            part, name = split_part(store, match.store_key)
+            yield self.equality((path[match.position], match.probe_key), (step.members[part], name))
