@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, word_names
+from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
 from plait.plan.model import KeyColumn, Store
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
@@ -141,10 +141,23 @@ def key_sql(key: KeyColumn) -> str:
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE xxhash64({value}) END"
 
 
-def bits_sql(selections: tuple[str, ...], word: int) -> str:
-    """Return query-set word `word`: a selection that is NULL does not hold."""
+def bits_sql(selections: tuple[str, ...], word: int, held: tuple[str, ...] = ()) -> str:
+    """Return query-set word `word`: a selection that is NULL does not hold.
+
+    `held`: the selections of stored rows, whose bits are taken from the words these rows have.
+    """
     chosen = selections[word * SELECTIONS_PER_WORD : (word + 1) * SELECTIONS_PER_WORD]
-    return " + ".join(f"(CASE WHEN {sql} THEN {1 << bit}L ELSE 0L END)" for bit, sql in enumerate(chosen))
+    return " + ".join(
+        f"(CASE WHEN {_held_bit(held, sql) if sql in held else sql} THEN {1 << bit}L ELSE 0L END)"
+        for bit, sql in enumerate(chosen)
+    )
+
+
+def _held_bit(held: tuple[str, ...], selection: str) -> str:
+    if not word_names(len(held)):
+        return "true"
+    word, mask = bit_of(held, selection)
+    return f"({quoted(word)} & {mask}L) <> 0L"
 
 
 __all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "quoted", "value_sql"]

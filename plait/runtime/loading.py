@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.operators.names import TAU
-from plait.operators.projection import IngestSpec, quoted
+from plait.operators.names import TAU, word_names
+from plait.operators.projection import IngestSpec, bits_sql, quoted
 from plait.operators.reports import IngestReport
 from plait.runtime.catalog import KnownSource
 from plait.runtime.sources import OpenSource, attempt
@@ -41,16 +41,15 @@ def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots:
 
 
 def can_rewrite(
-    bucket: Bucket, spec: IngestSpec, layout: Layout, known: KnownSource | None, needs: Mapping[str, tuple[str, ...]]
+    bucket: Bucket, layout: Layout, known: KnownSource | None, needs: Mapping[str, tuple[str, ...]]
 ) -> bool:
     """Tell whether the bucket holds all that `layout` asks for, or the columns to compute it from.
 
-    `needs`: per projected name the raw columns its expression reads.
+    `needs`: the raw columns that keys and values (by name) and selections (by text) are computed from.
     """
-    held = {*bucket.layout.columns, *bucket.layout.keys, *bucket.layout.values}
-    wanted = {*layout.columns, *layout.keys, *layout.values}
+    held = {*bucket.layout.columns, *bucket.layout.keys, *bucket.layout.values, *bucket.layout.selections}
+    wanted = {*layout.columns, *layout.keys, *layout.values, *layout.selections}
     raw = {column for name in wanted - held for column in needs.get(name, (name,))}
-    raw |= {column for name in needs if name.startswith("#bits") for column in needs[name]}
     return all(column in held or is_younger(known, column, bucket) for column in raw)
 
 
@@ -75,21 +74,29 @@ def rewrite(
     Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
     """
     old = buckets[0].layout
-    held = (*old.columns, *old.keys, *old.values, *((TAU,) if old.has_tau else ()))
+    held = (*old.columns, *old.keys, *old.values, *((TAU,) if old.has_tau else ()), *word_names(len(old.selections)))
     schema = ", ".join(f"{quoted(name)} {_type_of(name, types)}" for name in held)
     numbers = spark.range(0, len(buckets), 1, len(buckets))
     frame = numbers.mapInArrow(read_buckets(buckets, storage, held), schema)
     missing = [f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in types.items() if name not in held]
     frame = frame.selectExpr("*", *missing)
-    projection = tuple((name, quoted(name) if name in held else sql) for name, sql in spec.projection)
+    projection = tuple((name, _held_sql(name, sql, held, spec, old)) for name, sql in spec.projection)
     chosen = select_ingest(frame, replace(spec, projection=projection))
     rows = chosen.mapInArrow(rewrite_buckets(buckets, spec, storage, chunk_rows), REPORT).collect()
     found: tuple[IngestReport, ...] = reports(rows)
     return tuple(bucket for report in found for bucket in report.buckets)
 
 
+def _held_sql(name: str, sql: str, held: tuple[str, ...], spec: IngestSpec, old: Layout) -> str:
+    """Return how a projected column is had from stored rows: as it is, or by its expression over raw columns."""
+    words = word_names(max(len(spec.selections), 2))
+    if name in words:
+        return bits_sql(spec.selections, words.index(name), held=old.selections)
+    return quoted(name) if name in held else sql
+
+
 def _type_of(name: str, types: Mapping[str, str]) -> str:
-    if name.startswith(("#k ", TAU)):
+    if name.startswith(("#k ", "#bits", TAU)):
         return "bigint"
     if name.startswith("#v "):
         return name.split(" ", 2)[1]

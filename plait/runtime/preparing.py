@@ -181,7 +181,7 @@ class _Filler:
         known = self.catalog.source(opened.source.name)
         types = {column.name: column.type for column in opened.source.schema or ()}
         layout = layout_of(store)
-        able = [bucket for bucket in lacking if can_rewrite(bucket, spec, layout, known, needs)]
+        able = [bucket for bucket in lacking if can_rewrite(bucket, layout, known, needs)]
         kept = [bucket for bucket in lacking if bucket not in able]
         for found in dict.fromkeys(bucket.layout for bucket in able):
             group = tuple(bucket for bucket in able if bucket.layout == found)
@@ -190,14 +190,15 @@ class _Filler:
 
 
 def _columns_read(store: Store) -> dict[str, tuple[str, ...]]:
-    """Return per projected name the source columns its expression reads."""
+    """Return the source columns that keys and values (by name) and selections (by text) are computed from."""
     needs: dict[str, tuple[str, ...]] = {}
     for key in store.keys:
         needs[key.name] = key.expression.columns
         if key.value_name is not None:
             needs[key.value_name] = key.expression.columns
-    conjuncts = [conjunct for selection in store.selections for conjunct in selection.conjuncts]
-    needs["#bits"] = tuple(dict.fromkeys(column for conjunct in conjuncts for column in conjunct.columns))
+    for selection in store.selections:
+        columns = (column for conjunct in selection.conjuncts for column in conjunct.columns)
+        needs[selection.sql] = tuple(dict.fromkeys(columns))
     return needs
 
 

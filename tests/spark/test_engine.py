@@ -80,6 +80,32 @@ def test_a_query_added_on_an_old_checkpoint_sees_what_is_kept_and_the_others_go_
     assert rows(pq.read_table(tmp_path / "out")) == Counter([(1, 10), (2, 20)])
 
 
+def test_a_query_added_later_uses_the_selections_that_stored_rows_already_carry(spark: Any, tmp_path: Path) -> None:
+    orders(tmp_path, 0, (1, 1, "a"), (2, 2, "b"), (3, 3, "a"))
+    parts(tmp_path, 0, (1, 9, 10))
+    first = {
+        "joined": "SELECT o.id FROM orders o JOIN parts p ON o.id = p.oid WHERE o.item = 'a'",
+        "all": "SELECT o.id FROM orders o JOIN parts p ON o.id = p.oid",
+    }
+    engine = make(spark, tmp_path)
+    for name, text in first.items():
+        engine.query(name, text, sink=plait.sinks.noop())
+    engine.run_available()
+
+    # Column item was not kept, only whether it is 'a'; the new query needs that and a key computed from id.
+    parts(tmp_path, 1, (4, 2, 20), (4, 3, 30))
+    again = make(spark, tmp_path)
+    for name, text in first.items():
+        again.query(name, text, sink=plait.sinks.noop())
+    added = again.query(
+        "next",
+        "SELECT o.id, p.oid FROM orders o JOIN parts p ON o.id + 1 = p.oid WHERE o.item = 'a'",
+        sink=plait.sinks.memory(),
+    )
+    assert dict(again.run_available().queries) == {"joined": 1, "all": 2, "next": 1}
+    assert rows(added.results()) == Counter([(1, 2)])
+
+
 def test_a_dropped_query_and_its_stream_leave_nothing_behind(spark: Any, tmp_path: Path) -> None:
     orders(tmp_path, 0, (1, 1, "a"))
     parts(tmp_path, 0, (1, 1, 10))
