@@ -39,7 +39,7 @@ def iter_matches(
 
     `probe_key` (int64[n]) and `index_key` (int64[m]) ascend, `index_tau` (int64[m]) ascends within equal keys.
     `index_row` None: the row is the index position. A bound that is None, or an index without τ, is no test. `bits`
-    (int64[rows], by row) None: no test; `mask` is a single bit.
+    (int64[rows], by row) None: no test; `mask` has the bits of which one is enough.
     """
     _check(capacity)
     tau = None if probe_low is None and probe_high is None else index_tau

@@ -62,6 +62,8 @@ def _ending_columns(ends: Ends, plan: Plan, wanted: Wanted) -> Iterator[tuple[in
     for output in outputs:
         for alias, position in output.positions:
             yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
+        for narrowing in output.narrowings:
+            yield from ((narrowing.position, name) for name in narrowing.columns)
     for fill in fills:
         store = plan.store(fill.store)
         for name in carried_columns(store):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-TAU = "#tau"
-"""Event time, int64 microseconds since the epoch; NULL marks a bad record."""
+from plait.plan.model import SELECTED, TAU
 
 UNTIL = "#until"
 """In intermediate stores the smallest τ + W among the parts: the largest τ that can still join the tuple."""
@@ -31,3 +30,6 @@ def word_names(selection_count: int) -> tuple[str, ...]:
     """
     words = -(-selection_count // SELECTIONS_PER_WORD) if selection_count > 1 else 0
     return tuple(bits_name(word) for word in range(words))
+
+
+__all__ = ["ROW", "SELECTED", "SELECTIONS_PER_WORD", "TAU", "UNTIL", "bit_of", "bits_name", "word_names"]

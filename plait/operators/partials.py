@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from plait.plan.model import TAU, Output
+
 Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
@@ -76,6 +78,21 @@ class Partials:
         if start == 0 and stop >= self.count:
             return self
         return self.at(np.arange(start, min(stop, self.count), dtype=np.int32))
+
+
+def narrowed(partials: Partials, output: Output) -> Partials:
+    """Return the partials that the query of `output` takes, out of those it shares with others."""
+    if not output.narrowings:
+        return partials
+    taken = np.ones(partials.count, np.bool_)
+    for narrowing in output.narrowings:
+        position = partials.positions[narrowing.position]
+        if narrowing.selection is not None:
+            taken &= position.column(narrowing.selection.column).to_numpy(zero_copy_only=False)
+        low = minus_window(partials.newest, narrowing.window_us)
+        if low is not None:
+            taken &= position.int64(TAU)[0] >= low
+    return partials if taken.all() else partials.at(np.flatnonzero(taken).astype(np.int32))
 
 
 def start_partials(block: pa.RecordBatch, tau: Int64s, window_us: int | None, rows: Rows | None) -> Partials:

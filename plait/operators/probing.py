@@ -22,8 +22,9 @@ from plait.kernels.hashing import combine, partition_of
 from plait.kernels.matching import iter_cross, iter_matches
 from plait.kernels.ordering import sort_order
 from plait.operators.demand import Demand, Wanted
-from plait.operators.names import ROW, TAU, UNTIL, bit_of, word_names
+from plait.operators.names import ROW, TAU, UNTIL
 from plait.operators.partials import Int64s, Partials, Position, Rows, concat_blocks, minus_window, plus_window
+from plait.operators.selections import answers, gather, selection_words
 from plait.plan.model import KeyColumn, KeyMatch, Member, Plan, ProbeTree, Step, is_routed, part_column
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
@@ -86,22 +87,6 @@ def visible_buckets(context: ProbeContext, start: Member, step: Step, partition:
             here = is_routed(store, step) or bucket.partition % store.parallelism == partition
         if here:
             yield bucket
-
-
-def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
-    """Tell whether the bucket carries what this member needs; one written for earlier queries may not."""
-    layout = bucket.layout
-    carried = {*layout.columns, *layout.keys, *layout.values}
-    return member.selection.sql in layout.selections and carried.issuperset(columns)
-
-
-def selection_words(bucket: OpenBucket, member: Member) -> tuple[Int64s | None, int]:
-    """Return (query-set words of the rows, mask) of the member's selection; (None, 0) if it holds for every row."""
-    selections = bucket.bucket.layout.selections
-    if not word_names(len(selections)):
-        return None, 0
-    word, mask = bit_of(selections, member.selection.sql)
-    return bucket.int64(word), mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +277,7 @@ def _found(opened: OpenBucket, step: Step, rows: Rows, stored: Rows, gathered: t
     if opened.bucket.layout.has_tau:
         tau = opened.int64(TAU)[stored]
         high = opened.int64(UNTIL)[stored] if step.parts else plus_window(tau, step.member.window_us)
-    return Found(rows=rows, block=opened.take(stored, gathered), tau=tau, high=high)
+    return Found(rows=rows, block=gather(opened, stored, gathered), tau=tau, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

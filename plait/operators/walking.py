@@ -16,17 +16,16 @@ import pyarrow as pa
 from plait.operators.demand import Demand, demand_of
 from plait.operators.filling import Filler
 from plait.operators.names import ROW, TAU
-from plait.operators.partials import Partials, Position, Rows, start_partials
+from plait.operators.partials import Partials, Position, Rows, narrowed, start_partials
 from plait.operators.probing import (
     Counts,
     ProbeContext,
-    answers,
     probe_partition,
     route,
-    selection_words,
 )
 from plait.operators.reports import ProbeReport
 from plait.operators.results import Delivery, ResultWriter
+from plait.operators.selections import answers, selection_words, with_selections
 from plait.plan.model import ProbeTree, Step
 from plait.plan.walks import path_members
 from plait.state.buckets import OpenBucket, open_bucket
@@ -116,11 +115,11 @@ class Walker:
         if not answers(bucket, tree.start, needed):
             return
         opened = open_bucket(self._context.storage, bucket)
-        partials = _starting_tuples(opened, tree, start, stop)
+        partials = _starting_tuples(opened, tree, needed, start, stop)
         for low in range(0, partials.count, self._context.capacity):
             piece = partials.slice(low, low + self._context.capacity)
             for output in tree.outputs:
-                self._results.add(output, piece)
+                self._results.add(output, narrowed(piece, output))
             yield piece
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
@@ -129,7 +128,7 @@ class Walker:
         for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number)):
             self._counts.add(step.edge, 0, extended.count)
             for output in step.outputs:
-                self._results.add(output, extended)
+                self._results.add(output, narrowed(extended, output))
             for fill in step.fills:
                 self._filler.add(fill, self._context.plan.store(fill.store), extended)
             if step.children:
@@ -145,14 +144,14 @@ class Walker:
         )
 
 
-def _starting_tuples(opened: OpenBucket, tree: ProbeTree, start: int, stop: int) -> Partials:
+def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...], start: int, stop: int) -> Partials:
     bits, mask = selection_words(opened, tree.start)
     rows: Rows | None = None
     if bits is not None:
         rows = (np.flatnonzero((bits[start:stop] & mask) != 0) + start).astype(np.int32)
     elif (start, stop) != (0, opened.bucket.rows):
         rows = np.arange(start, stop, dtype=np.int32)
-    return start_partials(opened.batch, opened.int64(TAU), tree.start.window_us, rows)
+    return start_partials(with_selections(opened, needed), opened.int64(TAU), tree.start.window_us, rows)
 
 
 def encode_partials(partials: Partials, columns: tuple[tuple[str, ...], ...]) -> bytes:

@@ -13,6 +13,7 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
 from plait.optimizer.stores import choose_access, gather_stores
 from plait.optimizer.trees import merge_orders
+from plait.optimizer.widening import Carried
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics
@@ -24,14 +25,20 @@ def build(
     statistics: Statistics,
     options: PlanOptions,
     store_name: StoreName = one_per_source,
+    wide: Iterable[Query] = (),
 ) -> Plan:
-    """Return the plan that runs these probe orders; the order of queries and of probe orders does not matter."""
+    """Return the plan that runs these probe orders; the order of queries and of probe orders does not matter.
+
+    `wide`: wider queries that are joined in the place of those of the same name (`plait.optimizer.widening`).
+    """
     ordered = tuple(sorted(queries, key=lambda query: query.name))
+    wider = {query.name: query for query in wide}
+    carried = Carried(own=ordered, joined=tuple(wider.get(query.name, query) for query in ordered))
     listed = tuple(orders)
     cardinality = Cardinality(statistics=statistics)
-    stores = gather_stores(ordered, options, store_name) + gather_intermediates(ordered, listed, options, store_name)
+    stores = gather_stores(ordered, options, store_name) + gather_intermediates(carried, listed, options, store_name)
     kept = tuple(sorted(stores, key=lambda store: store.id))
-    trees = merge_orders(ordered, listed, store_name)
+    trees = merge_orders(carried, listed, store_name)
     found = flows(trees, kept, cardinality)
     stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
     made = Plan(

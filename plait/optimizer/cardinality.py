@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from plait.optimizer.assumptions import ASSUMED, Assumptions
 from plait.plan.model import KeyColumn, Selection
@@ -51,6 +52,8 @@ class Cardinality:
         known = dict(self.statistics.of(source).selectivity)
         if selection.sql in known:
             return known[selection.sql]
+        if selection.any_of:
+            return 1.0 - prod(1.0 - self.share(source, alternative) for alternative in selection.any_of)
         share = 1.0
         for conjunct in selection.conjuncts:
             share *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_share)

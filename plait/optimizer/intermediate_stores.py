@@ -10,9 +10,9 @@ from plait.optimizer.naming import StoreName
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
 from plait.optimizer.trees import widest
+from plait.optimizer.widening import Carried
 from plait.plan.model import KeyColumn, Requirement, Selection, Store, part_column
 from plait.plan.relations import columns_of
-from plait.query.model import Query
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class _Draft:
 
 
 def gather_intermediates(
-    queries: Iterable[Query], orders: Iterable[ProbeOrder], options: PlanOptions, store_name: StoreName
+    carried: Carried, orders: Iterable[ProbeOrder], options: PlanOptions, store_name: StoreName
 ) -> tuple[Store, ...]:
     """Return the intermediate stores, ordered by id, without indexes and partitioning."""
-    by_name = {query.name: query for query in queries}
+    by_name = {query.name: query for query in carried.joined}
     found: dict[str, _Draft] = {}
     # The largest first: what a store is filled from must hold what the store itself turns out to need.
     for order in sorted(orders, key=lambda order: -sum(len(unit) for unit in order.units)):
@@ -43,19 +43,27 @@ def gather_intermediates(
                 subset = Subset.of(query, unit, store_name)
                 draft = found.setdefault(subset.store, _Draft(subset))
                 draft.need_keys(subset.outer_keys(covered - set(unit)))
-                _need(draft, subset, Subset.of(query, covered, store_name), target)
+                if target is None:
+                    _need_for_query(draft, subset, carried)
+                else:
+                    _need_for_store(draft, subset, Subset.of(query, covered, store_name), target)
     return tuple(_store(found[store_id], options) for store_id in sorted(found))
 
 
-def _need(draft: _Draft, subset: Subset, whole: Subset, target: _Draft | None) -> None:
-    """Add what has to be there after the join: the projection's columns, or what the store being filled keeps."""
+def _need_for_query(draft: _Draft, subset: Subset, carried: Carried) -> None:
+    """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
-        if target is None:
-            draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
-        else:
-            place = whole.aliases.index(alias)
-            draft.columns |= {part_column(part, name) for name in _own_columns(target, place)}
-            draft.need_keys(subset.key(alias, key) for key in target.keys.values() if key.part == place)
+        draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
+        for narrowing in carried.narrowings(subset.query.name, ((alias, part),)):
+            draft.columns |= {part_column(part, name) for name in narrowing.columns}
+
+
+def _need_for_store(draft: _Draft, subset: Subset, whole: Subset, target: _Draft) -> None:
+    """Add what the larger store keeps that is filled by way of this one."""
+    for part, alias in enumerate(subset.aliases):
+        place = whole.aliases.index(alias)
+        draft.columns |= {part_column(part, name) for name in _own_columns(target, place)}
+        draft.need_keys(subset.key(alias, key) for key in target.keys.values() if key.part == place)
 
 
 def _own_columns(target: _Draft, place: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.extents import extent_of
 from plait.optimizer.naming import StoreName
 from plait.optimizer.options import PlanOptions
+from plait.optimizer.widening import widest_window
 from plait.plan.model import ProbeTree, Requirement, Selection, Store
 from plait.plan.relations import columns_of, keys_of, requirement_of, window_of
 from plait.query.model import Query, Relation, Source, Stream
@@ -89,8 +90,7 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
     windows = [window_of(use.relation) for use in uses]
     if _keeps_all(source):
         windows.append(source.window_us)
-    bounded = [window for window in windows if window is not None]
-    return max(bounded) if len(bounded) == len(windows) else None
+    return widest_window(windows)
 
 
 def choose_access(

@@ -9,6 +9,7 @@ from plait.optimizer.graph import matches
 from plait.optimizer.intermediates import Subset, member_of
 from plait.optimizer.naming import Arrow, Path, StoreName, edge_names
 from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.widening import Carried, widest_window
 from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
 from plait.query.model import Query
 
@@ -22,18 +23,17 @@ class _Node:
     children: dict[Arrow, _Node] = field(default_factory=dict)
 
 
-def merge_orders(
-    queries: Iterable[Query], orders: Iterable[ProbeOrder], store_name: StoreName
-) -> tuple[ProbeTree, ...]:
+def merge_orders(carried: Carried, orders: Iterable[ProbeOrder], store_name: StoreName) -> tuple[ProbeTree, ...]:
     """Return one tree per distinct starting member, equal prefixes merged, in canonical order, without estimates.
 
     A step is the path before it, the member probed and the equalities matched; aliases play no part, so steps of
     several queries that compute the same thing are one step.
     """
-    by_name = {query.name: query for query in queries}
+    by_name = {query.name: query for query in carried.joined}
     roots: dict[Member, _Node] = {}
     for order in orders:
-        _insert(roots, by_name[order.query], order, store_name)
+        node, joined = _insert(roots, by_name[order.query], order, store_name)
+        _end(node, by_name[order.query], order, joined, (carried, store_name))
     names = edge_names(path for start, node in roots.items() for path in _paths((Arrow(member=start),), node))
     return tuple(
         ProbeTree(
@@ -45,7 +45,10 @@ def merge_orders(
     )
 
 
-def _insert(roots: dict[Member, _Node], query: Query, order: ProbeOrder, store_name: StoreName) -> None:
+def _insert(
+    roots: dict[Member, _Node], query: Query, order: ProbeOrder, store_name: StoreName
+) -> tuple[_Node, tuple[str, ...]]:
+    """Walk an order down its tree, which grows where needed; return where it ends and the aliases by position."""
     covered = [alias for unit in order.units for alias in unit]
     # Ordinals in an intermediate store count what is in it, so that queries can share the steps that fill it.
     among = covered if order.fills else None
@@ -65,21 +68,28 @@ def _insert(roots: dict[Member, _Node], query: Query, order: ProbeOrder, store_n
             )
         node = node.children.setdefault(arrow, _Node())
         joined = (*joined, *unit)
+    return node, joined
+
+
+def _end(
+    node: _Node, query: Query, order: ProbeOrder, joined: tuple[str, ...], context: tuple[Carried, StoreName]
+) -> None:
+    carried, store_name = context
     if order.fills:
-        subset = Subset.of(query, covered, store_name)
+        subset = Subset.of(query, joined, store_name)
         fill = Fill(store=subset.store, positions=tuple(joined.index(alias) for alias in subset.aliases))
         if fill not in node.fills:
             node.fills.append(fill)
     else:
         positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
-        node.outputs.append(Output(query=query.name, positions=positions))
+        narrowings = carried.narrowings(query.name, positions)
+        node.outputs.append(Output(query=query.name, positions=positions, narrowings=narrowings))
 
 
 def widest(query: Query, aliases: Iterable[str]) -> int | None:
     """Return the largest window of these relations' streams, None if one is unbounded."""
-    windows = [query.relation(alias).window_us for alias in aliases if not query.relation(alias).is_table]
-    bounded = [window for window in windows if window is not None]
-    return max(bounded) if len(bounded) == len(windows) else None
+    relations = [query.relation(alias) for alias in aliases]
+    return widest_window(relation.window_us for relation in relations if not relation.is_table)
 
 
 def _paths(path: Path, node: _Node) -> Iterable[Path]:

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from plait.plan.model import Member, Output, Plan, Step
+from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
 from plait.plan.relations import columns_of, key_of, ordinal_of, requirement_of, selection_of, window_of
 from plait.plan.walks import columns_kept, endings, equalities_on, path_members
-from plait.query.model import Query
+from plait.query.model import Query, Relation
 
 Queries: TypeAlias = tuple[Query, ...]
 Side: TypeAlias = tuple[str, str]
@@ -45,18 +45,26 @@ def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
             continue
         path = path_members(start, steps)
         for alias, position in output.positions:
-            if not _stands_for(plan, path[position], query, alias):
+            narrowed = Narrowing(position=position)
+            narrowed = next((each for each in output.narrowings if each.position == position), narrowed)
+            if not _stands_for(plan, path[position], narrowed, query.relation(alias), ordinal_of(query, alias)):
                 yield f"query '{query.name}' takes '{alias}' from {path[position]}"
 
 
-def _stands_for(plan: Plan, member: Member, query: Query, alias: str) -> bool:
-    relation = query.relation(alias)
-    return (plan.store(member.store).source, member.ordinal, member.selection, member.window_us) == (
-        relation.source,
-        ordinal_of(query, alias),
-        selection_of(relation),
-        window_of(relation),
-    )
+def _stands_for(plan: Plan, member: Member, narrowed: Narrowing, relation: Relation, ordinal: int) -> bool:
+    """Tell whether a member is the relation, or a wider one that is narrowed to it."""
+    if (plan.store(member.store).source, member.ordinal) != (relation.source, ordinal):
+        return False
+    own, window_us = selection_of(relation), window_of(relation)
+    if member.selection != own and not (narrowed.selection == own and _includes(member.selection, own)):
+        return False
+    is_wider = window_us is not None and (member.window_us is None or member.window_us > window_us)
+    return member.window_us == window_us or (is_wider and narrowed.window_us == window_us)
+
+
+def _includes(wide: Selection, own: Selection) -> bool:
+    """Tell whether `wide` holds wherever `own` does: it selects everything, or names `own` as an alternative."""
+    return own in wide.any_of or wide == Selection()
 
 
 def paths_match_equalities(plan: Plan, queries: Queries) -> Iterator[str]:
@@ -103,7 +111,8 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
             need = requirement_of(query, query.relation(alias))
             if need not in store.requirements:
                 yield f"store '{store.id}' lacks requirement {need} of query '{query.name}'"
-            missing = sorted(set(columns_of(query, alias)) - kept[position])
+            told = {name for each in output.narrowings if each.position == position for name in each.columns}
+            missing = sorted((told | set(columns_of(query, alias))) - kept[position])
             if missing:
                 yield f"'{alias}' of query '{query.name}' lacks columns {missing} via {_edge(steps)}"
 

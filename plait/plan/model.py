@@ -50,6 +50,13 @@ class KeyColumn:
         return None if self.is_exact else part_column(self.part, f"#v {self.type} {self.expression.sql}")
 
 
+SELECTED = "#s "
+"""Begins the names of columns that tell whether a selection holds (`Selection.column`)."""
+
+TAU = "#tau"
+"""The column of event time, int64 microseconds since the epoch."""
+
+
 def part_column(part: int | None, name: str) -> str:
     """Return the name of a relation's column in the buckets of an intermediate store; `part` None: of its own store."""
     return name if part is None else f"{part}:{name}"
@@ -57,14 +64,30 @@ def part_column(part: int | None, name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The conjuncts a tuple must satisfy to take part as some relation of a query; none: every tuple does."""
+    """The conjuncts a tuple must satisfy to take part as some relation of a query; none: every tuple does.
+
+    Where several queries share a member, `any_of` are their selections (and there are no conjuncts): one must hold.
+    """
 
     conjuncts: tuple[SourceExpression, ...] = ()
+    any_of: tuple[Selection, ...] = ()
 
     @property
     def sql(self) -> str:
-        """The conjunction as Spark SQL, ``true`` when empty: the selection's identity."""
+        """The condition as Spark SQL, ``true`` when empty: the selection's identity."""
+        if self.any_of:
+            return " OR ".join(f"({selection.sql})" for selection in self.any_of)
         return " AND ".join(f"({conjunct.sql})" for conjunct in self.conjuncts) or "true"
+
+    @property
+    def alternatives(self) -> tuple[Selection, ...]:
+        """The selections of single queries, one of which must hold."""
+        return self.any_of or (self,)
+
+    @property
+    def column(self) -> str:
+        """The name of the column that says of each tuple whether the selection holds, where a plan asks for that."""
+        return SELECTED + self.sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +182,32 @@ class KeyMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """At `position` a query takes less than the path carries: only tuples that satisfy `selection` and are at most
+    `window_us` older than the newest member of the result. None: in this respect it takes what the path carries.
+    """
+
+    position: int
+    selection: Selection | None = None
+    window_us: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the relation, besides the user's, that tell which tuples are taken."""
+        told = () if self.selection is None else (self.selection.column,)
+        return told if self.window_us is None else (*told, TAU)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A query that is complete at this point of a tree: (alias, position) for each of its relations, by alias."""
+    """A query that is complete at this point of a tree: (alias, position) for each of its relations, by alias.
+
+    `narrowings`, by position: where the query splits off from others that share the wider steps before.
+    """
 
     query: str
     positions: tuple[tuple[str, int], ...]
+    narrowings: tuple[Narrowing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

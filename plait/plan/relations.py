@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection
-from plait.query.model import Equality, Operand, Query, Relation
+from plait.query.model import Equality, Operand, Query, Relation, SourceExpression
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
@@ -21,7 +21,14 @@ def ordinal_of(query: Query, alias: str) -> int:
 
 def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
-    distinct = {conjunct.sql: conjunct for conjunct in relation.selections}
+    if relation.alternatives:
+        found = {each.sql: each for each in map(_conjunction, relation.alternatives)}
+        return Selection(any_of=tuple(found[sql] for sql in sorted(found)))
+    return _conjunction(relation.selections)
+
+
+def _conjunction(conjuncts: tuple[SourceExpression, ...]) -> Selection:
+    distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
     return Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from plait.plan.model import Fill, Member, Output, Plan, Step, Store
+from plait.plan.model import TAU, Fill, Member, Output, Plan, Step, Store
 
 
 def members(plan: Plan) -> Iterator[Member]:
@@ -97,7 +97,11 @@ def columns_kept(plan: Plan, start: Member, steps: tuple[Step, ...]) -> tuple[fr
 
 
 def _carried(store: Store) -> tuple[str, ...]:
-    return (*store.columns, *(key.name for key in store.keys))
+    carried = (*store.columns, *(key.name for key in store.keys))
+    if store.intermediate is not None:
+        return carried
+    told = (selection.column for selection in store.selections)
+    return (*carried, *told) if store.is_table else (*carried, *told, TAU)
 
 
 def split_part(store: Store, name: str) -> tuple[int, str]:

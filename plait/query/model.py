@@ -106,13 +106,18 @@ class JoinedExpression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A source as it occurs in a query. `selections` are conjuncts over this relation alone."""
+    """A source as it occurs in a query. `selections` are conjuncts over this relation alone.
+
+    In a query that the optimizer joins in the place of several, `alternatives` are the selections of these, each a
+    conjunction, one of which must hold; `selections` is then empty.
+    """
 
     alias: str
     source: str
     is_table: bool = False
     window_us: int | None = None
     selections: tuple[SourceExpression, ...] = ()
+    alternatives: tuple[tuple[SourceExpression, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,18 @@ def _matches(matches: tuple[KeyMatch, ...]) -> list[Json]:
 
 
 def _output(output: Output) -> Json:
-    return {"query": output.query, "positions": dict(output.positions)}
+    return {
+        "query": output.query,
+        "positions": dict(output.positions),
+        "only": [
+            {
+                "position": narrowing.position,
+                "selection": None if narrowing.selection is None else narrowing.selection.sql,
+                "window_us": narrowing.window_us,
+            }
+            for narrowing in output.narrowings
+        ],
+    }
 
 
 def _rule(rule: Rule) -> Json:

@@ -76,7 +76,7 @@ def _store(plan: Plan, store: Store, kept: bool) -> Branch:
 def _tree(plan: Plan, tree: ProbeTree) -> Branch:
     return Branch(
         text=wording.described(tree.start, plan.store(tree.start.store))
-        + _ends(output.query for output in tree.outputs),
+        + _ends(wording.taker(output, (tree.start,)) for output in tree.outputs),
         below=tuple(_step(plan, (tree.start,), step) for step in tree.children),
     )
 
@@ -85,7 +85,7 @@ def _step(plan: Plan, path: tuple[Member, ...], step: Step) -> Branch:
     store = plan.store(step.member.store)
     return Branch(
         text=f"{step.edge}: {_probe(plan, path, step)}, in {_reach(store, step)}; {wording.flow(step.estimate)}"
-        + _ends(output.query for output in step.outputs)
+        + _ends(wording.taker(output, (*path, *step.members)) for output in step.outputs)
         + _kept(fill.store for fill in step.fills),
         below=tuple(_step(plan, (*path, *step.members), child) for child in step.children),
     )

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import re
 
-from plait.plan.model import Estimate, Intermediate, KeyColumn, KeyMatch, Member, Plan, Requirement, Selection, Store
+from plait.plan.model import (
+    Estimate,
+    Intermediate,
+    KeyColumn,
+    KeyMatch,
+    Member,
+    Output,
+    Plan,
+    Requirement,
+    Selection,
+    Store,
+)
 from plait.plan.relations import UNKNOWN_TYPE, member_name
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
@@ -61,9 +72,14 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
 
 def selection(shown: Selection) -> str:
     """Return the selection as a WHERE clause, empty if it selects everything."""
-    if not shown.conjuncts:
+    if shown == Selection():
         return ""
-    return " where " + " and ".join(f"({sql(conjunct.sql)})" for conjunct in shown.conjuncts)
+    return " where " + " or ".join(_conjunction(each) for each in shown.alternatives)
+
+
+def _conjunction(shown: Selection) -> str:
+    text = " and ".join(f"({sql(conjunct.sql)})" for conjunct in shown.conjuncts)
+    return f"({text})" if len(shown.conjuncts) > 1 else text
 
 
 def described(shown: Member, store: Store) -> str:
@@ -114,6 +130,19 @@ def joined(shown: Intermediate, plan: Plan) -> str:
 
     pairs = [f"{side(pair.left, pair.left_key)} = {side(pair.right, pair.right_key)}" for pair in shown.joined]
     return f"{' ⋈ '.join(parts)} on {' and '.join(pairs)}"
+
+
+def taker(shown: Output, path: tuple[Member, ...]) -> str:
+    """Return the query that takes what ends here, and what it leaves to others who share the steps before."""
+    limits = []
+    for narrowing in shown.narrowings:
+        text = member_name(path[narrowing.position])
+        if narrowing.selection is not None:
+            text += selection(narrowing.selection)
+        if narrowing.window_us is not None:
+            text += f" within {duration(narrowing.window_us)}"
+        limits.append(text)
+    return f"{shown.query} (only {', '.join(limits)})" if limits else shown.query
 
 
 def requirement(store: Store, need: Requirement) -> str:

@@ -11,6 +11,7 @@ from plait.optimizer.intermediates import Subset
 from plait.optimizer.naming import one_per_source
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.widening import widen
 from plait.plan.model import Plan
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
@@ -18,8 +19,12 @@ from plait.stats.model import Statistics
 
 
 def random_plan(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions, rng: random.Random) -> Plan:
-    """Return a plan with random probe orders, about half of their steps into intermediate stores."""
-    return build(queries, random_orders(queries, rng), statistics, options)
+    """Return a plan with random probe orders, about half of their steps into intermediate stores, for queries of which
+    some relations are made wider.
+    """
+    widened = {source.name for source in options.sources if rng.random() < 0.4}
+    wide = widen(queries, lambda query, relation: relation.source if relation.source in widened else None)
+    return build(queries, random_orders(wide, rng), statistics, options, wide=wide)
 
 
 def random_orders(queries: tuple[Query, ...], rng: random.Random) -> tuple[ProbeOrder, ...]:

@@ -32,7 +32,7 @@ Row = tuple[int, int, int, int]
 
 def value(expression: SourceExpression, row: Row) -> bool | int:
     names = {"`a`": str(row[2]), "`b`": str(row[3])}
-    text = expression.sql.replace("=", "==")
+    text = expression.sql.replace("=", "==").replace(" AND ", " and ").replace(" OR ", " or ")
     for name, number in names.items():
         text = text.replace(name, number)
     return eval(text)  # type: ignore[no-any-return]
@@ -72,6 +72,11 @@ def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tu
 
     def take(outputs: tuple[Output, ...], path: list[Row]) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
         for output in outputs:
+            if not all(
+                narrowing.selection is None or selected(narrowing.selection, path[narrowing.position])
+                for narrowing in output.narrowings
+            ):
+                continue
             yield output.query, tuple((alias, path[position][0]) for alias, position in output.positions)
 
     def key(member: Member, name: str, row: Row) -> object:

@@ -1,0 +1,108 @@
+"""Queries made wider, so that several share a step although their selections or windows differ.
+
+A wide query takes every tuple that one of the queries it stands for takes. Its probe orders serve them all; where an
+order ends, each query splits off what is its own (`Narrowing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from plait.plan.model import Narrowing, Selection
+from plait.plan.relations import selection_of, window_of
+from plait.query.model import Query, Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Queries and what is joined for them: `joined[i]` is ``own[i]`` itself or a wider query of the same name."""
+
+    own: tuple[Query, ...]
+    joined: tuple[Query, ...]
+
+    def narrowings(self, query: str, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+        """Return what the query of this name takes less than is carried for it, by position."""
+        return next(
+            narrowings(own, joined, positions)
+            for own, joined in zip(self.own, self.joined, strict=True)
+            if own.name == query
+        )
+
+
+def widest_selection(selections: Iterable[Selection]) -> Selection:
+    """Return the selection that holds wherever one of `selections` does.
+
+    >>> from plait.query.model import SourceExpression
+    >>> def where(text): return Selection(conjuncts=(SourceExpression(sql=text, columns=("v",)),))
+    >>> widest_selection((where("`v` > 5"), where("`v` < 1"), where("`v` > 5"))).sql
+    '((`v` < 1)) OR ((`v` > 5))'
+    >>> widest_selection((where("`v` > 5"), Selection())).sql
+    'true'
+    """
+    distinct = {selection.sql: selection for selection in selections}
+    if Selection().sql in distinct:
+        return Selection()
+    if len(distinct) == 1:
+        return next(iter(distinct.values()))
+    return Selection(any_of=tuple(distinct[sql] for sql in sorted(distinct)))
+
+
+def widest_window(windows: Iterable[int | None]) -> int | None:
+    """Return the largest window, None if one is unbounded."""
+    found = list(windows)
+    bounded = [window for window in found if window is not None]
+    return max(bounded) if len(bounded) == len(found) else None
+
+
+Variant = Callable[[Query, Relation], str | None]
+"""The group of relations that share one selection and window; None for a relation that keeps its own."""
+
+
+def widen(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
+    """Return the queries with all relations of one group (over one source each) made equally wide."""
+    members: dict[str, list[Relation]] = {}
+    for query in queries:
+        for relation in query.relations:
+            name = group(query, relation)
+            if name is not None:
+                members.setdefault(name, []).append(relation)
+    wide = {
+        name: (
+            widest_selection(selection_of(relation) for relation in found),
+            widest_window(window_of(relation) for relation in found),
+        )
+        for name, found in members.items()
+    }
+
+    def widened(query: Query, relation: Relation) -> Relation:
+        name = group(query, relation)
+        if name is None:
+            return relation
+        selection, window_us = wide[name]
+        return replace(
+            relation,
+            selections=selection.conjuncts,
+            alternatives=tuple(each.conjuncts for each in selection.any_of),
+            window_us=None if relation.is_table else window_us,
+        )
+
+    return tuple(
+        replace(query, relations=tuple(widened(query, relation) for relation in query.relations)) for query in queries
+    )
+
+
+def narrowings(own: Query, wide: Query, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+    """Return what `own` takes less than `wide` carries, by position."""
+    found = []
+    for alias, position in positions:
+        mine, theirs = own.relation(alias), wide.relation(alias)
+        selection, window_us = selection_of(mine), window_of(mine)
+        narrowing = Narrowing(
+            position=position,
+            selection=None if selection == selection_of(theirs) else selection,
+            window_us=None if window_us == window_of(theirs) else window_us,
+        )
+        if narrowing != Narrowing(position=position):
+            found.append(narrowing)
+    return tuple(sorted(found, key=lambda narrowing: narrowing.position))
