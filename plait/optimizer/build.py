@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.estimates import flows, stored_rows, with_estimates
+from plait.optimizer.estimates import flows, with_estimates, with_stored
 from plait.optimizer.intermediate_stores import gather_intermediates
 from plait.optimizer.naming import StoreName, one_per_source
 from plait.optimizer.options import PlanOptions
@@ -48,4 +47,4 @@ def build(
         stores=stores,
         trees=with_estimates(trees, stores, found),
     )
-    return replace(made, stored_rows_estimate=stored_rows(made, cardinality))
+    return with_stored(made, cardinality)

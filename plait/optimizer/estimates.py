@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import arriving, join_size, step_cost, storage_cost
 from plait.optimizer.extents import Extents, extent_of
-from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
 from plait.plan.walks import kept_stores
 
 
@@ -21,6 +21,7 @@ class Flow:
     """Sizes around one step: the join before it and after it, and the number of streams in each.
 
     Sizes are per window of the starting relation, which `pace` (windows per second) makes comparable between trees.
+    `endless_before` and `endless_after` count the streams among what has been probed that are kept for ever.
     """
 
     size_before: float
@@ -28,6 +29,8 @@ class Flow:
     size_after: float
     streams_after: int
     pace: float
+    endless_before: int = 0
+    endless_after: int = 0
 
     @property
     def arriving(self) -> float:
@@ -44,6 +47,20 @@ class Flow:
         """Return the tuples that match."""
         return arriving(self.size_after, self.streams_after)
 
+    @property
+    def steady_per_s(self) -> float:
+        """Return the tuples that come in on the edge per second of event time, once windows are full.
+
+        The share 1/j of the papers is of a history that begins with nothing: on average an arrival then finds part of
+        the others. A window that slides is always full, so only streams that are kept for ever take that share.
+        """
+        return arriving(self.size_before, 1 + self.endless_before) * self.pace
+
+    @property
+    def steady_results_per_s(self) -> float:
+        """Return the tuples that match per second of event time, once windows are full."""
+        return arriving(self.size_after, 1 + self.endless_after) * self.pace
+
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
@@ -51,6 +68,7 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
     found: dict[str, Flow] = {}
 
     def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
+        endless = extents.endless(path[1:])
         for step in steps:
             flow = Flow(
                 size_before=size,
@@ -58,6 +76,8 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
                 size_after=join_size((size, extents.added_rows(step)), extents.selectivities(path, step)),
                 streams_after=streams + extents.streams(step.members),
                 pace=extents.pace(path[0]),
+                endless_before=endless,
+                endless_after=endless + extents.endless(step.members),
             )
             found[step.edge] = flow
             visit((*path, *step.members), flow.size_after, flow.streams_after, step.children)
@@ -89,19 +109,48 @@ def with_estimates(
 def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
     copies = 1 if is_routed(store, step) else store.parallelism
     return Estimate(
-        probe_tuples=step_cost(flow.size_before, streams=flow.streams_before, copies=copies), results=flow.results
+        probe_tuples=step_cost(flow.size_before, streams=flow.streams_before, copies=copies),
+        results=flow.results,
+        probe_tuples_per_s=flow.steady_per_s * copies,
+        results_per_s=flow.steady_results_per_s,
     )
 
 
-def stored_rows(plan: Plan, cardinality: Cardinality) -> float:
-    """Return the rows that all stores keep; overlaps between selections are not known and not subtracted."""
+def with_stored(plan: Plan, cardinality: Cardinality) -> Plan:
+    """Return the plan with what its stores keep; overlaps between selections are not known and not subtracted."""
     kept = kept_stores(plan)
     extents = Extents(stores=plan.stores, cardinality=cardinality)
     stores = [store for store in plan.stores if store.id in kept]
-    return storage_cost(
-        (_kept_rows(store, cardinality) for store in stores if store.intermediate is None),
-        (extents.size(store.intermediate) for store in stores if store.intermediate is not None),
+    rows = {
+        store.id: _kept_rows(store, cardinality) if store.intermediate is None else extents.size(store.intermediate)
+        for store in stores
+    }
+    made = {store.id for store in stores if store.intermediate is not None}
+    stored = tuple(
+        StoredEstimate(store=store.id, rows=rows[store.id], bytes=rows[store.id] * _row_bytes(plan, store, cardinality))
+        for store in stores
     )
+    total = storage_cost(
+        (count for name, count in rows.items() if name not in made), (rows[name] for name in sorted(made))
+    )
+    return replace(plan, stored_rows_estimate=total, stored=stored)
+
+
+def reestimated(plan: Plan, cardinality: Cardinality) -> Plan:
+    """Return the same plan with estimates from other statistics."""
+    trees = with_estimates(plan.trees, plan.stores, flows(plan.trees, plan.stores, cardinality))
+    return with_stored(replace(plan, trees=trees), cardinality)
+
+
+def _row_bytes(plan: Plan, store: Store, cardinality: Cardinality) -> float:
+    """Return the bytes of one row: user columns, keys, real values of hashed keys, event times, bits of selections."""
+    parts: tuple[Store, ...] = (store,)
+    if store.intermediate is not None:
+        parts = tuple(plan.store(part.store) for part in store.intermediate.parts)
+    values = len(store.columns) + len(store.keys) + sum(key.value_name is not None for key in store.keys)
+    values += sum(not part.is_table for part in parts)
+    values += 1 if store.intermediate is not None or len(store.selections) > 1 else 0
+    return values * cardinality.assumed.column_bytes
 
 
 def _kept_rows(store: Store, cardinality: Cardinality) -> float:

@@ -42,6 +42,10 @@ class Extents:
         """Return how many of these relations are streams."""
         return sum(not self.store(member.store).is_table for member in members)
 
+    def endless(self, members: Iterable[Member]) -> int:
+        """Return how many of these relations are streams that are kept for ever."""
+        return sum(member.window_us is None and not self.store(member.store).is_table for member in members)
+
     def pace(self, member: Member) -> float:
         """Return how many times per second a stream brings as many rows as its extent counts."""
         return self.cardinality.pace(self.of(member))

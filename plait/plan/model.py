@@ -223,14 +223,26 @@ class Fill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Expected counts per planning unit (window contents). None where nothing is known.
+    """Expected counts; None where nothing is known.
 
     `probe_tuples`: tuples sent along the edge, counted once per partition that receives them. `results`: tuples that
-    match.
+    match. These are per planning unit (window contents of the starting relation) and what the optimizer weighs. The
+    same `per_s`: per second of event time, so that different trees can be added up and compared with what is measured.
     """
 
     probe_tuples: float | None = None
     results: float | None = None
+    probe_tuples_per_s: float | None = None
+    results_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEstimate:
+    """What a store is expected to keep."""
+
+    store: str
+    rows: float
+    bytes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +292,8 @@ class ProbeTree:
 class Plan:
     """Everything the runtime does for all queries. `ranks`: stream names by rank; `queries`: query names, sorted.
 
-    `solution`: how a solver came to it, None for a plan without one.
+    `stored`: what each store that keeps anything is expected to keep, by store. `solution`: how a solver came to it,
+    None for a plan without one.
     """
 
     strategy: str
@@ -289,6 +302,7 @@ class Plan:
     stores: tuple[Store, ...]
     trees: tuple[ProbeTree, ...]
     stored_rows_estimate: float | None = None
+    stored: tuple[StoredEstimate, ...] = ()
     solution: Solution | None = None
 
     def store(self, store_id: str) -> Store:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from plait.errors import CheckpointError
 from plait.plan.codec import FORMAT, decode, encode
-from plait.plan.model import Estimate
 from tests.unit.optimizer.queries import planned, query
 
 PLAN = planned(
@@ -28,9 +28,9 @@ def test_a_plan_comes_back_equal_and_encodes_to_the_same_text() -> None:
 def test_unknown_and_whole_estimates_survive() -> None:
     document = json.loads(encode(PLAN))
     step = document["plan"]["trees"][0]["children"][0]
-    step["estimate"] = {"probe_tuples": None, "results": 7}
+    step["estimate"] |= {"probe_tuples": None, "results": 7}
     estimate = decode(json.dumps(document)).trees[0].children[0].estimate
-    assert estimate == Estimate(probe_tuples=None, results=7.0)
+    assert estimate == replace(PLAN.trees[0].children[0].estimate, probe_tuples=None, results=7.0)
     assert type(estimate.results) is float
 
 
