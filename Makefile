@@ -47,7 +47,7 @@ format: .venv/.ready
 # One file for Python 3.10 to 3.13 on every system: versions only, wherever they come from.
 lock: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra demo --extra dev $(LOCK) \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra demo --extra bench --extra dev $(LOCK) \
 		--custom-compile-command "make lock" --no-emit-index-url --no-emit-find-links \
 		--output-file requirements.lock pyproject.toml
 

@@ -21,14 +21,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.errors import OptionError
+from plait.workloads import triples_random
 
 FORMAT = 1
 """Raise it when the same workload gives other files than before: cached ones are then left alone."""
 
 STREAMS: Mapping[str, tuple[str, ...]] = {
-    "r": ("ts", "ra", "rv"),
-    "s": ("ts", "sa", "sb", "sv"),
-    "t": ("ts", "tb", "tv"),
+    stream.name: tuple(column.name for column in stream.columns) for stream in triples_random.STREAMS
 }
 FIRST_US = 1_704_067_200_000_000
 """2024-01-01 00:00:00 UTC."""

@@ -19,4 +19,10 @@ def _state(arguments: list[str]) -> int:
     return main(arguments)
 
 
-BENCHES: dict[str, Bench] = {"three-way": _three_way, "state": _state}
+def _multi_query(arguments: list[str]) -> int:
+    from plait.bench.multi_query import main
+
+    return main(arguments)
+
+
+BENCHES: dict[str, Bench] = {"three-way": _three_way, "state": _state, "multi-query": _multi_query}

@@ -198,12 +198,12 @@ def size(value: int) -> str:
 
 def run_json(rows: int, run: Run) -> dict[str, Any]:
     """Return one run as plain values."""
-    task = run.task
+    task, outcome = run.task, run.outcome
     return {
         "rows": rows,
         "system": task.system,
         "files": task.files,
-        "outcome": asdict(run.outcome),
+        "outcome": {**asdict(outcome), "results": outcome.results},
         "use": None if run.use is None else asdict(run.use),
     }
 

@@ -1,6 +1,6 @@
 """One run of the state benchmark: store rows through the engine, then let small batches probe them.
 
-``python -m plait.bench.state_run TASK OUTCOME``, both JSON; OUTCOME is a file to write.
+``python -m plait.bench.state_run TASK OUTCOME``, both files of JSON.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _probes(task: StateTask) -> Iterator[pa.Table]:
 
 def main() -> int:
     """Carry out the task."""
-    text, target = sys.argv[1:]
-    Path(target).write_text(run(StateTask.from_json(text)).as_json())
+    source, target = map(Path, sys.argv[1:])
+    target.write_text(run(StateTask.from_json(source.read_text())).as_json())
     return 0
 
 

@@ -20,6 +20,7 @@ from plait.bench import report
 from plait.bench.checksum import Checksum
 from plait.bench.data import Workload, prepare
 from plait.bench.options import numbers, parser, positive
+from plait.bench.question import THREE_WAY
 from plait.bench.report import Check, Failure
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.launch import ALL_SYSTEMS, SYSTEMS, Run, SystemFailedError, run_fresh
@@ -59,6 +60,7 @@ class Plan:
         """Return the task of one system at one size."""
         return Task(
             system=system,
+            questions=THREE_WAY,
             data=str(data),
             files=self.files_of(system, workload),
             scratch=str(self.directory / "scratch"),

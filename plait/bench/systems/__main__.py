@@ -1,6 +1,4 @@
-"""Run one task in this process: ``python -m plait.bench.systems TASK OUTCOME``, both JSON; OUTCOME is a file to
-write.
-"""
+"""Run one task in this process: ``python -m plait.bench.systems TASK OUTCOME``, both files of JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from plait.bench.systems.task import Task
 
 def main() -> int:
     """Carry out the task."""
-    text, target = sys.argv[1:]
-    task = Task.from_json(text)
+    source, target = map(Path, sys.argv[1:])
+    task = Task.from_json(source.read_text())
     outcome = import_module("plait.bench.systems." + task.system.replace("-", "_")).run(task)
-    Path(target).write_text(outcome.as_json())
+    target.write_text(outcome.as_json())
     return 0
 
 

@@ -1,47 +1,58 @@
-"""DuckDB, with everything there at once as one batch query: the oracle, and what a join costs without a stream."""
+"""DuckDB, with everything there at once as batch queries: the oracle, and what the joins cost without a stream."""
 
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from plait.bench.checksum import Checksum, aggregates
-from plait.bench.question import duckdb_columns, duckdb_select
-from plait.bench.systems.task import Outcome, Task
+from plait.bench.data import file_name
+from plait.bench.integers import duckdb_integers
+from plait.bench.systems.task import Answer, Outcome, Task
+from plait.workloads.joins import JoinQuery, JoinStream
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 def run(task: Task) -> Outcome:
-    """Join the files; count the rows of the result, or add them up."""
+    """Join the files, one query after the other; count the rows of each result, or add them up."""
     import duckdb
 
     database = duckdb.connect(config={"threads": task.cores})
-    select = duckdb_select(task.data_path, task.files)
+    for stream in task.questions.streams:
+        show_stream(database, stream, task)
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
-    total: Checksum | None = None
-    if task.check:
-        sums = database.execute(f"SELECT {', '.join(aggregates(duckdb_columns()))} FROM ({select})").fetchone()
-        total = Checksum.of_sums(sums or ())
-        results = total.rows
-    else:
-        # Through Arrow, so that every row is really made, as the other systems make it for a sink that discards it.
-        results = sum(batch.num_rows for batch in database.sql(select).fetch_record_batch(1_000_000))
+    answers = tuple(answer(database, query, task) for query in task.questions.queries)
     seconds = time.perf_counter() - started
-    return Outcome(
-        rows_in=_rows_in(task),
-        startup_seconds=startup_seconds,
-        seconds=seconds,
-        results=results,
-        checksum=total,
-    )
+    return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds, answers=answers)
 
 
-def _rows_in(task: Task) -> int:
-    """Return how many rows the files hold, from their footers."""
+def show_stream(database: DuckDBPyConnection, stream: JoinStream, task: Task) -> None:
+    """Make the rows of a stream's files a view with its name."""
+    paths = (str(task.data_path / stream.name / file_name(file)) for file in range(task.files))
+    names = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    database.execute(f"CREATE VIEW {stream.name} AS SELECT * FROM read_parquet([{names}])")
+
+
+def answer(database: DuckDBPyConnection, query: JoinQuery, task: Task) -> Answer:
+    """Return what one query comes to."""
+    select = query.batch_sql(task.questions.times())
+    if not task.check:
+        # Through Arrow, so that every row is really made, as the other systems make it for a sink that discards it.
+        rows = sum(batch.num_rows for batch in database.sql(select).fetch_record_batch(1_000_000))
+        return Answer(query=query.name, rows=rows)
+    sums = database.execute(f"SELECT {', '.join(aggregates(duckdb_integers(query.outputs)))} FROM ({select})")
+    total = Checksum.of_sums(sums.fetchone() or ())
+    return Answer(query=query.name, rows=total.rows, checksum=total)
+
+
+def rows_in(task: Task) -> int:
+    """Return how many rows the files of the streams hold, from their footers."""
     import pyarrow.parquet as pq
 
-    from plait.bench.data import STREAMS, file_name
-
     return sum(
-        pq.read_metadata(task.data_path / stream / file_name(file)).num_rows
-        for stream in STREAMS
+        pq.read_metadata(task.data_path / stream.name / file_name(file)).num_rows
+        for stream in task.questions.streams
         for file in range(task.files)
     )

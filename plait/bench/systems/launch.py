@@ -36,43 +36,57 @@ class Run:
 
 
 class SystemFailedError(PlaitError):
-    """A system ended without an outcome. `system` and `status` say which and how, `output` what it wrote."""
+    """A system ended without an outcome. `system` and `end` say which and how, `output` what it wrote."""
 
-    def __init__(self, system: str, status: int, output: str) -> None:
-        self.system, self.status, self.output = system, status, output
+    def __init__(self, system: str, end: str, output: str) -> None:
+        self.system, self.end, self.output = system, end, output
         tail = "\n".join(output.strip().splitlines()[-_SHOWN_LINES:])
-        super().__init__(f"the run of '{system}' ended with status {status}, without an outcome:\n{tail}")
+        super().__init__(f"the run of '{system}' ended {end}, without an outcome:\n{tail}")
 
 
-def run_fresh(task: Task) -> Run:
+def run_fresh(task: Task, *, timeout_s: float | None = None) -> Run:
     """Carry out the task in a process of its own, watching what it uses. Raises SystemFailedError."""
     Path(task.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=task.scratch, ignore_cleanup_errors=True) as scratch:
         started = replace(task, scratch=scratch, created_s=time.time())
-        outcome, use = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch))
+        outcome, use = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch), timeout_s=timeout_s)
     return Run(task=task, outcome=Outcome.from_json(outcome), use=use)
 
 
-def launch(module: str, name: str, task: str, scratch: Path) -> tuple[str, Use | None]:
-    """Run ``python -m module TASK FILE`` and return what it wrote into FILE, and what it used. Raises
-    SystemFailedError.
+def launch(
+    module: str, name: str, task: str, scratch: Path, *, timeout_s: float | None = None
+) -> tuple[str, Use | None]:
+    """Run ``python -m module TASK OUTCOME``, two files, and return what it wrote into the second, and what it used.
+
+    Raises SystemFailedError, also after `timeout_s`.
     """
-    target = scratch / "outcome.json"
+    source, target = scratch / "task.json", scratch / "outcome.json"
+    source.write_text(task)
     with (scratch / "output.txt").open("w+") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, task, str(target)],
+            [sys.executable, "-m", module, str(source), str(target)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=_environment(),
         )
         with _ending_with_us(process), watching(process.pid) as watch:
-            status = process.wait()
+            status = _wait(process, timeout_s)
         output.seek(0)
         text = output.read()
+    if status is None:
+        raise SystemFailedError(name, f"because it took longer than {timeout_s:g} seconds", text)
     if status != 0 or not target.exists():
-        raise SystemFailedError(name, status, text)
+        raise SystemFailedError(name, f"with status {status}", text)
     return target.read_text(), watch.take()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float | None) -> int | None:
+    """Return the exit status; None if the process had to be ended."""
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 @contextmanager

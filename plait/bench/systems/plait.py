@@ -4,47 +4,119 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plait import sinks
-from plait.bench.question import QUERY, SELECT, WINDOW_S
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.sums import Sums
-from plait.bench.systems.task import Outcome, Task, spark_settings
+from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
+from plait.bench.truth import EdgeTruth, Glimpse, edge_truths
+from plait.workloads.joins import JoinQuery
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent
+    from pyspark.sql import SparkSession
+
+    from plait.runtime.engine import Engine
+    from plait.runtime.events import BatchEvent, Summary
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through one query."""
-    from plait.runtime.engine import Engine
+    """Drain the streams through all queries at once, on a session of their own."""
     from plait.runtime.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
-    sums = Sums()
-    ends: list[float] = []
+    outcome = drain_on(spark, task)
+    spark.stop()
+    return outcome
 
-    def heard(event: BatchEvent) -> None:
-        ends.append(time.perf_counter())
 
-    engine = Engine(spark, checkpoint=task.checkpoint, listener=heard)
-    for name, frame in open_streams(spark, task).items():
-        engine.stream(name, frame, time="ts", window=f"{WINDOW_S} seconds")
-    engine.query(QUERY, SELECT, sink=sinks.foreach(sums.add) if task.check else sinks.noop())
+def drain_on(spark: SparkSession, task: Task) -> Outcome:
+    """Drain the streams through all queries at once, on this session."""
+    from plait.runtime.engine import Engine
+
+    sums = {query.name: Sums(query) for query in task.questions.queries}
+    watch = _Watch(task)
+    engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
+    if task.strategy is not None:
+        engine.set_option("plait.strategy", task.strategy)
+    for stream, frame in zip(task.questions.streams, open_streams(spark, task).values(), strict=True):
+        engine.stream(stream.name, frame, time=stream.time)
+    for query in task.questions.queries:
+        _ask(engine, query, sinks.foreach(sums[query.name].add) if task.check else sinks.noop())
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     summary = engine.run_available()
     seconds = time.perf_counter() - started
-    spark.stop()
-    return Outcome(
-        rows_in=summary.rows_in,
-        startup_seconds=startup_seconds,
-        seconds=seconds,
-        batch_seconds=tuple(later - earlier for earlier, later in pairwise((started, *ends))),
-        results=dict(summary.queries)[QUERY],
-        checksum=sums.total() if task.check else None,
-        late_rows=summary.late,
-        probe_tuples=summary.probe_tuples,
-        stored_tuples=summary.stored_tuples,
-        stored_bytes=summary.stored_bytes,
+    return watch.outcome(summary, startup_seconds, (started, seconds), sums if task.check else {})
+
+
+def _ask(engine: Engine, query: JoinQuery, sink: sinks.Sink) -> None:
+    window = "unbounded" if query.window_s is None else f"{query.window_s} seconds"
+    engine.query(query.name, query.select_sql(), sink=sink, windows=dict.fromkeys(query.relations, window))
+
+
+class _Watch:
+    """Listens to the batches. Where results are checked, and so nobody looks at the clock, it also reads manifests."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._ends: list[float] = []
+        self._events: list[BatchEvent] = []
+        self._glimpses: list[Glimpse] = []
+
+    def heard(self, event: BatchEvent) -> None:
+        """Note the end of a batch and what it left."""
+        self._ends.append(time.perf_counter())
+        self._events.append(event)
+        if self._task.check:
+            self._glimpses.append(_glimpse(self._task))
+
+    def outcome(
+        self, summary: Summary, startup_seconds: float, timing: tuple[float, float], sums: dict[str, Sums]
+    ) -> Outcome:
+        """Return what the run came to. `timing`: clock at its start, and its seconds."""
+        started, seconds = timing
+        return Outcome(
+            rows_in=summary.rows_in,
+            startup_seconds=startup_seconds,
+            seconds=seconds,
+            batch_seconds=tuple(later - earlier for earlier, later in pairwise((started, *self._ends))),
+            answers=tuple(
+                Answer(query=query, rows=rows, checksum=sums[query].total() if query in sums else None)
+                for query, rows in summary.queries
+            ),
+            late_rows=summary.late,
+            probe_tuples=summary.probe_tuples,
+            stored_tuples=summary.stored_tuples,
+            stored_bytes=summary.stored_bytes,
+            peak_stored_tuples=max((event.stored_tuples for event in self._events), default=0),
+            peak_stored_bytes=max((event.stored_bytes for event in self._events), default=0),
+            edges=_edges(self._task, self._glimpses) if self._glimpses else (),
+        )
+
+
+def _glimpse(task: Task) -> Glimpse:
+    """Read the newest manifest."""
+    from plait.state.manifest import ManifestLog
+    from plait.state.storage import Storage
+
+    manifest = ManifestLog(Storage.open(str(Path(task.checkpoint) / "plait"))).latest()
+    if manifest is None:
+        raise RuntimeError("a batch has ended, but there is no manifest")
+    taus = [source.tau_max for source in manifest.sources if source.tau_max is not None]
+    return Glimpse(
+        plan=manifest.plan,
+        tau_us=max(taus, default=0),
+        probe_tuples=manifest.probe_tuples,
+        sources=manifest.sources,
     )
+
+
+def _edges(task: Task, glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
+    """Compare what was sent with what the plans estimate, given the statistics of the whole run."""
+    from plait.plan.codec import decode
+    from plait.runtime.planning import statistics_of
+
+    folder = Path(task.checkpoint) / "plait" / "plans"
+    plans = {name: decode((folder / f"{name}.json").read_text()) for name in {found.plan for found in glimpses}}
+    return edge_truths(plans, statistics_of((), glimpses[-1].sources), glimpses)

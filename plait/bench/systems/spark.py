@@ -1,4 +1,5 @@
-"""Spark's own chained stream-stream joins, with the default state store.
+"""Spark's own chained stream-stream joins, with the default state store: one streaming query for each question, all
+running at the same time.
 
 Spark computes a later watermark for the second join than for the first, so with files in order of time no row is late
 even without a delay, and the state is as small as Spark can have it. One shuffle partition a core: the default of 200
@@ -11,22 +12,24 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plait.bench.question import WINDOW_S
+from plait.bench.systems.duckdb import rows_in
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.sums import Sums
-from plait.bench.systems.task import Outcome, Task, spark_settings
+from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
+from plait.workloads.joins import JoinQuery, OutputOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import StreamingQuery, StreamingQueryProgress
 
 DELAY = "0 seconds"
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through two stream-stream joins, with settings in Spark's favour."""
+    """Drain the streams through stream-stream joins, with settings in Spark's favour."""
     favourable = {
         "spark.sql.shuffle.partitions": str(task.cores),
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -35,34 +38,86 @@ def run(task: Task) -> Outcome:
 
 
 def drain(task: Task, settings: Mapping[str, str]) -> Outcome:
-    """Drain the streams through two stream-stream joins on a session with these settings."""
+    """Drain the streams through stream-stream joins on a session of their own with these settings."""
     spark = _open_session(task, settings)
-    sums = Sums()
-    joined = join_streams(open_streams(spark, task, named=False))
-    writer = joined.writeStream.option("checkpointLocation", task.checkpoint).trigger(availableNow=True)
-    writer = writer.foreachBatch(sums.add) if task.check else writer.format("noop")
-    startup_seconds, started = task.startup_seconds(), time.perf_counter()
-    query = writer.start()
-    query.awaitTermination()
-    seconds = time.perf_counter() - started
-    outcome = _outcome(query, startup_seconds, seconds, sums if task.check else None)
+    outcome = drain_on(spark, task)
     spark.stop()
     return outcome
 
 
-def join_streams(streams: dict[str, DataFrame]) -> DataFrame:
-    """Return the chained join. Spark refuses a second join whose input has two event-time columns, so the first join
-    hands on the time of r as a plain number.
+def drain_on(spark: SparkSession, task: Task) -> Outcome:
+    """Drain the streams through stream-stream joins on this session."""
+    sums = {query.name: Sums(query) for query in task.questions.queries}
+    writers = []
+    for query in task.questions.queries:
+        joined = join_streams(open_streams(spark, task, named=False), query, task.questions.times())
+        writer = joined.writeStream.option("checkpointLocation", str(Path(task.checkpoint) / query.name))
+        writer = writer.trigger(availableNow=True)
+        writers.append(writer.foreachBatch(sums[query.name].add) if task.check else writer.format("noop"))
+    startup_seconds, started = task.startup_seconds(), time.perf_counter()
+    running = [writer.start() for writer in writers]
+    for query in running:
+        query.awaitTermination()
+    seconds = time.perf_counter() - started
+    return _outcome(task, running, (startup_seconds, seconds), sums if task.check else {})
+
+
+def join_streams(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str]) -> DataFrame:
+    """Return the chained join of a query. On the way columns are called ``relation_column``.
+
+    Spark refuses a second join whose input has two event-time columns, so each join but the last hands on the time of
+    the relation it adds, and the others as plain numbers.
     """
-    r, s, t = (
-        streams[name].withColumnRenamed("ts", f"{name}_ts").withWatermark(f"{name}_ts", DELAY)
-        for name in ("r", "s", "t")
-    )
-    pairs = _join(r, s, f"ra = sa AND {_near('r_ts', 's_ts')}")
-    pairs = pairs.selectExpr("unix_micros(r_ts) AS r_us", "rv", "s_ts", "sa", "sb", "sv")
-    window_us = WINDOW_S * 1_000_000
-    triples = _join(pairs, t, f"sb = tb AND {_near('s_ts', 't_ts')} AND abs(r_us - unix_micros(t_ts)) <= {window_us}")
-    return triples.selectExpr("timestamp_micros(r_us) AS r_ts", "rv", "s_ts", "sa", "sb", "sv", "t_ts", "tv")
+    time_of = {relation: f"{relation}_{times[relation]}" for relation in query.relations}
+    joined = _relation(streams, query, times, query.relations[0])
+    for position, relation in enumerate(query.relations[1:], start=1):
+        earlier = query.relations[:position]
+        conditions = [
+            f"{join.left}_{left} = {join.right}_{right}"
+            for join in query.joins_of(relation, earlier)
+            for left, right in join.columns
+        ]
+        if query.window_s is not None:
+            *older, newest = (time_of[before] for before in earlier)
+            conditions += [_near(newest, time_of[relation], query.window_s)]
+            conditions += [_near_number(before, time_of[relation], query.window_s) for before in older]
+            if older:
+                joined = _with_number(joined, older[-1])
+        joined = _join(joined, _relation(streams, query, times, relation), " AND ".join(conditions))
+    return joined.selectExpr(*(f"{_as_time(output, joined)} AS {output.name}" for output in query.outputs))
+
+
+def _relation(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str], relation: str) -> DataFrame:
+    """Return the columns of a relation that the query needs, after its selections."""
+    columns = {output.column for output in query.outputs if output.relation == relation} | {times[relation]}
+    columns |= {
+        column
+        for join in query.joins
+        for pair in join.columns
+        for side, column in zip((join.left, join.right), pair, strict=True)
+        if side == relation
+    }
+    frame = streams[relation].alias(relation)
+    for selected, condition in query.selections:
+        if selected == relation:
+            frame = frame.where(condition)
+    frame = frame.selectExpr(*(f"{column} AS {relation}_{column}" for column in sorted(columns)))
+    return frame if query.window_s is None else frame.withWatermark(f"{relation}_{times[relation]}", DELAY)
+
+
+def _number(time: str) -> str:
+    return f"{time}_us"
+
+
+def _with_number(joined: DataFrame, time: str) -> DataFrame:
+    """Return the columns with a time as microseconds in its place."""
+    kept = (name for name in joined.columns if name != time)
+    return joined.selectExpr(*kept, f"unix_micros({time}) AS {_number(time)}")
+
+
+def _as_time(output: OutputOf, joined: DataFrame) -> str:
+    number = _number(output.name)
+    return f"timestamp_micros({number})" if number in joined.columns else output.name
 
 
 def _join(left: DataFrame, right: DataFrame, condition: str) -> DataFrame:
@@ -71,9 +126,13 @@ def _join(left: DataFrame, right: DataFrame, condition: str) -> DataFrame:
     return left.join(right, expr(condition))
 
 
-def _near(left: str, right: str) -> str:
-    window = f"INTERVAL {WINDOW_S} SECONDS"
+def _near(left: str, right: str, window_s: int) -> str:
+    window = f"INTERVAL {window_s} SECONDS"
     return f"{left} >= {right} - {window} AND {left} <= {right} + {window}"
+
+
+def _near_number(number: str, time: str, window_s: int) -> str:
+    return f"abs({_number(number)} - unix_micros({time})) <= {window_s * 1_000_000}"
 
 
 def _open_session(task: Task, settings: Mapping[str, str]) -> SparkSession:
@@ -95,18 +154,42 @@ def _open_session(task: Task, settings: Mapping[str, str]) -> SparkSession:
     return spark
 
 
-def _outcome(query: StreamingQuery, startup_seconds: float, seconds: float, sums: Sums | None) -> Outcome:
-    progress = [batch for batch in query.recentProgress if batch.numInputRows]
-    operators = [operator for batch in progress for operator in batch.stateOperators]
-    total = None if sums is None else sums.total()
+def _outcome(
+    task: Task, running: list[StreamingQuery], timing: tuple[float, float], sums: Mapping[str, Sums]
+) -> Outcome:
+    """Return what the queries came to. `timing`: seconds of start-up and of the run."""
+    progress = [[batch for batch in query.recentProgress if batch.numInputRows] for query in running]
+    stored = [tuple(_stored(batches, at) for batches in progress) for at in range(max(map(len, progress)))]
+    rows, sizes = ([sum(found[kind] for found in batch) for batch in stored] or [0] for kind in (0, 1))
+    startup_seconds, seconds = timing
     return Outcome(
-        rows_in=sum(batch.numInputRows for batch in progress),
+        rows_in=rows_in(task),
         startup_seconds=startup_seconds,
         seconds=seconds,
-        batch_seconds=tuple(batch.durationMs["triggerExecution"] / 1000 for batch in progress),
-        results=None if total is None else total.rows,
-        checksum=total,
-        late_rows=sum(operator.numRowsDroppedByWatermark for operator in operators),
-        stored_tuples=sum(operator.numRowsTotal for operator in progress[-1].stateOperators) if progress else 0,
-        stored_bytes=sum(operator.memoryUsedBytes for operator in progress[-1].stateOperators) if progress else 0,
+        batch_seconds=_batch_seconds(progress[0]) if len(progress) == 1 else (),
+        answers=tuple(
+            Answer(query=query, rows=found.total().rows, checksum=found.total()) for query, found in sums.items()
+        ),
+        late_rows=sum(
+            operator.numRowsDroppedByWatermark
+            for batches in progress
+            for batch in batches
+            for operator in batch.stateOperators
+        ),
+        stored_tuples=rows[-1],
+        stored_bytes=sizes[-1],
+        peak_stored_tuples=max(rows),
+        peak_stored_bytes=max(sizes),
     )
+
+
+def _stored(batches: list[StreamingQueryProgress], at: int) -> tuple[int, int]:
+    """Return rows and bytes in a query's state after its batch number `at`, or after its last if it had fewer."""
+    if not batches:
+        return 0, 0
+    operators = batches[min(at, len(batches) - 1)].stateOperators
+    return sum(found.numRowsTotal for found in operators), sum(found.memoryUsedBytes for found in operators)
+
+
+def _batch_seconds(batches: list[StreamingQueryProgress]) -> tuple[float, ...]:
+    return tuple(batch.durationMs["triggerExecution"] / 1000 for batch in batches)

@@ -9,5 +9,5 @@ from plait.bench.systems.task import Outcome, Task
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through two stream-stream joins."""
+    """Drain the streams through stream-stream joins."""
     return drain(task, {})

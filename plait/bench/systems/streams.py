@@ -1,11 +1,10 @@
-"""Read the three streams with Spark, one file of each a batch."""
+"""Read streams with Spark, one file of each a batch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plait.bench.data import STREAMS, file_name
-from plait.bench.question import SCHEMAS
+from plait.bench.data import file_name
 from plait.bench.systems.task import Task
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ def open_streams(spark: SparkSession, task: Task, *, named: bool = True) -> dict
     """
     chosen = "{" + ",".join(file_name(file) for file in range(task.files)) + "}"
     streams = {}
-    for stream in STREAMS:
-        reader = spark.readStream.name(stream) if named else spark.readStream
-        reader = reader.schema(SCHEMAS[stream]).option("maxFilesPerTrigger", 1).option("pathGlobFilter", chosen)
-        streams[stream] = reader.parquet(str(task.data_path / stream))
+    for stream in task.questions.streams:
+        reader = spark.readStream.name(stream.name) if named else spark.readStream
+        reader = reader.schema(stream.ddl).option("maxFilesPerTrigger", 1).option("pathGlobFilter", chosen)
+        streams[stream.name] = reader.parquet(str(task.data_path / stream.name))
     return streams

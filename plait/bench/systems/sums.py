@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plait.bench.checksum import Checksum, aggregates
-from plait.bench.question import spark_columns
+from plait.bench.integers import spark_integers
+from plait.workloads.joins import JoinQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 class Sums:
-    """The checksum of all batches: a batch that is done twice counts once."""
+    """The checksum of all batches of one query: a batch that is done twice counts once."""
 
-    def __init__(self) -> None:
+    def __init__(self, query: JoinQuery) -> None:
+        self._aggregates = aggregates(spark_integers(query.outputs))
         self._batches: dict[int, Checksum] = {}
 
     def add(self, results: DataFrame, batch: int) -> None:
         """Add the results of a batch; for ``foreachBatch`` and Plait's ``foreach`` sink."""
-        (sums,) = results.selectExpr(*aggregates(spark_columns())).collect()
+        (sums,) = results.selectExpr(*self._aggregates).collect()
         self._batches[batch] = Checksum.of_sums(sums)
 
     def total(self) -> Checksum:

@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from plait.bench.checksum import Checksum
+from plait.bench.truth import EdgeTruth
+from plait.workloads.joins import QuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One run of one system. `files`: how many of each stream's files to read, one a batch.
 
-    `check`: add up the results (the run is not timed) instead of discarding them. `created_s`: clock when the process
-    was started. `scratch`: a directory for checkpoints that is removed afterwards.
+    `strategy`: how Plait plans. `check`: add up the results (the run is not timed) instead of discarding them.
+    `created_s`: clock when the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
     """
 
     system: str
+    questions: QuerySet
     data: str
     files: int
     scratch: str
+    strategy: str | None = None
     check: bool = False
     cores: int = 2
     memory: str | None = None
@@ -52,15 +56,27 @@ class Task:
     def from_json(cls, text: str) -> Task:
         """Return the task that `as_json` wrote."""
         value: dict[str, Any] = json.loads(text)
+        value["questions"] = QuerySet.from_plain(value["questions"])
         value["options"] = tuple((name, setting) for name, setting in value["options"])
         return cls(**value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The results of one query: how many, and their checksum if somebody added them up."""
+
+    query: str
+    rows: int
+    checksum: Checksum | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What one run came to. `startup_seconds`: from the start of the process until the query could start.
 
-    `seconds`: from there to the last result. `batch_seconds`: of each batch, from the end of the one before it. None:
+    `rows_in` counts each row of a stream once, however many queries read it. `seconds`: from when the query could
+    start to the last result. `batch_seconds`: of each batch, from the end of the one before it. `stored_*`: kept at
+    the end; `peak_stored_*`: after the batch that kept most. `edges`: what Plait sent where, in runs that check. None:
     the system does not count that.
     """
 
@@ -68,12 +84,25 @@ class Outcome:
     startup_seconds: float
     seconds: float
     batch_seconds: tuple[float, ...] = ()
-    results: int | None = None
-    checksum: Checksum | None = None
+    answers: tuple[Answer, ...] = ()
     late_rows: int | None = None
     probe_tuples: int | None = None
     stored_tuples: int | None = None
     stored_bytes: int | None = None
+    peak_stored_tuples: int | None = None
+    peak_stored_bytes: int | None = None
+    edges: tuple[EdgeTruth, ...] = ()
+
+    @property
+    def results(self) -> int | None:
+        """The results of all queries; None if they were not counted."""
+        return sum(answer.rows for answer in self.answers) if self.answers else None
+
+    @property
+    def checksum(self) -> Checksum | None:
+        """The checksum of the results of all queries; None if they were not added up."""
+        found = [answer.checksum for answer in self.answers if answer.checksum is not None]
+        return sum(found, Checksum()) if found and len(found) == len(self.answers) else None
 
     def as_json(self) -> str:
         """Return the outcome as text."""
@@ -84,9 +113,14 @@ class Outcome:
         """Return the outcome that `as_json` wrote."""
         value: dict[str, Any] = json.loads(text)
         value["batch_seconds"] = tuple(value["batch_seconds"])
-        if value["checksum"] is not None:
-            value["checksum"] = Checksum(**value["checksum"])
+        value["answers"] = tuple(_answer(answer) for answer in value["answers"])
+        value["edges"] = tuple(EdgeTruth(**edge) for edge in value["edges"])
         return cls(**value)
+
+
+def _answer(value: dict[str, Any]) -> Answer:
+    checksum = None if value["checksum"] is None else Checksum(**value["checksum"])
+    return Answer(query=value["query"], rows=value["rows"], checksum=checksum)
 
 
 def spark_settings(task: Task, settings: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -11,7 +11,9 @@ import pytest
 
 from plait.bench.checksum import Checksum, aggregates, checksum
 from plait.bench.data import FIRST_US, STREAMS, Workload, make_file, prepare
-from plait.bench.question import WINDOW_S, duckdb_columns, duckdb_select
+from plait.bench.question import THREE_WAY, WINDOW_S
+from plait.bench.systems.duckdb import run
+from plait.bench.systems.task import Task
 
 RANDOM = np.random.default_rng(3)
 COLUMNS = [RANDOM.integers(0, 2**62, 1000) for _ in range(3)] + [FIRST_US + RANDOM.integers(0, 10**9, 1000)]
@@ -68,16 +70,17 @@ def test_a_row_too_few_or_too_many_is_noticed(rows: object):
 
 def test_the_question_for_duckdb_is_the_three_way_join(tmp_path: Path):
     workload = Workload(rows=120, files=4, span_s=80)
-    select = duckdb_select(prepare(workload, tmp_path), 3)
-    sums = duckdb.execute(f"SELECT {', '.join(aggregates(duckdb_columns()))} FROM ({select})").fetchone()
-    assert Checksum.of_sums(sums) == by_loop(joined(workload, 3))
+    data = prepare(workload, tmp_path)
+    outcome = run(Task(system="duckdb", questions=THREE_WAY, data=str(data), files=3, scratch="", check=True, cores=1))
+    assert outcome.checksum == by_loop(joined(workload, 3))
+    assert outcome.rows_in == workload.rows_in(3)
 
 
 def joined(workload: Workload, files: int) -> list[tuple[int, ...]]:
     """Join by three nested loops."""
     r, s, t = ([row for file in range(files) for row in rows_of(workload, name, file)] for name in STREAMS)
     return [
-        (r_ts, s_ts, t_ts, rv, sa, sb, sv, tv)
+        (r_ts, rv, s_ts, sa, sb, sv, t_ts, tv)
         for r_ts, ra, rv in r
         for s_ts, sa, sb, sv in s
         if ra == sa

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from plait.bench.question import THREE_WAY
 from plait.bench.systems.launch import SystemFailedError, launch, run_fresh
 from plait.bench.systems.task import Task
 
-ENDLESS = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+ENDLESS = "import os, sys, time; open(open(sys.argv[1]).read(), 'w').write(str(os.getpid())); time.sleep(60)"
 
 
 def module(directory: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
@@ -24,7 +25,7 @@ def module(directory: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
 
 
 def test_what_the_process_wrote_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    code = "import sys; open(sys.argv[2], 'w').write(sys.argv[1] + '!')"
+    code = "import sys; open(sys.argv[2], 'w').write(open(sys.argv[1]).read() + '!')"
     text, _ = launch(module(tmp_path, monkeypatch, code), "made up", "task", tmp_path)
     assert text == "task!"
 
@@ -33,7 +34,15 @@ def test_what_the_process_wrote_is_returned(tmp_path: Path, monkeypatch: pytest.
 def test_a_process_without_an_outcome_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, status: int):
     with pytest.raises(SystemFailedError, match=rf"'made up' ended with status {status}(.|\n)*why") as failed:
         launch(module(tmp_path, monkeypatch, code), "made up", "task", tmp_path)
-    assert failed.value.status == status
+    assert failed.value.end == f"with status {status}"
+
+
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    note = tmp_path / "pid"
+    with pytest.raises(SystemFailedError, match=r"ended because it took longer than 1\.5 seconds"):
+        launch(module(tmp_path, monkeypatch, ENDLESS), "made up", str(note), tmp_path, timeout_s=1.5)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
 
 
 def test_a_system_finds_this_very_plait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -46,7 +55,7 @@ def test_a_system_finds_this_very_plait(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_unknown_system_fails_and_leaves_nothing_behind(tmp_path: Path):
     with pytest.raises(SystemFailedError, match="flink"):
-        run_fresh(Task(system="flink", data="d", files=1, scratch=str(tmp_path / "scratch")))
+        run_fresh(Task(system="flink", questions=THREE_WAY, data="d", files=1, scratch=str(tmp_path / "scratch")))
     assert list((tmp_path / "scratch").iterdir()) == []
 
 

@@ -12,13 +12,15 @@ from rich.console import Console
 from plait.bench import report
 from plait.bench.checksum import Checksum
 from plait.bench.measure import ProcessUse, Use
+from plait.bench.question import THREE_WAY
 from plait.bench.report import Check, summarize
 from plait.bench.systems.launch import Run
-from plait.bench.systems.task import Outcome, Task
+from plait.bench.systems.task import Answer, Outcome, Task
+from plait.bench.truth import EdgeTruth
 
 
 def made(system: str, seconds: float, *, rows_in: int = 3000, startup: float = 1.0, **outcome: object) -> Run:
-    task = Task(system=system, data="d", files=20, scratch="s")
+    task = Task(system=system, questions=THREE_WAY, data="d", files=20, scratch="s")
     use = Use(
         resident_bytes=500,
         processes=(ProcessUse(pid=1, kind="worker", resident_bytes=300, private_bytes=round(100 * seconds)),),
@@ -30,13 +32,14 @@ def made(system: str, seconds: float, *, rows_in: int = 3000, startup: float = 1
     )
 
 
+SEVEN = (Answer(query="triples", rows=7),)
 RUNS = [
-    (1000, made("plait", 2.0, results=7, batch_seconds=(9.0, 1.0, 3.0))),
+    (1000, made("plait", 2.0, answers=SEVEN, batch_seconds=(9.0, 1.0, 3.0))),
     (1000, made("spark", 20.0, batch_seconds=(4.0,))),
     (1000, made("handover", 1.0)),
     (1000, made("handover", 1.0)),
     (1000, made("spark", 60.0)),
-    (1000, made("plait", 4.0, results=7, batch_seconds=(11.0, 2.0, 8.0))),
+    (1000, made("plait", 4.0, answers=SEVEN, batch_seconds=(11.0, 2.0, 8.0))),
     (1000, made("spark", 30.0)),
     (5000, made("plait", 5.0)),
 ]
@@ -110,11 +113,24 @@ def test_sizes_have_the_unit_that_suits_them():
     assert [report.size(value) for value in (12, 2048, 3 << 20, 5 << 29)] == ["12 B", "2.0 kB", "3.0 MB", "2.5 GB"]
 
 
+ANSWERS = (Answer(query="a", rows=7, checksum=RIGHT), Answer(query="b", rows=7, checksum=WRONG))
+EDGES = (EdgeTruth(edge="r→s", joined=1, span_us=1, measured=3, estimated=2.0, expected=3.5),)
+
+
 def test_tasks_and_outcomes_survive_the_way_to_another_process():
-    task = Task(system="plait", data="d", files=3, scratch="s", options=(("a", "b"),))
-    outcome = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0, batch_seconds=(1.0,), checksum=RIGHT)
+    task = Task(system="plait", questions=THREE_WAY, data="d", files=3, scratch="s", options=(("a", "b"),))
+    outcome = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0, batch_seconds=(1.0,), answers=ANSWERS, edges=EDGES)
     assert Task.from_json(task.as_json()) == task
     assert Outcome.from_json(outcome.as_json()) == outcome
+
+
+def test_results_of_several_queries_add_up():
+    outcome = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0, answers=ANSWERS)
+    assert (outcome.results, outcome.checksum) == (14, RIGHT + WRONG)
+    counted = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0, answers=(*ANSWERS, *SEVEN))
+    assert (counted.results, counted.checksum) == (21, None)
+    silent = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0)
+    assert (silent.results, silent.checksum) == (None, None)
 
 
 def test_reports_are_json(tmp_path: Path):
@@ -124,6 +140,7 @@ def test_reports_are_json(tmp_path: Path):
     read = json.loads((tmp_path / "new" / "report.json").read_text())
     assert read["checks"][0]["equal"] is False
     assert read["runs"][0]["outcome"]["batch_seconds"] == [9.0, 1.0, 3.0]
+    assert read["runs"][0]["outcome"]["results"] == 7
 
 
 def test_a_ratio_needs_a_base():

@@ -12,7 +12,7 @@ from rich.console import Console
 from plait.bench.checksum import Checksum
 from plait.bench.registry import BENCHES
 from plait.bench.systems.launch import Run, SystemFailedError
-from plait.bench.systems.task import Outcome, Task
+from plait.bench.systems.task import Answer, Outcome, Task
 from plait.bench.three_way import Plan, carry_out, main, order
 
 RIGHT = Checksum(rows=5, first=1, second=1)
@@ -45,9 +45,10 @@ class Runner:
     def __call__(self, task: Task) -> Run:
         self.tasks.append(task)
         if task.system == self._failing:
-            raise SystemFailedError(task.system, 137, "out of memory")
+            raise SystemFailedError(task.system, "with status 137", "out of memory")
         found = Checksum(rows=4) if task.system == self._wrong else RIGHT
-        outcome = Outcome(rows_in=600, startup_seconds=1.0, seconds=2.0, checksum=found if task.check else None)
+        answers = (Answer(query="triples", rows=found.rows, checksum=found),) if task.check else ()
+        outcome = Outcome(rows_in=600, startup_seconds=1.0, seconds=2.0, answers=answers)
         return Run(task=task, outcome=outcome, use=None)
 
 

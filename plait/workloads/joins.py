@@ -1,0 +1,152 @@
+"""Sets of join queries over streams as plain data, and in SQL that Spark and DuckDB both understand.
+
+A benchmark asks several systems the same questions, so the questions are written down once, here, without the words of
+any of them. All members of a result lie within the query's window of each other: since the window is the same for all
+members, that is what Plait's windows mean (nobody is older than the newest by more than the window).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from plait.query.model import Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinStream:
+    """A stream: `time` names its event-time column, types are Spark DDL in lower case."""
+
+    name: str
+    time: str
+    columns: tuple[Column, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark DDL."""
+        return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """``left`` and ``right`` agree on every pair of `columns` (left column, right column)."""
+
+    left: str
+    right: str
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """Both sides."""
+        return frozenset((self.left, self.right))
+
+    @property
+    def sql(self) -> str:
+        """The join as a condition."""
+        return " AND ".join(f"{self.left}.{left} = {self.right}.{right}" for left, right in self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOf:
+    """A column of the result, called ``relation_column``."""
+
+    relation: str
+    column: str
+    type: str
+
+    @property
+    def name(self) -> str:
+        """The column's name in the result."""
+        return f"{self.relation}_{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinQuery:
+    """A join of streams, each of which occurs once. `relations` in FROM order, each joined with an earlier one.
+
+    `selections` are (relation, condition over its qualified columns). `window_s` None: the full history.
+    """
+
+    name: str
+    relations: tuple[str, ...]
+    joins: tuple[Join, ...]
+    outputs: tuple[OutputOf, ...]
+    selections: tuple[tuple[str, str], ...] = ()
+    window_s: int | None = None
+
+    def joins_of(self, relation: str, earlier: Collection[str]) -> tuple[Join, ...]:
+        """Return the joins between a relation and those before it."""
+        return tuple(
+            join for join in self.joins if relation in join.relations and join.relations - {relation} <= {*earlier}
+        )
+
+    def select_sql(self) -> str:
+        """Return the query as text, windows left out: for Plait they are no part of it."""
+        return self._select(condition for _, condition in self.selections)
+
+    def batch_sql(self, times: dict[str, str]) -> str:
+        """Return the query over everything at once, for DuckDB; `times` names each relation's event-time column."""
+        conditions = [condition for _, condition in self.selections]
+        if self.window_s is not None:
+            taus = ", ".join(f"epoch_us({relation}.{times[relation]})" for relation in self.relations)
+            conditions.append(f"greatest({taus}) - least({taus}) <= {self.window_s * 1_000_000}")
+        return self._select(conditions)
+
+    def _select(self, conditions: Iterable[str]) -> str:
+        columns = ", ".join(f"{output.relation}.{output.column} AS {output.name}" for output in self.outputs)
+        sources = self.relations[0]
+        for position, relation in enumerate(self.relations[1:], start=1):
+            joins = " AND ".join(join.sql for join in self.joins_of(relation, self.relations[:position]))
+            sources += f" JOIN {relation} ON {joins}"
+        where = " AND ".join(f"({condition})" for condition in conditions)
+        return f"SELECT {columns} FROM {sources}" + (f" WHERE {where}" if where else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySet:
+    """Queries, and the streams they read."""
+
+    streams: tuple[JoinStream, ...]
+    queries: tuple[JoinQuery, ...]
+
+    @classmethod
+    def over(cls, streams: Iterable[JoinStream], queries: Iterable[JoinQuery]) -> QuerySet:
+        """Return the queries with those of the streams that somebody reads."""
+        asked = tuple(queries)
+        read = {relation for query in asked for relation in query.relations}
+        return cls(streams=tuple(stream for stream in streams if stream.name in read), queries=asked)
+
+    def times(self) -> dict[str, str]:
+        """Return the event-time column by stream."""
+        return {stream.name: stream.time for stream in self.streams}
+
+    @classmethod
+    def from_plain(cls, value: dict[str, Any]) -> QuerySet:
+        """Return the query set that ``dataclasses.asdict`` made plain, even after JSON made lists of its tuples."""
+        return cls(
+            streams=tuple(stream_from_plain(stream) for stream in value["streams"]),
+            queries=tuple(_query(query) for query in value["queries"]),
+        )
+
+
+def stream_from_plain(value: dict[str, Any]) -> JoinStream:
+    """Return the stream that ``dataclasses.asdict`` made plain."""
+    columns = tuple(Column(**column) for column in value["columns"])
+    return JoinStream(name=value["name"], time=value["time"], columns=columns)
+
+
+def _query(value: dict[str, Any]) -> JoinQuery:
+    return JoinQuery(
+        name=value["name"],
+        relations=tuple(value["relations"]),
+        joins=tuple(
+            Join(
+                left=join["left"], right=join["right"], columns=tuple((left, right) for left, right in join["columns"])
+            )
+            for join in value["joins"]
+        ),
+        outputs=tuple(OutputOf(**output) for output in value["outputs"]),
+        selections=tuple((relation, condition) for relation, condition in value["selections"]),
+        window_s=value["window_s"],
+    )
