@@ -246,7 +246,7 @@ def document(
 
 def _comparison_json(comparison: Comparison) -> dict[str, Any]:
     edges = [
-        {**asdict(edge), "q_error": edge.q_error, "expected_q_error": edge.expected_q_error}
+        {**asdict(edge), "q_error": edge.q_error, "filling_q_error": edge.filling_q_error}
         for edge in sorted(comparison.edges, key=lambda edge: -edge.q_error)
     ]
     return {**asdict(comparison), "equal": comparison.is_equal, "edges": edges}

@@ -1,14 +1,13 @@
 """How true a plan's estimates are: what was sent along its edges against what it expected to be sent.
 
 The estimates compared are those the plan has when the optimizer knows the statistics of the whole run, so that what is
-judged is its arithmetic and not its foresight. They hold for one content of the starting relation's window; a run is so
-many of them. Of the full history there is one, and a path of j streams is reached by its share t^j, because the number
-of its tuples grows with the j-th power of time.
+judged is its arithmetic and not its foresight. They are rates for full windows; streams that are kept for ever have the
+average of the whole run. So an edge is expected to carry the rate times the event time, and if it is only part of the
+plan for some of the run, with k - 1 such streams on its path, the share of that stretch in the k-th power of time.
 
-A second figure, `expected`, is what would be sent if tuples of different streams agreed on their keys independently of
-when they arrive, all keys of the side with more of them were equally likely, and those of the other side were among
-them: the assumptions of every such estimate. Unlike the plan's it follows the windows as they fill. Where the plan's
-estimate is wrong and this one right, the model of time is to blame; where both are wrong, the data.
+A second figure, `filling`, also follows the windows as they fill in the beginning. Where the estimate is wrong and this
+one right, the beginning is to blame. Where both are wrong, it is the data: keys that depend on the time of arrival,
+some keys much more frequent than others, or values on one side of an equality that the other side lacks.
 """
 
 from __future__ import annotations
@@ -18,11 +17,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 
+import numpy as np
+
 from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.estimates import Flow, flows, with_estimates
-from plait.plan.model import Plan, ProbeTree, Step
+from plait.optimizer.estimates import reestimated
+from plait.plan.model import Member, Plan, Step
+from plait.plan.walks import probes
 from plait.state.model import SourceProgress
 from plait.stats.model import Statistics
+
+_PIECES = 2_000
+"""Pieces of a stretch of time that windows are filled by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,8 @@ class Glimpse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeTruth:
-    """An edge: probe tuples `measured`, those the plan's estimate comes to (`estimated`), and those `expected`.
+    """An edge: probe tuples `measured`, those the plan's estimate comes to (`estimated`), and with
+    windows that have to fill first (`filling`).
 
     `joined`: streams joined before the edge. `span_us`: event time over which it is counted.
     """
@@ -47,7 +53,7 @@ class EdgeTruth:
     span_us: int
     measured: int
     estimated: float
-    expected: float
+    filling: float
 
     def __add__(self, other: EdgeTruth) -> EdgeTruth:
         """Return the same edge over both stretches of time."""
@@ -57,7 +63,7 @@ class EdgeTruth:
             span_us=self.span_us + other.span_us,
             measured=self.measured + other.measured,
             estimated=self.estimated + other.estimated,
-            expected=self.expected + other.expected,
+            filling=self.filling + other.filling,
         )
 
     @property
@@ -66,9 +72,9 @@ class EdgeTruth:
         return q_error(self.measured, self.estimated)
 
     @property
-    def expected_q_error(self) -> float:
-        """How far off `expected` is."""
-        return q_error(self.measured, self.expected)
+    def filling_q_error(self) -> float:
+        """How far off `filling` is."""
+        return q_error(self.measured, self.filling)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +87,8 @@ class Truth:
     median: float
     worst: float
     worst_edge: str
-    expected_median: float
-    expected_worst: float
+    filling_median: float
+    filling_worst: float
     above_two: int
     data_above_two: int
 
@@ -108,10 +114,10 @@ def summarize(edges: Sequence[EdgeTruth]) -> Truth | None:
         median=median(edge.q_error for edge in edges),
         worst=worst.q_error,
         worst_edge=worst.edge,
-        expected_median=median(edge.expected_q_error for edge in edges),
-        expected_worst=max(edge.expected_q_error for edge in edges),
+        filling_median=median(edge.filling_q_error for edge in edges),
+        filling_worst=max(edge.filling_q_error for edge in edges),
         above_two=len(wrong),
-        data_above_two=sum(edge.expected_q_error > 2 for edge in wrong),
+        data_above_two=sum(edge.filling_q_error > 2 for edge in wrong),
     )
 
 
@@ -119,21 +125,25 @@ def edge_truths(
     plans: Mapping[str, Plan], statistics: Statistics, glimpses: Sequence[Glimpse]
 ) -> tuple[EdgeTruth, ...]:
     """Return every edge of the plans (by name) that have been in force, each over the time it was part of one."""
+    cardinality = Cardinality(statistics=statistics)
     first_us = min((source.tau_min for source in glimpses[-1].sources if source.tau_min is not None), default=0)
+    whole_us = max(glimpses[-1].tau_us - first_us, 1)
     found: dict[str, EdgeTruth] = {}
     for reign in _reigns(glimpses, first_us):
-        for tree, step, flow in _estimated(plans[reign.plan], statistics):
-            truth = _truth(reign, tree, step, flow.streams_before)
+        plan = reestimated(plans[reign.plan], cardinality)
+        for joined, step in probes(plan):
+            truth = _truth(reign, step, _Path.of(plan, joined), whole_us)
             found[step.edge] = truth if step.edge not in found else found[step.edge] + truth
     return tuple(found[edge] for edge in sorted(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reign:
-    """A stretch of the run under one plan, and what was sent in it."""
+    """A stretch of the run under one plan, in event time since the first tuple, and what was sent in it."""
 
     plan: str
-    span: _Span
+    start_us: int
+    end_us: int
     sent: Mapping[str, int]
 
 
@@ -143,62 +153,49 @@ def _reigns(glimpses: Sequence[Glimpse], first_us: int) -> Iterator[_Reign]:
         *_, last = group
         end_us = last.tau_us - first_us
         sent = {edge: count - base.get(edge, 0) for edge, count in last.probe_tuples}
-        yield _Reign(
-            plan=plan, span=_Span(start_us=start_us, end_us=end_us, whole_us=glimpses[-1].tau_us - first_us), sent=sent
-        )
+        yield _Reign(plan=plan, start_us=start_us, end_us=end_us, sent=sent)
         start_us, base = end_us, dict(last.probe_tuples)
 
 
-def _truth(reign: _Reign, tree: ProbeTree, step: Step, joined: int) -> EdgeTruth:
-    estimate, window_us = step.estimate.probe_tuples or 0.0, tree.start.window_us
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Path:
+    """The streams that a starting tuple has met before an edge: how many are kept for ever, and others' windows."""
+
+    endless: int
+    windows_us: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, joined: Sequence[Member]) -> _Path:
+        """Return the path over these members, the first of which starts it."""
+        windows = [member.window_us for member in joined[1:] if not plan.store(member.store).is_table]
+        bounded = tuple(window for window in windows if window is not None)
+        return cls(endless=len(windows) - len(bounded), windows_us=bounded)
+
+    def seconds(self, start_us: int, end_us: int, whole_us: int) -> float:
+        """Return how long an edge would carry its rate to carry what it does in this stretch."""
+        power = self.endless + 1
+        return ((end_us / whole_us) ** power - (start_us / whole_us) ** power) * whole_us / 1e6
+
+    def filling_seconds(self, start_us: int, end_us: int, whole_us: int) -> float:
+        """Return the same, with windows that hold at time t what has arrived by then."""
+        bounds = np.linspace(start_us, end_us, _PIECES + 1)
+        middles = (bounds[1:] + bounds[:-1]) / 2
+        rates = (self.endless + 1) * (middles / whole_us) ** self.endless
+        for window_us in self.windows_us:
+            rates = rates * np.minimum(middles / window_us, 1.0)
+        return float((rates * np.diff(bounds)).sum() / 1e6)
+
+
+def _truth(reign: _Reign, step: Step, path: _Path, whole_us: int) -> EdgeTruth:
+    rate = step.estimate.probe_tuples_per_s or 0.0
     return EdgeTruth(
         edge=step.edge,
-        joined=joined,
-        span_us=reign.span.end_us - reign.span.start_us,
+        joined=1 + path.endless + len(path.windows_us),
+        span_us=reign.end_us - reign.start_us,
         measured=reign.sent.get(step.edge, 0),
-        estimated=estimate * reign.span.units(window_us, joined),
-        expected=estimate * reign.span.arrivals(window_us, joined),
+        estimated=rate * path.seconds(reign.start_us, reign.end_us, whole_us),
+        filling=rate * path.filling_seconds(reign.start_us, reign.end_us, whole_us),
     )
-
-
-def _estimated(plan: Plan, statistics: Statistics) -> Iterator[tuple[ProbeTree, Step, Flow]]:
-    found = flows(plan.trees, plan.stores, Cardinality(statistics=statistics))
-    for tree in with_estimates(plan.trees, plan.stores, found):
-        for _, step in tree.walk():
-            yield tree, step, found[step.edge]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
-    """A stretch of event time, counted from the first tuple of all; the run has `whole_us`."""
-
-    start_us: int
-    end_us: int
-    whole_us: int
-
-    def units(self, window_us: int | None, joined: int) -> float:
-        """Return how many window contents the stretch holds."""
-        if window_us is None:
-            return self._share(joined)
-        return (self.end_us - self.start_us) / window_us
-
-    def arrivals(self, window_us: int | None, joined: int) -> float:
-        """Return how many times as many tuples of `joined` streams arrive as a plan estimates for one window content.
-
-        When the newest member of a path arrives, every other member may be anywhere in its window, so a full window
-        gives j times the |⋈ X| / j of the estimate. A window that is still filling holds its share t / W of each of
-        the other j - 1. Windows are taken to be equally long.
-        """
-        if window_us is None:
-            return self._share(joined)
-        filling = [min(bound, window_us) / window_us for bound in (self.start_us, self.end_us)]
-        full_us = max(self.end_us - max(self.start_us, window_us), 0)
-        return filling[1] ** joined - filling[0] ** joined + joined * full_us / window_us
-
-    def _share(self, joined: int) -> float:
-        if self.whole_us <= 0:
-            return 0.0
-        return float((self.end_us / self.whole_us) ** joined - (self.start_us / self.whole_us) ** joined)
 
 
 __all__ = ["EdgeTruth", "Glimpse", "Truth", "edge_truths", "q_error", "summarize"]

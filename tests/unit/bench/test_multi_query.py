@@ -20,7 +20,7 @@ from plait.bench.systems.launch import Run, SystemFailedError
 from plait.bench.systems.task import Answer, Outcome, Task
 from plait.bench.truth import EdgeTruth
 
-EDGE = EdgeTruth(edge="r→s", joined=1, span_us=1, measured=10, estimated=30.0, expected=10.0)
+EDGE = EdgeTruth(edge="r→s", joined=1, span_us=1, measured=10, estimated=30.0, filling=10.0)
 SECONDS = {BASELINE: 8.0, "shared": 2.0, "spark": 40.0, "duckdb": 1.0}
 
 

@@ -114,7 +114,7 @@ def test_sizes_have_the_unit_that_suits_them():
 
 
 ANSWERS = (Answer(query="a", rows=7, checksum=RIGHT), Answer(query="b", rows=7, checksum=WRONG))
-EDGES = (EdgeTruth(edge="r→s", joined=1, span_us=1, measured=3, estimated=2.0, expected=3.5),)
+EDGES = (EdgeTruth(edge="r→s", joined=1, span_us=1, measured=3, estimated=2.0, filling=3.5),)
 
 
 def test_tasks_and_outcomes_survive_the_way_to_another_process():
