@@ -11,6 +11,7 @@ class Assumptions:
 
     Tables are usually dimensions joined by their key, so each of their keys is taken to be unique; a key of a stream is
     taken to repeat ten times inside a window. `conjunct_share`: rows that satisfy one selection predicate.
+    `column_bytes`: what a stored value takes.
     """
 
     rate_rows_per_s: float = 1_000.0
@@ -19,6 +20,7 @@ class Assumptions:
     stream_distinct_share: float = 0.1
     table_distinct_share: float = 1.0
     conjunct_share: float = 0.25
+    column_bytes: float = 8.0
 
 
 ASSUMED = Assumptions()

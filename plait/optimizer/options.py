@@ -10,16 +10,25 @@ from plait.query.model import Source, Stream
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """Strategy, sources and degree of parallelism.
+    """Strategy, sources, degree of parallelism, and what `ilp` may spend.
 
     `sources` in catalog order, which is the order of the stream ranks. `parallelism` partitions per store, overridden
-    per source by `parallelism_by_source`. Raises OptionError for a parallelism below one or of an unknown source.
+    per source by `parallelism_by_source`. All stores together may keep `storage_rows` or `storage_bytes`, None for any
+    number; inputs are kept in any case. `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row
+    of an intermediate store, and is content within `gap` of the least possible, or after `time_limit_s`. Raises
+    OptionError for a parallelism below one or of an unknown source, and for negative limits and weights.
     """
 
     strategy: str
     sources: tuple[Source, ...]
     parallelism: int
     parallelism_by_source: tuple[tuple[str, int], ...] = ()
+    storage_rows: float | None = None
+    storage_bytes: float | None = None
+    probe_weight: float = 1.0
+    store_weight: float = 0.0
+    time_limit_s: float = 20.0
+    gap: float = 0.005
 
     def __post_init__(self) -> None:
         known = {source.name for source in self.sources}
@@ -30,6 +39,12 @@ class PlanOptions:
                 )
             _check_parallelism(f"parallelism of source '{name}'", count)
         _check_parallelism("parallelism", self.parallelism)
+        for what in ("storage_rows", "storage_bytes", "probe_weight", "store_weight", "time_limit_s", "gap"):
+            value = getattr(self, what)
+            if value is not None and not value >= 0:
+                raise OptionError(f"{what} is {value}; expected a number of at least 0")
+        if self.storage_rows is not None and self.storage_bytes is not None:
+            raise OptionError("both storage_rows and storage_bytes are set; give the budget in one of them")
 
     def parallelism_of(self, source: str) -> int:
         """Return the number of partitions of a store over this source."""

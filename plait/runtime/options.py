@@ -12,9 +12,18 @@ from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PlanRequest
 from plait.runtime.session import has_one_executor, parallelism_of
+from plait.sql.durations import parse_duration_us
 
 _ROUTINGS = ("auto", "local", "shuffle")
 _TRUE = frozenset({"true", "on"})
+_PLANNING = {
+    "storage_rows": "storage_rows",
+    "storage_bytes": "storage_bytes",
+    "store_weight": "store_weight",
+    "time_limit": "time_limit_s",
+    "gap": "gap",
+}
+"""What planning may spend: fields of `PlanOptions` by option."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +37,7 @@ class EngineOptions:
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
+    planning: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_routing(self.routing)
@@ -46,6 +56,8 @@ class EngineOptions:
             self.numbers[key] = int(value)
         elif key in {"compaction", "backfill"}:
             self.switches[key] = value.lower() in _TRUE
+        elif key in _PLANNING:
+            self.planning[_PLANNING[key]] = _seconds(value) if key == "time_limit" else float(value)
         else:
             raise OptionError(f"unknown option 'plait.{key}'")
 
@@ -78,5 +90,13 @@ class EngineOptions:
                 sources=sources,
                 parallelism=self.parallelism or parallelism_of(spark),
                 parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
+                **self.planning,
             ),
         )
+
+
+def _seconds(duration: str) -> float:
+    parsed = parse_duration_us(duration)
+    if parsed is None:
+        raise OptionError("'plait.time_limit' must be a duration, such as '20 seconds'")
+    return parsed / 1_000_000

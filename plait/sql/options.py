@@ -12,7 +12,7 @@ from plait.errors import OptionError
 from plait.sql.durations import parse_duration_us
 from plait.sql.names import did_you_mean
 
-STRATEGIES: Final = ("fixed", "selectivity", "greedy", "independent", "shared")
+STRATEGIES: Final = ("fixed", "selectivity", "greedy", "ilp", "independent", "shared")
 """The strategies a script may name; a test keeps this equal to `plait.optimizer.strategies.STRATEGIES`."""
 
 _MOST_PARTITIONS: Final = 4096
@@ -46,6 +46,13 @@ _COUNT: Final = OptionRule(expects=f"a whole number from 1 to {_MOST_PARTITIONS}
 _SIZE: Final = OptionRule(
     expects="a whole number above zero", accepts=lambda value: re.fullmatch(r"[1-9]\d{0,17}", value) is not None
 )
+_NUMBER: Final = OptionRule(
+    expects="a number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}(\.\d{1,9})?", value) is not None
+)
+_SHARE: Final = OptionRule(
+    expects="a share from 0 to 1, such as 0.01",
+    accepts=lambda value: re.fullmatch(r"0(\.\d{1,9})?|1(\.0{1,9})?", value) is not None,
+)
 _INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
 
 _SWITCH: Final = _one_of("true", "false", "on", "off")
@@ -62,6 +69,11 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.trigger": _INTERVAL,
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
+        "plait.storage_rows": _SIZE,
+        "plait.storage_bytes": _SIZE,
+        "plait.store_weight": _NUMBER,
+        "plait.time_limit": _INTERVAL,
+        "plait.gap": _SHARE,
     }
 )
 """Besides these there are ``plait.parallelism.<source>`` and ``spark.*``, which Spark judges."""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.fixed import fixed
 from plait.optimizer.strategies.greedy import greedy
+from plait.optimizer.strategies.ilp import ilp
 from plait.optimizer.strategies.independent import independent
 from plait.optimizer.strategies.selectivity import selectivity
 from plait.optimizer.strategies.shared import shared
@@ -23,6 +24,7 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "fixed": fixed,
         "selectivity": selectivity,
         "greedy": greedy,
+        "ilp": ilp,
         "independent": independent,
         "shared": shared,
     }

@@ -1,0 +1,31 @@
+"""Probe orders, intermediate stores and partitionings for all queries at once (paper 000, section V), with HiGHS.
+
+Queries that differ in selections or windows share wider steps where that pays.
+
+>>> from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
+>>> options = example_options("ilp")
+>>> queries = (example_query("p", "r.a = s.a", "s.b = t.b"), example_query("q", "s.b = t.b", "t.c = u.c"))
+>>> plan = ilp(queries, example_statistics(options), options)
+>>> plan.solution.objective, plan.solution.solver, [store.id.split("~")[0] for store in plan.stores]
+(700.0, 'local-search', ['r', 's', 's⋈t', 't', 'u'])
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plait.optimizer.build import build
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.sharing import decide, quick_cost
+from plait.optimizer.widths import choose_widths
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+def ilp(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
+    """Plan with the cheapest orders that could be found for all queries together."""
+    wide = choose_widths(queries, lambda wider: quick_cost(wider, statistics, options))
+    decision = decide(wide, statistics, options)
+    made = build(queries, decision.orders, statistics, options, wide=wide)
+    return replace(made, solution=decision.solution)
