@@ -71,12 +71,19 @@ class Cardinality:
         capped by the rows in the window: two values drawn from d equally likely ones are equal once in d times,
         however few are drawn.
         """
-        known = dict(self.statistics.of(extent.source).distinct)
-        for name in _names(key):
-            if name in known:
-                return max(known[name], 1.0)
+        known = self._known_distinct(extent, key)
+        if known is not None:
+            return max(known, 1.0)
         share = self.assumed.table_distinct_share if extent.is_table else self.assumed.stream_distinct_share
         return max(self.rows(extent) * share, 1.0)
+
+    def knows_distinct(self, extent: Extent, key: KeyColumn) -> bool:
+        """Tell whether the number of distinct keys is known."""
+        return self._known_distinct(extent, key) is not None
+
+    def _known_distinct(self, extent: Extent, key: KeyColumn) -> float | None:
+        known = dict(self.statistics.of(extent.source).distinct)
+        return next((known[name] for name in _names(key) if name in known), None)
 
     def equality(self, left: tuple[Extent, KeyColumn], right: tuple[Extent, KeyColumn]) -> float:
         """Return the selectivity of ``left = right``: 1 / max(distinct left, distinct right)."""

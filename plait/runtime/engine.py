@@ -15,12 +15,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import OptionError
 from plait.kernels.warm import warm
-from plait.plan.explain import explain
 from plait.query.model import Column, DeclaredStatistics, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
+from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
 from plait.runtime.microbatch import BatchProcessor
+from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
@@ -32,6 +33,8 @@ from plait.sinks import Sink
 from plait.sql.binder import bind_query
 from plait.sql.check import Script
 from plait.sql.durations import delay_us, idle_us, window_us
+from plait.state.manifest import ManifestLog
+from plait.state.storage import Storage
 
 
 @dataclass(slots=True)
@@ -327,11 +330,17 @@ class Engine:
         return self._memory.get(query, MemoryResults(binding.arrow_output)).table()
 
     def explain(self, format: str = "text") -> str:
-        """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``."""
+        """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``.
+
+        It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.
+        """
         request = self._request()
+        storage = Storage.open(posixpath.join(self._checkpoint, "plait"))
+        manifest = ManifestLog(storage).latest()
         epoch = None if self._processor is None else self._processor.epoch
-        plan = request.plan(()) if epoch is None else epoch.plan
-        return explain(plan, format)
+        plan = request.plan(() if manifest is None else manifest.sources) if epoch is None else epoch.plan
+        measured = None if manifest is None else measure(storage, plan, manifest)
+        return explained_plan(request, plan, manifest, measured, format)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""

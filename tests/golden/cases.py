@@ -1,4 +1,7 @@
-"""Query sets and statistics whose EXPLAIN is kept to the letter, and variants for which nothing may change."""
+"""Query sets and statistics whose EXPLAIN is kept to the letter, and variants for which nothing may change.
+
+What a solver would choose is written out here, so that a better solver changes no file.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.widening import widen
+from plait.plan.explain import EdgeCount, Measured, StoreCount
+from plait.plan.model import Solution
 from plait.query.model import Query, Source
 from tests.unit.optimizer.queries import equality, query, stream, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is planned, how, and in which formats it is kept."""
+    """What is planned, how, and in which formats it is kept.
+
+    `orders` and `wide` say what a strategy would otherwise decide, `solution` what its solver would have said.
+    """
 
     queries: tuple[Query, ...]
     sources: tuple[Source, ...]
     strategy: str = "greedy"
     parallelism: int = 4
     formats: tuple[str, ...] = ("text",)
+    orders: tuple[ProbeOrder, ...] = ()
+    wide: tuple[Query, ...] = ()
+    solution: Solution | None = None
+    measured: Measured | None = None
 
 
 _PAPER_SOURCES: tuple[Source, ...] = tuple(
@@ -61,6 +75,35 @@ _SHOP_QUERIES = (
         tables={"nation"},
         windows={"o": 5, "c": None},
         select=["c.page", "n.name"],
+    ),
+)
+
+
+def _order(query: str, *units: str, fills: bool = False) -> ProbeOrder:
+    return ProbeOrder(query=query, units=tuple(tuple(unit) for unit in units), fills=fills)
+
+
+_BY_WAY_OF_ST = (
+    _order("q1", "r", "st"),
+    _order("q1", "s", "t", "r"),
+    _order("q1", "t", "s", "r"),
+    _order("q2", "s", "t", "u"),
+    _order("q2", "t", "s", "u"),
+    _order("q2", "u", "st"),
+    _order("q1", "s", "t", fills=True),
+    _order("q1", "t", "s", fills=True),
+)
+_ST = "s⋈t~ea7b2a4c"
+_SECOND_US = 1_000_000
+
+_WIDE_SOURCES: tuple[Source, ...] = (
+    stream("r", rate=1_000, distinct={"a": 500}, window=60),
+    stream("s", rate=1_000, distinct={"a": 500}, window=60),
+)
+_WIDE_QUERIES = (
+    query("all", {"r": "r", "s": "s"}, ["r.a = s.a"], windows={"r": 60, "s": 60}, select=["r.v", "s.v"]),
+    query(
+        "some", {"r": "r", "s": "s"}, ["r.a = s.a"], where={"s": ["`v` > 5"]}, windows={"r": 5, "s": 60}, select=["r.v"]
     ),
 )
 
@@ -146,6 +189,50 @@ CASES: Mapping[str, Case] = MappingProxyType(
             queries=(query("big", {"r": "r"}, where={"r": ["`v` > 1"]}, select=["r.v"]),),
             sources=_PAPER_SOURCES,
             formats=("text", "mermaid"),
+        ),
+        "stored_join": Case(
+            queries=_PAPER_QUERIES,
+            sources=_PAPER_SOURCES,
+            orders=_BY_WAY_OF_ST,
+            solution=Solution(solver="highs", objective=700.0, bound=693.0, gap=0.01),
+            formats=("text", "json", "mermaid"),
+        ),
+        "stored_join_measured": Case(
+            queries=_PAPER_QUERIES,
+            sources=_PAPER_SOURCES,
+            orders=_BY_WAY_OF_ST,
+            measured=Measured(
+                batch=7,
+                batches=3,
+                edges=tuple(
+                    EdgeCount(edge=edge, probe_tuples=count, span_us=span_us)
+                    for edge, count, span_us in (
+                        (f"r→{_ST}", 900, 90 * _SECOND_US),
+                        ("s→t", 3_600, 90 * _SECOND_US),
+                        ("s→t→r", 0, 90 * _SECOND_US),
+                        ("s→t→u", 1_500, 90 * _SECOND_US),
+                        ("t→s", 100, None),
+                        ("t→s→r", 100, None),
+                        ("t→s→u", 100, None),
+                        (f"u→{_ST}", 100, 90 * _SECOND_US),
+                    )
+                ),
+                stores=(
+                    StoreCount(store="r", rows=110, bytes=2_400),
+                    StoreCount(store="s", rows=90, bytes=2_000),
+                    StoreCount(store=_ST, rows=2_000_000, bytes=96_000_000),
+                    StoreCount(store="t", rows=0, bytes=0),
+                    StoreCount(store="u", rows=130, bytes=2_500),
+                ),
+            ),
+            formats=("text", "json"),
+        ),
+        "split": Case(
+            queries=_WIDE_QUERIES,
+            sources=_WIDE_SOURCES,
+            orders=tuple(_order(name, *pair) for name in ("all", "some") for pair in ("rs", "sr")),
+            wide=widen(_WIDE_QUERIES, lambda _, relation: relation.source),
+            formats=("text", "json", "mermaid"),
         ),
         "nothing": Case(queries=(), sources=_PAPER_SOURCES, formats=("text", "json", "mermaid")),
     }

@@ -6,21 +6,49 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from plait.errors import OptionError
+from plait.plan.explain.costs import Comparison, PlanCost, cost_of
 from plait.plan.explain.document import to_json
+from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.measured import EdgeCount, Measured, StoreCount
 from plait.plan.explain.mermaid import to_mermaid
 from plait.plan.explain.text import to_text
 from plait.plan.model import Plan
 
-FORMATS: Mapping[str, Callable[[Plan], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[Explanation], str]] = MappingProxyType(
     {"text": to_text, "json": to_json, "mermaid": to_mermaid}
 )
 
-__all__ = ["FORMATS", "explain"]
+__all__ = [
+    "FORMATS",
+    "Comparison",
+    "EdgeCount",
+    "Measured",
+    "PlanCost",
+    "StoreCount",
+    "check_format",
+    "cost_of",
+    "explain",
+]
 
 
-def explain(plan: Plan, format: str = "text") -> str:
-    """Return the plan in one of `FORMATS`, ending in a newline; raises OptionError for another format."""
-    show = FORMATS.get(format)
-    if show is None:
+def explain(
+    plan: Plan,
+    format: str = "text",
+    *,
+    comparison: Comparison | None = None,
+    measured: Measured | None = None,
+    notes: tuple[str, ...] = (),
+) -> str:
+    """Return the plan in one of `FORMATS`, ending in a newline; raises OptionError for another format.
+
+    `comparison`: other plans for the same queries. `measured`: what a run has counted. `notes`: what the reader should
+    know, a line each.
+    """
+    check_format(format)
+    return FORMATS[format](Explanation(plan=plan, comparison=comparison, measured=measured, notes=notes))
+
+
+def check_format(format: str) -> None:
+    """Raise OptionError for a format that there is not."""
+    if format not in FORMATS:
         raise OptionError(f"unknown EXPLAIN format '{format}'; expected one of {', '.join(FORMATS)}")
-    return show(plan)

@@ -8,38 +8,94 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
-from plait.plan.explain.sharing import orders_of
-from plait.plan.model import KeyMatch, Member, Output, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.explain.costs import Comparison, PlanCost, cost_of
+from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.measured import Measured
+from plait.plan.explain.sharing import Sharing, sharing_of
+from plait.plan.model import KeyMatch, Member, Output, Plan, ProbeTree, Solution, Step, Store, is_routed
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores, probe_tuples_estimate
 
 Json: TypeAlias = dict[str, Any]
 
 
-def to_json(plan: Plan) -> str:
-    """Return the plan as indented JSON."""
-    return json.dumps(_plan(plan), ensure_ascii=False, indent=2) + "\n"
+def to_json(shown: Explanation) -> str:
+    """Return the explanation as indented JSON."""
+    return json.dumps(_document(shown), ensure_ascii=False, indent=2) + "\n"
 
 
-def _plan(plan: Plan) -> Json:
+def _document(shown: Explanation) -> Json:
+    plan = shown.plan
+    sharing = sharing_of(plan)
     kept = kept_stores(plan)
     return {
         "strategy": plan.strategy,
+        "notes": list(shown.notes),
+        "solution": None if plan.solution is None else _solution(plan.solution),
         "estimate": {
             "probe_tuples": _rounded(probe_tuples_estimate(plan)),
             "stored_rows": _rounded(plan.stored_rows_estimate),
+            **_cost(cost_of(plan)),
         },
+        "comparison": None if shown.comparison is None else _comparison(shown.comparison),
+        "measured": None if shown.measured is None else _measured(shown.measured),
         "streams_by_rank": list(plan.ranks),
-        "stores": [_store(store, store.id in kept) for store in plan.stores],
-        "trees": [_tree(plan, tree) for tree in plan.trees],
+        "stores": [_store(plan, store, store.id in kept, sharing) for store in plan.stores],
+        "trees": [_tree(plan, tree, sharing) for tree in plan.trees],
         "rules": [
             {"store": of_store.store, "rules": [_rule(rule) for rule in of_store.rules]} for of_store in rules(plan)
         ],
-        "queries": [_query(plan, query) for query in plan.queries],
+        "queries": [_query(query, sharing) for query in plan.queries],
     }
 
 
-def _store(store: Store, kept: bool) -> Json:
+def _solution(solution: Solution) -> Json:
+    return {
+        "solver": solution.solver,
+        "objective": _rounded(solution.objective),
+        "bound": _rounded(solution.bound),
+        "gap": _rounded(solution.gap),
+    }
+
+
+def _cost(cost: PlanCost) -> Json:
+    return {
+        "probe_tuples_per_s": _rounded(cost.probe_tuples_per_s),
+        "stored_rows": _rounded(cost.stored_rows),
+        "stored_bytes": _rounded(cost.stored_bytes),
+        "steps": cost.steps,
+        "stores": cost.stores,
+        "intermediate_stores": cost.intermediates,
+    }
+
+
+def _comparison(comparison: Comparison) -> Json:
+    return {
+        "plans": [{"strategy": other.strategy, **_cost(other)} for other in comparison.others],
+        "assumed": list(comparison.assumed),
+    }
+
+
+def _measured(measured: Measured) -> Json:
+    return {
+        "batch": measured.batch,
+        "batches": measured.batches,
+        "probe_tuples_per_s": _rounded(measured.probe_tuples_per_s),
+        "edges": {
+            count.edge: {
+                "probe_tuples": count.probe_tuples,
+                "event_time_us": count.span_us,
+                "probe_tuples_per_s": _rounded(count.per_s),
+            }
+            for count in measured.edges
+        },
+        "stores": {count.store: {"rows": count.rows, "bytes": count.bytes} for count in measured.stores},
+    }
+
+
+def _store(plan: Plan, store: Store, kept: bool, sharing: Sharing) -> Json:
+    use = sharing.stores.get(store.id)
+    expected = next((found for found in plan.stored if found.store == store.id), None)
     return {
         "id": store.id,
         "source": store.source,
@@ -47,6 +103,12 @@ def _store(store: Store, kept: bool) -> Json:
         "parts": [] if store.intermediate is None else [_member(part) for part in store.intermediate.parts],
         "window_us": store.window_us,
         "kept": kept,
+        "filled_by": [] if use is None else list(use.filled_by),
+        "used_by": [] if use is None else list(use.queries),
+        "estimate": {
+            "rows": None if expected is None else _rounded(expected.rows),
+            "bytes": None if expected is None else _rounded(expected.bytes),
+        },
         "parallelism": store.parallelism,
         "partition_by": list(store.partition_by),
         "columns": list(store.columns),
@@ -70,15 +132,15 @@ def _member(member: Member) -> Json:
     }
 
 
-def _tree(plan: Plan, tree: ProbeTree) -> Json:
+def _tree(plan: Plan, tree: ProbeTree, sharing: Sharing) -> Json:
     return {
         "start": _member(tree.start),
         "outputs": [_output(output) for output in tree.outputs],
-        "steps": [_step(plan, step) for step in tree.children],
+        "steps": [_step(plan, step, sharing) for step in tree.children],
     }
 
 
-def _step(plan: Plan, step: Step) -> Json:
+def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
     store = plan.store(step.member.store)
     return {
         "edge": step.edge,
@@ -89,10 +151,13 @@ def _step(plan: Plan, step: Step) -> Json:
         "estimate": {
             "probe_tuples": _rounded(step.estimate.probe_tuples),
             "results": _rounded(step.estimate.results),
+            "probe_tuples_per_s": _rounded(step.estimate.probe_tuples_per_s),
+            "results_per_s": _rounded(step.estimate.results_per_s),
         },
+        "queries": sorted(sharing.needs[step.edge]),
         "outputs": [_output(output) for output in step.outputs],
         "fills": [fill.store for fill in step.fills],
-        "steps": [_step(plan, child) for child in step.children],
+        "steps": [_step(plan, child, sharing) for child in step.children],
     }
 
 
@@ -141,15 +206,17 @@ def _rule(rule: Rule) -> Json:
             }
 
 
-def _query(plan: Plan, query: str) -> Json:
+def _query(query: str, sharing: Sharing) -> Json:
     return {
         "name": query,
         "orders": [
             {
                 "relations": list(order.aliases),
+                "units": [list(unit) for unit in order.units],
+                "estimate": {"probe_tuples_per_s": _rounded(order.probe_tuples_per_s)},
                 "steps": [{"edge": shared.step.edge, "shared_with": list(shared.others)} for shared in order.steps],
             }
-            for order in orders_of(plan, query)
+            for order in sharing.orders[query]
         ],
     }
 

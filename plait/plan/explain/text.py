@@ -6,11 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from plait.plan.explain import wording
-from plait.plan.explain.sharing import QueryOrder, orders_of
-from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed
+from plait.plan.explain.costs import cost_of
+from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.measured import off_by
+from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
+from plait.plan.explain.summary import summary
+from plait.plan.explain.units import Pace, pace_for
+from plait.plan.model import Member, Plan, ProbeTree, Step, Store
 from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
-from plait.plan.walks import kept_stores, probe_tuples_estimate
+from plait.plan.walks import kept_stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,22 +26,16 @@ class Branch:
     below: tuple[Branch, ...] = ()
 
 
-def to_text(plan: Plan) -> str:
-    """Return the plan as indented text."""
-    summary = [
-        f"Plan by strategy '{plan.strategy}': {wording.plural(len(plan.queries), 'query', 'queries')}, "
-        f"{wording.plural(len(plan.stores), 'store')}, {wording.plural(len(plan.trees), 'probe tree')}",
-        f"Expected: {wording.count(probe_tuples_estimate(plan))} probe tuples per window, "
-        f"{wording.count(plan.stored_rows_estimate)} stored rows",
-    ]
-    kept = kept_stores(plan)
+def to_text(shown: Explanation) -> str:
+    """Return the explanation as indented text."""
+    text = _Text(shown)
     sections = (
-        Branch(text="Stores", below=tuple(_store(plan, store, store.id in kept) for store in plan.stores)),
-        Branch(text="Probe trees", below=tuple(_tree(plan, tree) for tree in plan.trees)),
-        Branch(text="Rules", below=tuple(_rules(plan))),
-        Branch(text="Queries", below=tuple(_query(plan, query) for query in plan.queries)),
+        Branch(text="Queries", below=tuple(text.query(query) for query in shown.plan.queries)),
+        Branch(text="Stores", below=tuple(text.store(store) for store in shown.plan.stores)),
+        Branch(text="Probe trees", below=tuple(text.tree(tree) for tree in shown.plan.trees)),
+        Branch(text="Rules", below=tuple(_rules(shown.plan))),
     )
-    lines = list(summary)
+    lines = list(summary(shown))
     for section in sections:
         if section.below:
             lines += ["", section.text, *_draw(section.below)]
@@ -51,44 +50,109 @@ def _draw(branches: Iterable[Branch], indent: str = "") -> Iterator[str]:
         yield from _draw(branch.below, indent + ("   " if last else "│  "))
 
 
-def _store(plan: Plan, store: Store, kept: bool) -> Branch:
-    kind = "table" if store.is_table else f"stream, {wording.window(store.window_us)}"
-    if not kept:
-        kind = "stream, passed through since no step probes it"
-    if store.intermediate is not None:
-        kind = f"intermediate result, {wording.window(store.window_us)}"
-    of = "" if store.source in (None, store.id) else f" of {wording.name(store.source or '')}"
-    keeps = [wording.requirement(store, need) for need in store.requirements]
-    if store.intermediate is not None:
-        keeps = [wording.joined(store.intermediate, plan)]
-    facts = [
-        ("keeps" if kept else "passes", keeps),
-        ("columns", [", ".join(wording.name(column) for column in store.columns)] if store.columns else []),
-        ("keys", [", ".join(wording.key(key, store) for key in store.keys)] if store.keys else []),
-        ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),
-    ]
-    return Branch(
-        text=f"{store_name(store.id)}: {kind}{of}, {wording.placement(store)}",
-        below=tuple(Branch(text=f"{label:<8}{text}") for label, texts in facts for text in texts),
-    )
+class _Text:
+    """Words for the parts of one explanation."""
 
+    def __init__(self, shown: Explanation) -> None:
+        self.plan: Plan = shown.plan
+        self.sharing: Sharing = sharing_of(shown.plan)
+        self.pace: Pace = pace_for(cost_of(shown.plan).probe_tuples_per_s)
+        self.kept = kept_stores(shown.plan)
+        self.expected = {found.store: found for found in shown.plan.stored}
+        self.edges = {} if shown.measured is None else shown.measured.by_edge
+        self.counts = {} if shown.measured is None else shown.measured.by_store
 
-def _tree(plan: Plan, tree: ProbeTree) -> Branch:
-    return Branch(
-        text=wording.described(tree.start, plan.store(tree.start.store))
-        + _ends(wording.taker(output, (tree.start,)) for output in tree.outputs),
-        below=tuple(_step(plan, (tree.start,), step) for step in tree.children),
-    )
+    def store(self, store: Store) -> Branch:
+        """Return what a store keeps, for whom, and how it is reached."""
+        kept = store.id in self.kept
+        kind = "table" if store.is_table else f"stream, {wording.window(store.window_us)}"
+        if not kept:
+            kind = "stream, passed through since no step probes it"
+        if store.intermediate is not None:
+            kind = f"intermediate result, {wording.window(store.window_us)}"
+        of = "" if store.source in (None, store.id) else f" of {wording.name(store.source or '')}"
+        facts = [
+            ("keeps" if kept else "passes", self._keeps(store)),
+            *self._uses(store),
+            ("rows", self._rows(store)),
+            ("columns", [wording.columns(store)] if store.columns else []),
+            ("keys", [", ".join(wording.key(key, store) for key in store.keys)] if store.keys else []),
+            ("indexes", ["; ".join(wording.keys(store, index) for index in store.indexes)] if store.indexes else []),
+        ]
+        return Branch(
+            text=f"{store_name(store.id)}: {kind}{of}, {wording.placement(store)}",
+            below=tuple(Branch(text=f"{label:<8}{text}") for label, texts in facts for text in texts),
+        )
 
+    def _keeps(self, store: Store) -> list[str]:
+        if store.intermediate is not None:
+            return [wording.joined(store.intermediate, self.plan)]
+        return [wording.requirement(store, need) for need in store.requirements]
 
-def _step(plan: Plan, path: tuple[Member, ...], step: Step) -> Branch:
-    store = plan.store(step.member.store)
-    return Branch(
-        text=f"{step.edge}: {_probe(plan, path, step)}, in {_reach(store, step)}; {wording.flow(step.estimate)}"
-        + _ends(wording.taker(output, (*path, *step.members)) for output in step.outputs)
-        + _kept(fill.store for fill in step.fills),
-        below=tuple(_step(plan, (*path, *step.members), child) for child in step.children),
-    )
+    def _uses(self, store: Store) -> Iterator[tuple[str, list[str]]]:
+        use = self.sharing.stores.get(store.id)
+        if use is not None:
+            yield "filled", [f"by {', '.join(use.filled_by)}"]
+            yield "probed", [f"by {', '.join(use.probed_by)}"]
+            yield "used", [f"by {', '.join(use.queries)}"]
+
+    def _rows(self, store: Store) -> list[str]:
+        expected, counted = self.expected.get(store.id), self.counts.get(store.id)
+        parts = []
+        if expected is not None:
+            parts.append(f"{wording.count(expected.rows)} expected ({wording.size(expected.bytes)})")
+        if counted is not None:
+            parts.append(f"{wording.count(counted.rows)} measured ({wording.size(counted.bytes)})")
+            ratio = off_by(counted.rows, None if expected is None else expected.rows)
+            parts += [] if ratio is None else [wording.times(ratio)]
+        return [", ".join(parts)] if parts else []
+
+    def tree(self, tree: ProbeTree) -> Branch:
+        """Return all that begins with the arrival of one relation."""
+        return Branch(
+            text=wording.described(tree.start, self.plan.store(tree.start.store))
+            + _ends(wording.taker(output, (tree.start,)) for output in tree.outputs),
+            below=tuple(self._step((tree.start,), step) for step in tree.children),
+        )
+
+    def _step(self, path: tuple[Member, ...], step: Step) -> Branch:
+        reach = wording.reach(self.plan.store(step.member.store), step)
+        return Branch(
+            text=f"{step.edge}: {_probe(self.plan, path, step)}, in {reach}; {self._flow(step)}"
+            + _ends(wording.taker(output, (*path, *step.members)) for output in step.outputs)
+            + _kept(fill.store for fill in step.fills),
+            below=tuple(self._step((*path, *step.members), child) for child in step.children),
+        )
+
+    def _flow(self, step: Step) -> str:
+        expected = step.estimate.probe_tuples_per_s
+        sent = self.pace.rate(expected, "probe tuples")
+        counted = self.edges.get(step.edge)
+        if counted is not None:
+            ratio = off_by(counted, expected)
+            sent += f" (measured {self.pace.count(counted)}{'' if ratio is None else ', ' + wording.times(ratio)})"
+        return f"{sent}, {self.pace.rate(step.estimate.results_per_s, 'results')}"
+
+    def query(self, query: str) -> Branch:
+        """Return the probe orders of a query."""
+        return Branch(text=query, below=tuple(self._order(order) for order in self.sharing.orders[query]))
+
+    def _order(self, order: QueryOrder) -> Branch:
+        cost = self.pace.rate(order.probe_tuples_per_s, "probe tuples") if order.steps else "a result by itself"
+        narrowed = wording.limits(order.output, order.path)
+        return Branch(
+            text=f"{' → '.join('⋈'.join(unit) for unit in order.units)}: {cost}",
+            below=(
+                *(Branch(text=text) for shared in order.steps for text in self._shared(shared.step, shared.others)),
+                *((Branch(text=f"splits off at the end: {narrowed}"),) if narrowed else ()),
+            ),
+        )
+
+    def _shared(self, step: Step, others: tuple[str, ...]) -> Iterator[str]:
+        if others:
+            yield f"{step.edge} shared with {', '.join(others)}"
+        if step.parts:
+            yield f"{step.edge} reads intermediate store {store_name(step.member.store)}"
 
 
 def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
@@ -98,10 +162,6 @@ def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     equalities = " and ".join(wording.match(path, stores, store, step.members, match) for match in step.matches)
     target = wording.described(step.member, store)
     return f"{target} on {equalities}" if equalities else f"{target}, every row"
-
-
-def _reach(store: Store, step: Step) -> str:
-    return "one partition" if is_routed(store, step) else f"all {wording.plural(store.parallelism, 'partition')}"
 
 
 def _ends(queries: Iterable[str]) -> str:
@@ -140,19 +200,3 @@ def _then(send: tuple[str, ...], emit: tuple[str, ...], keep: tuple[str, ...] = 
     parts += [f"send to {', '.join(send)}"] if send else []
     parts += [f"emit to {', '.join(emit)}"] if emit else []
     return "; ".join(parts)
-
-
-def _query(plan: Plan, query: str) -> Branch:
-    return Branch(text=query, below=tuple(_order(order) for order in orders_of(plan, query)))
-
-
-def _order(order: QueryOrder) -> Branch:
-    cost = f"{wording.count(order.probe_tuples)} probe tuples" if order.steps else "a result by itself"
-    return Branch(
-        text=f"{' → '.join(order.aliases)}: {cost}",
-        below=tuple(
-            Branch(text=f"{shared.step.edge} shared with {', '.join(shared.others)}")
-            for shared in order.steps
-            if shared.others
-        ),
-    )

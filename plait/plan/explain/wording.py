@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from plait.plan.model import (
-    Estimate,
     Intermediate,
     KeyColumn,
     KeyMatch,
@@ -14,9 +13,12 @@ from plait.plan.model import (
     Plan,
     Requirement,
     Selection,
+    Step,
     Store,
+    is_routed,
 )
 from plait.plan.relations import UNKNOWN_TYPE, member_name
+from plait.plan.walks import split_part
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -51,6 +53,14 @@ def duration(us: int) -> str:
     return " ".join(parts) or "0 s"
 
 
+def span(us: int) -> str:
+    """Return about how long something took, in its two largest units: ``20 d 23 h``."""
+    sizes = [size for size, _ in _UNITS]
+    largest = next((place for place, size in enumerate(sizes) if us >= size), len(sizes) - 1)
+    unit = sizes[min(largest + 1, len(sizes) - 1)]
+    return duration((us + unit // 2) // unit * unit)
+
+
 def window(window_us: int | None) -> str:
     """Return a window in words."""
     return "unbounded window" if window_us is None else f"window {duration(window_us)}"
@@ -60,6 +70,8 @@ def count(number: float | None) -> str:
     """Return an estimated count: three significant digits below a hundred, whole above, ``?`` when unknown."""
     if number is None:
         return "?"
+    if 0 < number < 0.001:
+        return "<0.001"
     if number >= 1e15:
         return f"{number:.2e}"
     return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
@@ -104,6 +116,17 @@ def keys(store: Store, names: tuple[str, ...]) -> str:
     )
 
 
+def columns(store: Store) -> str:
+    """Return the user's columns that a store keeps; in an intermediate store with the relation they belong to."""
+    if store.intermediate is None:
+        return ", ".join(name(column) for column in store.columns)
+    shown = []
+    for column in store.columns:
+        part, own = split_part(store, column)
+        shown.append(f"{member_name(store.intermediate.parts[part])}.{name(own)}")
+    return ", ".join(shown)
+
+
 def _expression(shown: KeyColumn, store: Store) -> str:
     if store.intermediate is None or shown.part is None:
         return sql(shown.expression.sql)
@@ -132,17 +155,23 @@ def joined(shown: Intermediate, plan: Plan) -> str:
     return f"{' ⋈ '.join(parts)} on {' and '.join(pairs)}"
 
 
-def taker(shown: Output, path: tuple[Member, ...]) -> str:
-    """Return the query that takes what ends here, and what it leaves to others who share the steps before."""
-    limits = []
+def limits(shown: Output, path: tuple[Member, ...]) -> str:
+    """Return what a query leaves to others who share the steps before, empty if it takes everything."""
+    found = []
     for narrowing in shown.narrowings:
         text = member_name(path[narrowing.position])
         if narrowing.selection is not None:
             text += selection(narrowing.selection)
         if narrowing.window_us is not None:
             text += f" within {duration(narrowing.window_us)}"
-        limits.append(text)
-    return f"{shown.query} (only {', '.join(limits)})" if limits else shown.query
+        found.append(text)
+    return f"only {', '.join(found)}" if found else ""
+
+
+def taker(shown: Output, path: tuple[Member, ...]) -> str:
+    """Return the query that takes what ends here, and what of it."""
+    narrowed = limits(shown, path)
+    return f"{shown.query} ({narrowed})" if narrowed else shown.query
 
 
 def requirement(store: Store, need: Requirement) -> str:
@@ -161,6 +190,27 @@ def placement(store: Store) -> str:
     )
 
 
-def flow(estimate: Estimate) -> str:
-    """Return the estimate of a step."""
-    return f"{count(estimate.probe_tuples)} probe tuples, {count(estimate.results)} results"
+def reach(store: Store, step: Step) -> str:
+    """Return how many partitions of a store every tuple of a step is sent to."""
+    if store.parallelism == 1:
+        return "the only partition"
+    return "one partition" if is_routed(store, step) else f"all {plural(store.parallelism, 'partition')}"
+
+
+def size(number: float) -> str:
+    """Return bytes in the largest unit that keeps at least one digit before the point."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{count(number)} TB"
+
+
+def times(ratio: float) -> str:
+    """Return by which factor something is more or less: ``2.5 x more``."""
+    return f"{factor(ratio)} more" if ratio >= 1 else f"{factor(1 / ratio)} less"
+
+
+def factor(ratio: float) -> str:
+    """Return a factor with three significant digits: ``1.30 x``."""
+    return f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{count(float(f'{ratio:.3g}'))} x"

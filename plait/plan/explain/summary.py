@@ -1,0 +1,98 @@
+"""The head of EXPLAIN as text: what the plan costs, and what others would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plait.plan.explain import wording
+from plait.plan.explain.costs import Comparison, PlanCost, cost_of, factor
+from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.measured import Measured
+from plait.plan.explain.table import aligned
+from plait.plan.explain.units import Pace, pace_for
+from plait.plan.model import Solution
+
+_SHOWN = 4
+
+
+def summary(shown: Explanation) -> Iterator[str]:
+    """Yield the lines."""
+    plan, own = shown.plan, cost_of(shown.plan)
+    yield (
+        f"Plan by strategy '{plan.strategy}': {wording.plural(len(plan.queries), 'query', 'queries')}, "
+        f"{wording.plural(len(plan.stores), 'store')}, {wording.plural(len(plan.trees), 'probe tree')}"
+    )
+    if plan.solution is not None:
+        yield solved(plan.solution)
+    yield from shown.notes
+    if shown.measured is not None:
+        yield _counted(shown.measured)
+    yield ""
+    others = () if shown.comparison is None else shown.comparison.others
+    yield from aligned([*cost_table(own, others, shown.measured)])
+    if shown.comparison is not None and shown.comparison.assumed:
+        yield assumptions(shown.comparison)
+
+
+def solved(solution: Solution) -> str:
+    """Return who found the plan and how good it is known to be."""
+    return (
+        f"Found by {solution.solver}: cost {wording.count(solution.objective)}, and no plan costs less than "
+        f"{wording.count(solution.bound)} (gap {solution.gap:.2%})"
+    )
+
+
+def _counted(measured: Measured) -> str:
+    if measured.span_us is None:
+        return f"Measured after batch {measured.batch}: what is stored; nothing has been probed under this plan yet"
+    return (
+        f"Measured after batch {measured.batch}: what is stored now, and probe tuples under this plan in "
+        f"{wording.plural(measured.batches, 'batch', 'batches')} ({wording.span(measured.span_us)} of event time)"
+    )
+
+
+def cost_table(own: PlanCost, others: tuple[PlanCost, ...], measured: Measured | None = None) -> Iterator[list[str]]:
+    """Yield header and rows: this plan, what was measured of it, and other plans with their factors over this one."""
+    pace = pace_for(own.probe_tuples_per_s)
+    yield ["", f"probe tuples/{pace.name}", "", "stored rows", "", "bytes", "steps", "stores"]
+    yield [f"this plan ({own.strategy})", *_row(own, None, pace)]
+    if measured is not None:
+        stored = measured.stores
+        yield [
+            "  measured",
+            "-" if measured.probe_tuples_per_s is None else pace.count(measured.probe_tuples_per_s),
+            _times(factor(measured.probe_tuples_per_s, own.probe_tuples_per_s)),
+            wording.count(sum(count.rows for count in stored)),
+            _times(factor(sum(count.rows for count in stored), own.stored_rows)),
+            wording.size(sum(count.bytes for count in stored)),
+            "",
+            "",
+        ]
+    for other in others:
+        if other.strategy != own.strategy:
+            yield [other.strategy, *_row(other, own, pace)]
+
+
+def _row(cost: PlanCost, over: PlanCost | None, pace: Pace) -> list[str]:
+    return [
+        pace.count(cost.probe_tuples_per_s),
+        "" if over is None else _times(factor(cost.probe_tuples_per_s, over.probe_tuples_per_s)),
+        wording.count(cost.stored_rows),
+        "" if over is None else _times(factor(cost.stored_rows, over.stored_rows)),
+        "?" if cost.stored_bytes is None else wording.size(cost.stored_bytes),
+        f"{cost.steps:,}",
+        f"{cost.stores:,}",
+    ]
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else wording.factor(ratio)
+
+
+def assumptions(comparison: Comparison) -> str:
+    """Return the numbers that had to be assumed, as one line."""
+    named = list(comparison.assumed[:_SHOWN])
+    more = len(comparison.assumed) - len(named)
+    named += [f"{more:,} more"] if more else []
+    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"Assumed: {listed} (`plait advise` says which of them matter)"

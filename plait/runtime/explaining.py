@@ -1,0 +1,63 @@
+"""Explain a plan of a run: with the statistics there are by now, beside the baselines and what was measured."""
+
+from __future__ import annotations
+
+from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.comparing import compare
+from plait.optimizer.estimates import reestimated
+from plait.plan import coverage
+from plait.plan.explain import Measured, check_format, explain, wording
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.runtime.planning import PlanRequest, statistics_of
+from plait.state.model import Manifest
+
+
+def explained_plan(
+    request: PlanRequest, plan: Plan, manifest: Manifest | None, measured: Measured | None, format: str
+) -> str:
+    """Return the explanation. Plan and baselines are estimated from the same statistics, those of `manifest`.
+
+    Raises OptionError for an unknown format.
+    """
+    check_format(format)
+    statistics = statistics_of(request.options.sources, () if manifest is None else manifest.sources)
+    fits = computes(plan, request.queries)
+    return explain(
+        reestimated(plan, Cardinality(statistics=statistics)),
+        format,
+        comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
+        measured=measured,
+        notes=tuple(_notes(plan, request.queries, fits, measured)),
+    )
+
+
+def computes(plan: Plan, queries: tuple[Query, ...]) -> bool:
+    """Tell whether the plan is for exactly these queries."""
+    if sorted(query.name for query in queries) != list(plan.queries):
+        return False
+    return not any(True for _, covers in coverage.INVARIANTS.values() for _ in covers(plan, queries))
+
+
+def _notes(plan: Plan, queries: tuple[Query, ...], fits: bool, measured: Measured | None) -> list[str]:
+    if not fits:
+        return [_difference(plan, queries)]
+    if measured is None:
+        return ["Estimates rest on what the sources declare; nothing has been measured yet"]
+    notes = ["Estimates rest on what the sources declare and on what was measured where they are silent"]
+    windows = [store.window_us for store in plan.stores if store.window_us is not None]
+    if measured.span_us and windows and measured.span_us > min(windows) * measured.batches:
+        length = wording.span(measured.span_us // measured.batches)
+        notes.append(
+            f"A batch brings {length} of event time, more than some windows ({wording.duration(min(windows))}): tuples "
+            "that arrive together find each other from one side only, so edges differ more than their sum"
+        )
+    return notes
+
+
+def _difference(plan: Plan, queries: tuple[Query, ...]) -> str:
+    asked = {query.name for query in queries}
+    added, dropped = sorted(asked - set(plan.queries)), sorted(set(plan.queries) - asked)
+    parts = [f"without {', '.join(added)}" if added else "", f"with {', '.join(dropped)}" if dropped else ""]
+    how = " and ".join(part for part in parts if part) or "with other definitions"
+    return f"This plan is for other queries than there are now ({how}), so it is not compared; the next run changes it"
