@@ -20,7 +20,7 @@ from plait.bench import multi_report
 from plait.bench.curve import curve_case, draw, follow, points, require_pyplot
 from plait.bench.curve import table as curve_table
 from plait.bench.data import Workload, prepare
-from plait.bench.multi_run import SPARK, Case, Plan, Results, carry_out, case_json
+from plait.bench.multi_run import OTHERS, SEPARATE, SPARK, Case, Plan, Results, carry_out, case_json
 from plait.bench.options import numbers, parser, positive
 from plait.bench.report import write_json
 from plait.bench.surroundings import surroundings
@@ -30,7 +30,7 @@ from plait.optimizer import STRATEGIES
 from plait.workloads.joins import QuerySet
 from plait.workloads.tpch_random import Wanted, draw_workload, with_window
 
-_SYSTEMS = ("independent", "shared", "ilp", SPARK)
+_SYSTEMS = (SEPARATE, "independent", "shared", "ilp", SPARK)
 _SIZES = {5: (2, 4), 10: (2, 5)}
 """Relations of the smallest and of the largest query, by number of queries."""
 _OTHER_SIZES = (2, 5)
@@ -100,7 +100,9 @@ def _plain(value: object) -> object:
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     made = parser("multi-query", "Several join queries over the same streams: shared, one by one, and Spark's own.")
     made.set_defaults(seed=0)
-    made.add_argument("--systems", type=_names, default=_SYSTEMS, metavar="NAME,...", help="strategies, and 'spark'")
+    made.add_argument(
+        "--systems", type=_names, default=_SYSTEMS, metavar="NAME,...", help="strategies, 'separate', 'spark'"
+    )
     made.add_argument("--queries", type=numbers, default=(5, 10), metavar="N,...", help="queries in a TPC-H workload")
     made.add_argument("--history", type=_histories, default=("full", "window"), help="'full', 'window' or both")
     made.add_argument("--window", type=positive, default=30, metavar="SECONDS", help="window of 'window'")
@@ -139,9 +141,9 @@ def _histories(text: str) -> tuple[str, ...]:
 def _known(systems: tuple[str, ...], console: Console) -> tuple[str, ...]:
     """Return the systems there are; say which are left out."""
     for name in systems:
-        if name not in STRATEGIES and name != SPARK:
+        if name not in STRATEGIES and name not in OTHERS:
             console.print(f"there is no strategy '{name}'; it is left out", highlight=False)
-    return tuple(name for name in systems if name in STRATEGIES or name == SPARK)
+    return tuple(name for name in systems if name in STRATEGIES or name in OTHERS)
 
 
 def tpch_cases(options: argparse.Namespace, directory: Path, console: Console) -> tuple[Case, ...]:

@@ -1,7 +1,7 @@
 """From runs of several queries to figures, and from figures to tables. Figures of several runs are medians.
 
-Ratios are against `independent`, Plait without sharing, in the same workload. A row of a stream counts once, however
-many queries read it.
+Ratios are within a workload: against `separate`, an engine of Plait for each query, and against `independent`, one
+engine without shared stores. A row of a stream counts once, however many queries read it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plait.bench.systems.task import Answer, Task
 from plait.bench.truth import EdgeTruth, Truth
 from plait.bench.truth import summarize as summarize_edges
 
-BASELINE = "independent"
+SEPARATE, INDEPENDENT = "separate", "independent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One system on one workload. `times_independent`: its throughput against that of `independent`;
-    `rows_below_independent`, `bytes_below_independent`: how many times less it stores at its most.
+    """One system on one workload. `times_*`: its throughput against that of the other; `rows_below_independent`,
+    `bytes_below_independent`: how many times less it stores at its most.
     """
 
     workload: str
@@ -69,6 +69,7 @@ class Figures:
     rows_per_s: float
     rows_per_s_with_startup: float
     rows_per_s_later: float | None
+    times_separate: float | None
     times_independent: float | None
     startup_seconds: float
     first_batch_seconds: float | None
@@ -100,16 +101,21 @@ def summarize(runs: Sequence[tuple[str, Run]], comparisons: Sequence[Comparison]
         groups.setdefault((workload, label(run.task)), []).append(run)
     found = {(comparison.workload, comparison.system): comparison for comparison in comparisons}
     return tuple(
-        _figures(workload, system, group, groups.get((workload, BASELINE)), found.get((workload, system)))
+        _figures(workload, system, group, _bases(groups, workload), found.get((workload, system)))
         for (workload, system), group in groups.items()
     )
 
 
+def _bases(groups: dict[tuple[str, str], list[Run]], workload: str) -> dict[str, list[Run]]:
+    return {name: groups[workload, name] for name in (SEPARATE, INDEPENDENT) if (workload, name) in groups}
+
+
 def _figures(
-    workload: str, system: str, runs: list[Run], baseline: list[Run] | None, comparison: Comparison | None
+    workload: str, system: str, runs: list[Run], bases: dict[str, list[Run]], comparison: Comparison | None
 ) -> Figures:
     last = runs[-1].outcome
-    base = None if baseline is None else baseline[-1].outcome
+    base = bases[INDEPENDENT][-1].outcome if INDEPENDENT in bases else None
+    times = {name: ratio(_rate(runs), _rate(base_runs)) for name, base_runs in bases.items()}
     later = median_or_none(second for run in runs for second in run.outcome.batch_seconds[1:])
     uses = [run.use for run in runs if run.use is not None]
     return Figures(
@@ -122,7 +128,8 @@ def _figures(
             run.outcome.rows_in / (run.outcome.startup_seconds + run.outcome.seconds) for run in runs
         ),
         rows_per_s_later=ratio(last.rows_in / runs[-1].task.files, later),
-        times_independent=None if baseline is None else ratio(_rate(runs), _rate(baseline)),
+        times_separate=times.get(SEPARATE),
+        times_independent=times.get(INDEPENDENT),
         startup_seconds=median(run.outcome.startup_seconds for run in runs),
         first_batch_seconds=median_or_none(second for run in runs for second in run.outcome.batch_seconds[:1]),
         batch_seconds=later,
@@ -197,6 +204,7 @@ _LINES: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("input rows a second", lambda found: count(round(found.rows_per_s))),
     ("of later batches", lambda found: shown(found.rows_per_s_later, lambda value: count(round(value)))),
     ("with start-up", lambda found: count(round(found.rows_per_s_with_startup))),
+    ("times separate", lambda found: shown(found.times_separate, _times)),
     ("times independent", lambda found: shown(found.times_independent, _times)),
     ("first batch", lambda found: shown(found.first_batch_seconds, _seconds)),
     ("later batch, median", lambda found: shown(found.batch_seconds, _seconds)),

@@ -16,6 +16,10 @@ from plait.bench.three_way import order
 from plait.workloads.joins import JoinQuery, QuerySet
 
 SPARK = "spark"
+SEPARATE = "separate"
+OTHERS = (SPARK, SEPARATE)
+"""Systems that are no strategy of Plait's."""
+
 _ORACLE = "duckdb"
 
 Runner = Callable[..., Run]
@@ -33,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How to run: `systems` are strategies, or Spark's own joins."""
+    """How to run: `systems` are strategies, an engine for each query, or Spark's own joins."""
 
     systems: tuple[str, ...]
     repeat: int
@@ -46,7 +50,7 @@ class Plan:
 
     def task(self, system: str, case: Case, *, check: bool = False) -> Task:
         """Return the task of one system."""
-        engine = system if system in {SPARK, _ORACLE} else "plait"
+        engine = system if system in {*OTHERS, _ORACLE} else "plait"
         return Task(
             system=engine,
             strategy=system if engine == "plait" else None,

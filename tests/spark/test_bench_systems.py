@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plait.bench.data import FIRST_US, write_files
-from plait.bench.systems import duckdb, plait
+from plait.bench.systems import duckdb, plait, separate
 from plait.bench.systems import spark as native
 from plait.bench.systems.task import Task
 from plait.query.model import Column
@@ -97,4 +97,6 @@ def test_all_systems_find_what_duckdb_finds(spark: SparkSession, tmp_path: Path,
         assert outcome.late_rows == 0
         assert outcome.peak_stored_tuples is not None
         assert 0 < (outcome.stored_tuples or 0) <= outcome.peak_stored_tuples
+    alone = separate.add_up(task, [plait.drain_on(spark, found) for found in separate.one_by_one(task)])
+    assert alone.answers == expected.answers
     assert sum(edge.measured for edge in by_plait.edges) == by_plait.probe_tuples

@@ -11,22 +11,23 @@ from rich.console import Console
 
 from plait.bench.checksum import Checksum
 from plait.bench.curve import curve_case, draw, follow, points, table
-from plait.bench.data import Workload
+from plait.bench.data import Workload, prepare
 from plait.bench.multi_query import main
-from plait.bench.multi_report import BASELINE, complaints, summarize, tables
+from plait.bench.multi_report import INDEPENDENT, complaints, summarize, tables
 from plait.bench.multi_run import Case, Plan, carry_out
 from plait.bench.registry import BENCHES
 from plait.bench.systems.launch import Run, SystemFailedError
+from plait.bench.systems.separate import add_up, one_by_one
 from plait.bench.systems.task import Answer, Outcome, Task
 from plait.bench.truth import EdgeTruth
 
 EDGE = EdgeTruth(edge="r→s", joined=1, span_us=1, measured=10, estimated=30.0, filling=10.0)
-SECONDS = {BASELINE: 8.0, "shared": 2.0, "spark": 40.0, "duckdb": 1.0}
+SECONDS = {"separate": 20.0, INDEPENDENT: 8.0, "shared": 2.0, "spark": 40.0, "duckdb": 1.0}
 
 
 def plan(directory: Path, **changes: object) -> Plan:
     values: dict[str, object] = {
-        "systems": (BASELINE, "shared", "spark"),
+        "systems": (INDEPENDENT, "shared", "spark"),
         "repeat": 2,
         "check": True,
         "directory": directory,
@@ -81,8 +82,8 @@ def quiet() -> Console:
 def test_results_are_compared_first_and_the_oracle_is_asked_once(tmp_path: Path):
     runner = Runner()
     runs, comparisons, failures = carry_out(plan(tmp_path), (case(2),), quiet(), runner)
-    checked = [("duckdb", True), (BASELINE, True), ("shared", True), ("spark", True)]
-    timed = [BASELINE, "shared", "spark", "spark", "shared", BASELINE]
+    checked = [("duckdb", True), (INDEPENDENT, True), ("shared", True), ("spark", True)]
+    timed = [INDEPENDENT, "shared", "spark", "spark", "shared", INDEPENDENT]
     assert runner.tasks == [*checked, *((system, False) for system in timed)]
     assert len(runs) == 6
     assert all(comparison.is_equal for comparison in comparisons)
@@ -91,10 +92,12 @@ def test_results_are_compared_first_and_the_oracle_is_asked_once(tmp_path: Path)
 
 def test_plait_is_told_its_strategy_and_spark_its_heap(tmp_path: Path):
     runner = Runner()
-    carry_out(plan(tmp_path, check=False, repeat=1), (case(1),), quiet(), runner)
+    systems = (INDEPENDENT, "shared", "separate", "spark")
+    carry_out(plan(tmp_path, systems=systems, check=False, repeat=1), (case(1),), quiet(), runner)
     assert [(task.system, task.strategy, task.memory) for task in runner.made] == [
-        ("plait", BASELINE, None),
+        ("plait", INDEPENDENT, None),
         ("plait", "shared", None),
+        ("separate", None, None),
         ("spark", None, "1g"),
     ]
 
@@ -107,7 +110,7 @@ def test_a_query_with_other_results_is_named(tmp_path: Path):
         "shared, 2 queries, q2",
     ]
     assert {found.system: found.equal for found in summarize(runs, comparisons)} == {
-        BASELINE: True,
+        INDEPENDENT: True,
         "shared": False,
         "spark": True,
     }
@@ -115,18 +118,20 @@ def test_a_query_with_other_results_is_named(tmp_path: Path):
 
 def test_a_system_that_dies_does_not_stop_the_others(tmp_path: Path):
     runs, comparisons, failures = carry_out(plan(tmp_path, repeat=1), (case(1),), quiet(), Runner(failing="spark"))
-    assert [run.task.strategy for _, run in runs] == [BASELINE, "shared"]
+    assert [run.task.strategy for _, run in runs] == [INDEPENDENT, "shared"]
     assert [comparison.is_equal for comparison in comparisons] == [True, True, False]
     assert [failure.system for failure in failures] == ["spark"]
     assert "status 137" in next(complaints(comparisons, failures))
 
 
 def test_ratios_are_against_the_same_workload_without_sharing(tmp_path: Path):
-    runs, comparisons, _ = carry_out(plan(tmp_path), (case(1), case(2)), quiet(), Runner())
+    systems = ("separate", INDEPENDENT, "shared", "spark")
+    runs, comparisons, _ = carry_out(plan(tmp_path, systems=systems), (case(1), case(2)), quiet(), Runner())
     found = {(figures.workload, figures.system): figures for figures in summarize(runs, comparisons)}
     shared = found["2 queries", "shared"]
     assert shared.rows_per_s == 150
     assert shared.times_independent == 4
+    assert shared.times_separate == 10
     assert shared.rows_below_independent == shared.bytes_below_independent == 3
     assert shared.rows_per_s_later == 600 / 20 / 0.5
     assert shared.truth is not None
@@ -159,12 +164,12 @@ def test_a_line_of_the_curve_ends_after_a_run_beyond_the_limit(tmp_path: Path):
     runs, comparisons, failures = follow(plan(tmp_path, repeat=1), cases, 30.0, quiet(), Runner())
     found = points(cases, runs)
     assert [(point.system, point.queries, point.seconds) for point in found] == [
-        (BASELINE, 1, 8),
+        (INDEPENDENT, 1, 8),
         ("shared", 1, 2),
         ("spark", 1, 40),
-        (BASELINE, 2, 16),
+        (INDEPENDENT, 2, 16),
         ("shared", 2, 4),
-        (BASELINE, 20, 160),
+        (INDEPENDENT, 20, 160),
         ("shared", 20, 40),
     ]
     assert failures == []
@@ -179,7 +184,7 @@ def test_many_queries_are_compared_by_their_counts(tmp_path: Path):
     runner = Runner(wrong="shared")
     _, comparisons, _ = follow(plan(tmp_path, repeat=1), [case(20)], 1e9, quiet(), runner)
     assert [task for task in runner.tasks if task[1]] == [("duckdb", True)]
-    assert {comparison.system: len(comparison.wrong) for comparison in comparisons} == {BASELINE: 0, "shared": 20}
+    assert {comparison.system: len(comparison.wrong) for comparison in comparisons} == {INDEPENDENT: 0, "shared": 20}
 
 
 def test_the_curve_is_drawn(tmp_path: Path):
@@ -188,6 +193,22 @@ def test_the_curve_is_drawn(tmp_path: Path):
     runs, _, _ = follow(plan(tmp_path, repeat=1, check=False), cases, 1e9, quiet(), Runner())
     draw(points(cases, runs), tmp_path / "plots" / "curve.png")
     assert (tmp_path / "plots" / "curve.png").stat().st_size > 1000
+
+
+def test_separate_engines_read_their_own_streams_and_add_up(tmp_path: Path):
+    data = prepare(Workload(rows=100), tmp_path)
+    asked = case(9, data)
+    task = plan(tmp_path).task("separate", asked)
+    alone = one_by_one(task)
+    assert [found.questions.queries for found in alone] == [(query,) for query in asked.questions.queries]
+    assert {len(found.questions.streams) for found in alone} == {2, 3}
+    assert len({found.checkpoint for found in alone}) == 9
+    total = add_up(task, [Runner()(found).outcome for found in alone])
+    assert total.rows_in == 300
+    assert total.seconds == 9 * SECONDS["separate"]
+    assert total.batch_seconds == (9.0, 4.5, 4.5)
+    assert [answer.query for answer in total.answers] == [query.name for query in asked.questions.queries]
+    assert total.peak_stored_tuples == 27_000
 
 
 @pytest.mark.parametrize(
