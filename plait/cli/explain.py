@@ -14,7 +14,7 @@ from plait.optimizer import PlanOptions
 from plait.plan.explain import FORMATS, check_format
 from plait.runtime.explaining import explained_plan
 from plait.runtime.observed import observe, with_types_of
-from plait.runtime.planning import PlanRequest
+from plait.runtime.planning import PLANNING, PlanRequest, planning_option
 
 _PER_SOURCE = "plait.parallelism."
 
@@ -56,6 +56,10 @@ def explain(
 def plan_request(script: ScriptText, strategy: str | None, parallelism: int | None) -> PlanRequest:
     """Return what a script asks to be planned, as far as that can be told without Spark."""
     said, loaded = script.settings(), script.load()
+    planning: dict[str, float] = {}
+    for option in PLANNING:
+        if f"plait.{option}" in said:
+            planning |= planning_option(option, said[f"plait.{option}"])
     return PlanRequest(
         queries=loaded.queries,
         options=PlanOptions(
@@ -67,5 +71,6 @@ def plan_request(script: ScriptText, strategy: str | None, parallelism: int | No
                 for name, count in said.items()
                 if name.startswith(_PER_SOURCE)
             ),
+            **planning,
         ),
     )

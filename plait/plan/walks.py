@@ -112,12 +112,6 @@ def split_part(store: Store, name: str) -> tuple[int, str]:
     return int(part), own
 
 
-def queries_behind(step: Step) -> frozenset[str]:
-    """Return the queries that need this step: those that end at it or after it."""
-    behind = frozenset(output.query for output in step.outputs)
-    return behind.union(*(queries_behind(child) for child in step.children))
-
-
 def probe_tuples_estimate(plan: Plan) -> float | None:
     """Return the estimated probe tuples of the whole plan; None if any step's is unknown."""
     estimates = [step.estimate.probe_tuples for _, step in probes(plan)]

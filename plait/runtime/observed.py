@@ -14,7 +14,7 @@ from plait.plan.changelog import changelog
 from plait.plan.codec import decode
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Plan
-from plait.plan.walks import kept_stores
+from plait.plan.walks import kept_stores, path_members
 from plait.query.model import Equality, Operand, Query
 from plait.runtime.catalog import read_catalog
 from plait.state.manifest import ManifestLog
@@ -80,16 +80,18 @@ def measure(storage: Storage, made: Plan, last: Manifest) -> Measured:
 def measured(made: Plan, last: Manifest, before: Manifest | None, *, batches: int) -> Measured:
     """Return what was counted from one manifest to another; `before` None: from the beginning."""
     now, then = dict(last.probe_tuples), dict(() if before is None else before.probe_tuples)
-    ends = {progress.source: progress for progress in last.sources}
-    begins = {progress.source: progress for progress in (() if before is None else before.sources)}
     edges = []
     for tree in made.trees if batches else ():
         source = made.store(tree.start.store).source or ""
-        span_us = _span(begins.get(source), ends.get(source))
-        edges += [
-            EdgeCount(edge=step.edge, probe_tuples=now.get(step.edge, 0) - then.get(step.edge, 0), span_us=span_us)
-            for _, step in tree.walk()
-        ]
+        stretch = _Stretch.of(source, last, before)
+        for path, step in tree.walk():
+            endless = sum(
+                member.window_us is None and not made.store(member.store).is_table
+                for member in path_members(tree.start, path)[1:]
+            )
+            count = now.get(step.edge, 0) - then.get(step.edge, 0)
+            span_us = None if stretch is None else stretch.average_us(endless)
+            edges.append(EdgeCount(edge=step.edge, probe_tuples=count, span_us=span_us))
     held, kept = by_store(last.buckets), kept_stores(made)
     stores = tuple(
         StoreCount(
@@ -108,12 +110,37 @@ def measured(made: Plan, last: Manifest, before: Manifest | None, *, batches: in
     )
 
 
-def _span(before: SourceProgress | None, after: SourceProgress | None) -> int | None:
-    """Return the event time between two manifests; None if none has passed."""
-    if after is None or after.tau_max is None or after.tau_min is None:
-        return None
-    start = after.tau_min if before is None or before.tau_max is None else before.tau_max
-    return after.tau_max - start if after.tau_max > start else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stretch:
+    """From when to when edges were counted, in microseconds since the first tuple of their starting stream."""
+
+    start_us: int
+    end_us: int
+
+    @classmethod
+    def of(cls, source: str, last: Manifest, before: Manifest | None) -> _Stretch | None:
+        """Return the stretch for arrivals of a source between two manifests; None if no time has passed."""
+        after = _progress(source, last)
+        if after is None or after.tau_min is None or after.tau_max is None:
+            return None
+        began = None if before is None else _progress(source, before)
+        start = after.tau_min if began is None or began.tau_max is None else began.tau_max
+        return (
+            cls(start_us=start - after.tau_min, end_us=after.tau_max - after.tau_min) if after.tau_max > start else None
+        )
+
+    def average_us(self, endless: int) -> int:
+        """Return in how much time of the whole run, on average, an edge sends what it does in this stretch.
+
+        Behind every stream that is kept for ever an edge sends more and more, in proportion to the time passed, while
+        estimates are averages of the whole run.
+        """
+        before = self.start_us / self.end_us
+        return round((1.0 - before ** float(endless + 1)) * self.end_us)
+
+
+def _progress(source: str, manifest: Manifest) -> SourceProgress | None:
+    return next((found for found in manifest.sources if found.source == source), None)
 
 
 def _read_plan(storage: Storage, name: str) -> Plan | None:

@@ -10,20 +10,11 @@ from plait.errors import OptionError
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
-from plait.runtime.planning import PlanRequest
+from plait.runtime.planning import PLANNING, PlanRequest, planning_option
 from plait.runtime.session import has_one_executor, parallelism_of
-from plait.sql.durations import parse_duration_us
 
 _ROUTINGS = ("auto", "local", "shuffle")
 _TRUE = frozenset({"true", "on"})
-_PLANNING = {
-    "storage_rows": "storage_rows",
-    "storage_bytes": "storage_bytes",
-    "store_weight": "store_weight",
-    "time_limit": "time_limit_s",
-    "gap": "gap",
-}
-"""What planning may spend: fields of `PlanOptions` by option."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,8 +47,8 @@ class EngineOptions:
             self.numbers[key] = int(value)
         elif key in {"compaction", "backfill"}:
             self.switches[key] = value.lower() in _TRUE
-        elif key in _PLANNING:
-            self.planning[_PLANNING[key]] = _seconds(value) if key == "time_limit" else float(value)
+        elif key in PLANNING:
+            self.planning |= planning_option(key, value)
         else:
             raise OptionError(f"unknown option 'plait.{key}'")
 
@@ -93,10 +84,3 @@ class EngineOptions:
                 **self.planning,
             ),
         )
-
-
-def _seconds(duration: str) -> float:
-    parsed = parse_duration_us(duration)
-    if parsed is None:
-        raise OptionError("'plait.time_limit' must be a duration, such as '20 seconds'")
-    return parsed / 1_000_000

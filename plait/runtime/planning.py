@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
+from plait.errors import OptionError
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.changelog import changelog
 from plait.plan.model import Plan, Store
 from plait.query.model import Query, Source
+from plait.sql.durations import parse_duration_us
 from plait.state.model import Manifest, SourceProgress
 from plait.stats.combine import combine
 from plait.stats.declared import declared_statistics
@@ -21,6 +24,27 @@ _REPLAN_AFTER = frozenset({1, 4, 16})
 """After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something
 new.
 """
+
+PLANNING: Mapping[str, str] = MappingProxyType(
+    {
+        "storage_rows": "storage_rows",
+        "storage_bytes": "storage_bytes",
+        "store_weight": "store_weight",
+        "time_limit": "time_limit_s",
+        "gap": "gap",
+    }
+)
+"""What planning may spend: fields of `PlanOptions` by option, ``plait.<option>``."""
+
+
+def planning_option(option: str, value: str) -> dict[str, float]:
+    """Return the field that an option of `PLANNING` sets. Raises OptionError for a duration that is none."""
+    if option != "time_limit":
+        return {PLANNING[option]: float(value)}
+    limit_us = parse_duration_us(value)
+    if limit_us is None:
+        raise OptionError("'plait.time_limit' must be a duration, such as '20 seconds'")
+    return {PLANNING[option]: limit_us / 1_000_000}
 
 
 def statistics_of(sources: Iterable[Source], progress: Iterable[SourceProgress]) -> Statistics:
