@@ -181,8 +181,13 @@ class Group:
 
 
 def groups(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> tuple[Group, ...]:
-    """Return all groups: first those of the queries, then those of every intermediate result."""
+    """Return all groups: first those of the queries, then those of every intermediate result.
+
+    Where no store has several partitions, all partitionings cost the same, and one stands for all.
+    """
     partitionings = partitioning_candidates(queries)
+    if all(options.parallelism_of(source.name) == 1 for source in options.sources):
+        partitionings = {result: keys[:1] for result, keys in partitionings.items()}
     cardinality = Cardinality(statistics=statistics)
     found, seen = [], set()
     for query in queries:
