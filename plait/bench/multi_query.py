@@ -54,6 +54,7 @@ def main(arguments: list[str]) -> int:
         directory=options.dir.absolute(),
         cores=options.cores,
         spark_memory=options.spark_memory,
+        sample=options.sample,
         timeout_s=options.timeout or None,
         conf=tuple(options.conf),
     )
@@ -108,6 +109,9 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     made.add_argument("--window", type=positive, default=30, metavar="SECONDS", help="window of 'window'")
     made.add_argument("--scale", type=float, default=0.02, help="TPC-H scale factor")
     made.add_argument("--files", type=positive, default=20, help="files a stream, so batches")
+    made.add_argument(
+        "--sample", type=int, default=1, metavar="N", help="batches after which Plait plans anew; 0: none"
+    )
     made.add_argument("--repeat", type=positive, default=3, help="timed runs of each system")
     made.add_argument("--spark-memory", default="6g", help="heap for Spark's own joins, which keep their state there")
     made.add_argument("--timeout", type=float, default=3600, metavar="SECONDS", help="end a run after; 0: never")

@@ -37,7 +37,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How to run: `systems` are strategies, an engine for each query, or Spark's own joins."""
+    """How to run: `systems` are strategies, an engine for each query, or Spark's own joins. `sample`: batches after
+    which Plait plans anew.
+    """
 
     systems: tuple[str, ...]
     repeat: int
@@ -45,6 +47,7 @@ class Plan:
     directory: Path
     cores: int
     spark_memory: str
+    sample: int
     timeout_s: float | None
     conf: tuple[tuple[str, str], ...]
 
@@ -54,6 +57,7 @@ class Plan:
         return Task(
             system=engine,
             strategy=system if engine == "plait" else None,
+            sample=min(self.sample, case.files) if engine in {"plait", SEPARATE} else 0,
             questions=case.questions,
             data=str(case.data),
             files=case.files,

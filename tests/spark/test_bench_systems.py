@@ -82,6 +82,7 @@ def test_all_systems_find_what_duckdb_finds(spark: SparkSession, tmp_path: Path,
         files=FILES,
         scratch=str(tmp_path / "plait"),
         strategy="shared",
+        sample=1,
         check=True,
     )
     expected = duckdb.run(task)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plait import sinks
-from plait.bench.systems.streams import open_streams
+from plait.bench.checksum import Checksum
+from plait.bench.systems.streams import let_arrive, open_streams
 from plait.bench.systems.sums import Sums
 from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
 from plait.bench.truth import EdgeTruth, Glimpse, edge_truths
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from plait.runtime.engine import Engine
-    from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.events import BatchEvent
 
 
 def run(task: Task) -> Outcome:
@@ -32,7 +33,9 @@ def run(task: Task) -> Outcome:
 
 
 def drain_on(spark: SparkSession, task: Task) -> Outcome:
-    """Drain the streams through all queries at once, on this session."""
+    """Drain the streams through all queries at once, on this session. With a sample, the engine is stopped after it
+    and started again, so that it plans the rest with what it has measured; that takes part in the time.
+    """
     from plait.runtime.engine import Engine
 
     sums = {query.name: Sums(query) for query in task.questions.queries}
@@ -40,14 +43,20 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
     if task.strategy is not None:
         engine.set_option("plait.strategy", task.strategy)
-    for stream, frame in zip(task.questions.streams, open_streams(spark, task).values(), strict=True):
+    root = Path(task.scratch) / "in" if task.sample else task.data_path
+    if task.sample:
+        let_arrive(task, range(task.sample), root)
+    for stream, frame in zip(task.questions.streams, open_streams(spark, task, root=root).values(), strict=True):
         engine.stream(stream.name, frame, time=stream.time)
     for query in task.questions.queries:
         _ask(engine, query, sinks.foreach(sums[query.name].add) if task.check else sinks.noop())
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
-    summary = engine.run_available()
+    engine.run_available()
+    if task.sample:
+        let_arrive(task, range(task.sample, task.files), root)
+        engine.run_available()
     seconds = time.perf_counter() - started
-    return watch.outcome(summary, startup_seconds, (started, seconds), sums if task.check else {})
+    return watch.outcome(startup_seconds, (started, seconds), sums if task.check else {})
 
 
 def _ask(engine: Engine, query: JoinQuery, sink: sinks.Sink) -> None:
@@ -71,28 +80,33 @@ class _Watch:
         if self._task.check:
             self._glimpses.append(_glimpse(self._task))
 
-    def outcome(
-        self, summary: Summary, startup_seconds: float, timing: tuple[float, float], sums: dict[str, Sums]
-    ) -> Outcome:
+    def outcome(self, startup_seconds: float, timing: tuple[float, float], sums: dict[str, Sums]) -> Outcome:
         """Return what the run came to. `timing`: clock at its start, and its seconds."""
         started, seconds = timing
         return Outcome(
-            rows_in=summary.rows_in,
+            rows_in=sum(event.rows_in for event in self._events),
             startup_seconds=startup_seconds,
             seconds=seconds,
             batch_seconds=tuple(later - earlier for earlier, later in pairwise((started, *self._ends))),
             answers=tuple(
-                Answer(query=query, rows=rows, checksum=sums[query].total() if query in sums else None)
-                for query, rows in summary.queries
+                Answer(query=query.name, rows=self._results(query), checksum=_total(sums, query))
+                for query in self._task.questions.queries
             ),
-            late_rows=summary.late,
-            probe_tuples=summary.probe_tuples,
-            stored_tuples=summary.stored_tuples,
-            stored_bytes=summary.stored_bytes,
+            late_rows=sum(event.late for event in self._events),
+            probe_tuples=sum(event.probe_tuples for event in self._events),
+            stored_tuples=self._events[-1].stored_tuples if self._events else 0,
+            stored_bytes=self._events[-1].stored_bytes if self._events else 0,
             peak_stored_tuples=max((event.stored_tuples for event in self._events), default=0),
             peak_stored_bytes=max((event.stored_bytes for event in self._events), default=0),
             edges=_edges(self._task, self._glimpses) if self._glimpses else (),
         )
+
+    def _results(self, query: JoinQuery) -> int:
+        return sum(dict(event.results).get(query.name, 0) for event in self._events)
+
+
+def _total(sums: dict[str, Sums], query: JoinQuery) -> Checksum | None:
+    return sums[query.name].total() if query.name in sums else None
 
 
 def _glimpse(task: Task) -> Glimpse:

@@ -18,8 +18,9 @@ from plait.workloads.joins import QuerySet
 class Task:
     """One run of one system. `files`: how many of each stream's files to read, one a batch.
 
-    `strategy`: how Plait plans. `check`: add up the results (the run is not timed) instead of discarding them.
-    `created_s`: clock when the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
+    `strategy`: how Plait plans; `sample`: after how many batches it is started anew to plan with what it has measured,
+    0 for never. `check`: add up the results (the run is not timed) instead of discarding them. `created_s`: clock when
+    the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
     """
 
     system: str
@@ -28,6 +29,7 @@ class Task:
     files: int
     scratch: str
     strategy: str | None = None
+    sample: int = 0
     check: bool = False
     cores: int = 2
     memory: str | None = None

@@ -33,6 +33,7 @@ def plan(directory: Path, **changes: object) -> Plan:
         "directory": directory,
         "cores": 1,
         "spark_memory": "1g",
+        "sample": 1,
         "timeout_s": 60.0,
         "conf": (("spark.x", "y"),),
     }
@@ -94,11 +95,11 @@ def test_plait_is_told_its_strategy_and_spark_its_heap(tmp_path: Path):
     runner = Runner()
     systems = (INDEPENDENT, "shared", "separate", "spark")
     carry_out(plan(tmp_path, systems=systems, check=False, repeat=1), (case(1),), quiet(), runner)
-    assert [(task.system, task.strategy, task.memory) for task in runner.made] == [
-        ("plait", INDEPENDENT, None),
-        ("plait", "shared", None),
-        ("separate", None, None),
-        ("spark", None, "1g"),
+    assert [(task.system, task.strategy, task.memory, task.sample) for task in runner.made] == [
+        ("plait", INDEPENDENT, None, 1),
+        ("plait", "shared", None, 1),
+        ("separate", None, None, 1),
+        ("spark", None, "1g", 0),
     ]
 
 
