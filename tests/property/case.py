@@ -73,6 +73,8 @@ class CaseQuery:
 class RunOptions:
     """How a case is run. Per batch: the strategy that plans it, whether the engine restarts and compacts before it.
 
+    Besides the product's strategies there is ``random``: random orders, intermediate stores and wider steps.
+    `storage_rows` is the budget of ``ilp``.
     A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
     """
 
@@ -84,6 +86,7 @@ class RunOptions:
     restarts: frozenset[int] = frozenset()
     compactions: frozenset[int] = frozenset()
     weak_hash: bool = False
+    storage_rows: float | None = None
 
     def parallelism_at(self, batch: int) -> int:
         """Return the number of partitions of a store planned before this batch."""

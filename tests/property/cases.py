@@ -13,8 +13,8 @@ from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, random_query
 from tests.property.values import BY_NAME, KINDS, Domain
 
-STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "random", "random")
-SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "random", "random")
+STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "random", "random")
+SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random")
 """Strategies whose plans have the same stores, so that one can follow another on the same state."""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)
 _ODD_NAMES = ("odd name", "dot.ted", "quo`te", "Größe", "select", "#hash")
@@ -81,6 +81,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
         restarts=frozenset(batch for batch in range(1, batches) if rng.random() < 0.2),
         compactions=frozenset(batch for batch in range(1, batches) if rng.random() < 0.3),
         weak_hash=rng.random() < 0.2,
+        storage_rows=rng.choice((None, 0.0, 10.0, 1e3, 1e6)),
     )
 
 

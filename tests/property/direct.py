@@ -110,6 +110,7 @@ class DirectRun:
             strategy=self.options.strategies[batch],
             sources=self.sources,
             parallelism=parallelism or self.options.parallelism_at(batch),
+            storage_rows=self.options.storage_rows,
         )
         statistics = _random_statistics(self.case, batch)
         if options.strategy == "random":

@@ -67,6 +67,7 @@ def _simpler_options(case: Case) -> Iterator[Case]:
         "block_rows": 65536,
         "routing": "local",
         "parallelism": 1,
+        "storage_rows": None,
         "strategies": (case.options.strategies[0],) * case.batches,
     }
     for name, value in plain.items():

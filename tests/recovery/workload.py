@@ -117,9 +117,10 @@ def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter
 
 
 def engine(directory: Path, spark: Any, **options: Any) -> Any:
-    """Return the engine over the workload."""
+    """Return the engine over the workload. Strategy `ilp` brings intermediate stores, which come and go as it learns."""
     import plait
 
+    options.setdefault("strategy", "ilp")
     made = plait.Engine(spark, checkpoint=str(directory / "checkpoint"), **options)
     for stream, schema in SCHEMAS.items():
         reader = spark.readStream.name(stream).schema(schema).option("maxFilesPerTrigger", 1)
