@@ -235,3 +235,20 @@ def test_buckets_that_differ_in_nullability_and_column_order_are_merged(tmp_path
     )
     merged = merge_buckets(storage, Merge(buckets=live), ((A,),), "merged")
     assert OpenBucket(storage, merged).batch.column("id").to_pylist() == [1, 1, 2, 2]
+
+
+def test_a_merged_bucket_of_an_intermediate_store_lives_as_long_as_its_last_part(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    ends: list[int | None] = [30, 50, 40]
+
+    def merged_until(ends: list[int | None]) -> int | None:
+        rows = {A: [1], "#tau": [10], "#until": [20]}
+        names = [f"{len(ends)}-{number}" for number in range(len(ends))]
+        parts = tuple(
+            with_changes(written(tmp_path, rows, name=name)[1], until_us=end)
+            for name, end in zip(names, ends, strict=True)
+        )
+        return merge_buckets(storage, Merge(buckets=parts), ((A,),), f"merged-{len(ends)}").until_us
+
+    assert merged_until(ends) == 50
+    assert merged_until([*ends, None]) is None
