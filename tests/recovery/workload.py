@@ -117,7 +117,7 @@ def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter
 
 
 def engine(directory: Path, spark: Any, **options: Any) -> Any:
-    """Return the engine over the workload. Strategy `ilp` brings intermediate stores, which come and go as it learns."""
+    """Return the engine over the workload; `ilp` brings intermediate stores, which come and go as it learns."""
     import plait
 
     options.setdefault("strategy", "ilp")
