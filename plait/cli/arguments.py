@@ -25,3 +25,10 @@ Master: TypeAlias = Annotated[
 Conf: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
 ]
+
+Parallelism: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Partitions per store. Default: what the script sets, or this machine's cores."
+    ),
+]

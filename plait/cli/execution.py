@@ -88,15 +88,21 @@ def read_setting(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a run. `is_stopped`: somebody pressed Ctrl-C. `plan` as `plait explain --format json` prints it."""
+    """What came of a run. `is_stopped`: somebody pressed Ctrl-C. `plan` as `plait explain --format json` prints it;
+    `explanation` the same as text, if that was asked for.
+    """
 
     summary: Summary
     is_stopped: bool
     plan: dict[str, Any]
+    explanation: str | None = None
 
 
-def execute(execution: Execution, output: Output) -> Outcome:
-    """Run the script to its end, or to the first Ctrl-C, and show it. Raises what ended the run, if it failed."""
+def execute(execution: Execution, output: Output, *, explained: bool = False) -> Outcome:
+    """Run the script to its end, or to the first Ctrl-C, and show it. Raises what ended the run, if it failed.
+
+    `explained`: explain the plan as text when it is over.
+    """
     # Imported here because Spark takes seconds to load, which `plait check` and `plait explain` must not wait for.
     from plait.runtime.engine import Engine
     from plait.runtime.session import open_session
@@ -115,7 +121,12 @@ def execute(execution: Execution, output: Output) -> Outcome:
                 output.starting(_described(execution, script))
                 summary = _wait(engine.start(execution.trigger), stop, output)
             output.finished(summary)
-            return Outcome(summary=summary, is_stopped=stop.requested.is_set(), plan=json.loads(engine.explain("json")))
+            return Outcome(
+                summary=summary,
+                is_stopped=stop.requested.is_set(),
+                plan=json.loads(engine.explain("json")),
+                explanation=engine.explain() if explained else None,
+            )
         finally:
             spark.stop()
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from plait.cli.advise import advise
 from plait.cli.bench import bench
 from plait.cli.check import check
 from plait.cli.demo import demo
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("explain")(explain)
+app.command("advise")(advise)
 app.command("check")(check)
 app.command("demo")(demo)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Annotated
 
 import typer
@@ -32,6 +33,9 @@ def run(
         str | None, typer.Option(metavar="INTERVAL", help="How often to look for new rows. Default: '1 second'.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of a table.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="When it is over, explain the plan, with what was measured.")
+    ] = False,
 ) -> None:
     """Run the queries of a script.
 
@@ -48,6 +52,9 @@ def run(
     )
     execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:
-        outcome = execute(execution, output)
+        outcome = execute(execution, output, explained=explain and not json)
+    if explain:
+        event = {"event": "explained", "plan": outcome.plan}
+        typer.echo(dumps(event, ensure_ascii=False) if json else f"\n{outcome.explanation}".rstrip())
     if outcome.summary.failing:
         raise typer.Exit(FAILED)

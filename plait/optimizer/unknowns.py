@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.extents import Extents
 from plait.plan.model import KeyColumn, Member, Plan, Selection
 from plait.plan.walks import equalities_on, kept_stores, path_members
+from plait.stats.model import Statistics
 
 _RATE, _ROWS, _DISTINCT, _SHARE = "rate", "rows", "distinct", "share"
 
@@ -20,13 +21,15 @@ class Unknown:
 
     `what` is ``rate`` (rows a second), ``rows`` in all, ``distinct`` values of the key `of`, or the ``share`` of rows
     for which the condition `of` holds (Spark SQL over the source's columns). `column` is the column whose distinct
-    values can be declared to settle it, None where it takes a measurement.
+    values can be declared to settle it, None where it takes a measurement. `statistic` is its name in
+    `SourceStatistics`: of a key, or of a selection.
     """
 
     source: str
     what: str
     of: str = ""
     column: str | None = field(default=None, compare=False)
+    statistic: str = field(default="", compare=False)
 
     @property
     def option(self) -> str | None:
@@ -68,6 +71,22 @@ def assumptions(plan: Plan, cardinality: Cardinality) -> tuple[Assumption, ...]:
         for unknown, weight in weights.items()
     ]
     return tuple(sorted(listed, key=lambda each: (-round(each.share, 9), each.unknown)))
+
+
+def supposing(statistics: Statistics, unknown: Unknown, value: float) -> Statistics:
+    """Return the statistics as they would be if the unknown were known."""
+    known = statistics.of(unknown.source)
+    match unknown.what:
+        case "rate":
+            told = replace(known, rate_rows_per_s=value)
+        case "rows":
+            told = replace(known, rows=value)
+        case "distinct":
+            told = replace(known, distinct=(*known.distinct, (unknown.column or unknown.statistic, value)))
+        case _:
+            told = replace(known, selectivity=(*known.selectivity, (unknown.statistic, min(value, 1.0))))
+    others = (found for found in statistics.sources if found.source != unknown.source)
+    return Statistics(sources=tuple(sorted((*others, told), key=lambda found: found.source)))
 
 
 Found: TypeAlias = dict[Unknown, float]
@@ -119,12 +138,16 @@ class _Reader:
         known = dict(self._cardinality.statistics.of(source).selectivity)
         if member.selection.sql in known:
             return {}
-        return {
-            Unknown(source=source, what=_SHARE, of=conjunct.sql): self._cardinality.assumed.conjunct_share
+        conjuncts = (
+            (conjunct.sql, Selection(conjuncts=(conjunct,)).sql)
             for alternative in member.selection.alternatives
             if alternative.sql not in known
             for conjunct in alternative.conjuncts
-            if Selection(conjuncts=(conjunct,)).sql not in known
+        )
+        return {
+            Unknown(source=source, what=_SHARE, of=sql, statistic=statistic): self._cardinality.assumed.conjunct_share
+            for sql, statistic in conjuncts
+            if statistic not in known
         }
 
     def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> Found:
@@ -135,7 +158,13 @@ class _Reader:
         for (member, key), count in zip(sides, counts, strict=True):
             extent = self._extents.of(member)
             if count == max(counts) and not self._cardinality.knows_distinct(extent, key):
-                unknown = Unknown(source=extent.source, what=_DISTINCT, of=key.expression.sql, column=_column(key))
+                unknown = Unknown(
+                    source=extent.source,
+                    what=_DISTINCT,
+                    of=key.expression.sql,
+                    column=_column(key),
+                    statistic=key.name,
+                )
                 found[unknown] = count
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -136,7 +137,7 @@ class _Stretch:
         estimates are averages of the whole run.
         """
         before = self.start_us / self.end_us
-        return round((1.0 - before ** float(endless + 1)) * self.end_us)
+        return round((1.0 - math.pow(before, endless + 1)) * self.end_us)
 
 
 def _progress(source: str, manifest: Manifest) -> SourceProgress | None:

@@ -32,8 +32,11 @@ def spark_name(stream: str) -> str:
     return _UNQUALIFIED.sub(lambda match: f"_{ord(match.group()):x}_", stream)
 
 
-def open_source(spark: SparkSession, source: Source) -> OpenSource:
-    """Return the source as Spark reads it. Malformed text records are kept as such rather than read as NULLs."""
+def open_source(spark: SparkSession, source: Source, *, files: list[str] | None = None) -> OpenSource:
+    """Return the source as Spark reads it. Malformed text records are kept as such rather than read as NULLs.
+
+    `files`: read these instead of the source's path.
+    """
     connector = source.connector
     if connector is None:
         raise SourceError(
@@ -53,7 +56,7 @@ def open_source(spark: SparkSession, source: Source) -> OpenSource:
         if isinstance(source, Stream) and source.schema is None and connector.format in _SCHEMA_IN_FILES:
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
             reader = reader.schema(spark.read.format(connector.format).load(options.get("path")).schema)
-        frame = reader.format(connector.format).options(**options).load()
+        frame = reader.format(connector.format).options(**options).load(files)
     except PySparkException as error:
         raise _source_error(source, error) from error
     if source.schema is None or corrupt not in frame.columns:

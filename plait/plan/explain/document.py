@@ -33,9 +33,9 @@ def _document(shown: Explanation) -> Json:
         "notes": list(shown.notes),
         "solution": None if plan.solution is None else _solution(plan.solution),
         "estimate": {
-            "probe_tuples": _rounded(probe_tuples_estimate(plan)),
-            "stored_rows": _rounded(plan.stored_rows_estimate),
-            **_cost(cost_of(plan)),
+            "probe_tuples": rounded(probe_tuples_estimate(plan)),
+            "stored_rows": rounded(plan.stored_rows_estimate),
+            **cost_document(cost_of(plan)),
         },
         "comparison": None if shown.comparison is None else _comparison(shown.comparison),
         "measured": None if shown.measured is None else _measured(shown.measured),
@@ -52,17 +52,18 @@ def _document(shown: Explanation) -> Json:
 def _solution(solution: Solution) -> Json:
     return {
         "solver": solution.solver,
-        "objective": _rounded(solution.objective),
-        "bound": _rounded(solution.bound),
-        "gap": _rounded(solution.gap),
+        "objective": rounded(solution.objective),
+        "bound": rounded(solution.bound),
+        "gap": rounded(solution.gap),
     }
 
 
-def _cost(cost: PlanCost) -> Json:
+def cost_document(cost: PlanCost) -> Json:
+    """Return what a plan costs."""
     return {
-        "probe_tuples_per_s": _rounded(cost.probe_tuples_per_s),
-        "stored_rows": _rounded(cost.stored_rows),
-        "stored_bytes": _rounded(cost.stored_bytes),
+        "probe_tuples_per_s": rounded(cost.probe_tuples_per_s),
+        "stored_rows": rounded(cost.stored_rows),
+        "stored_bytes": rounded(cost.stored_bytes),
         "steps": cost.steps,
         "stores": cost.stores,
         "intermediate_stores": cost.intermediates,
@@ -71,7 +72,7 @@ def _cost(cost: PlanCost) -> Json:
 
 def _comparison(comparison: Comparison) -> Json:
     return {
-        "plans": [{"strategy": other.strategy, **_cost(other)} for other in comparison.others],
+        "plans": [{"strategy": other.strategy, **cost_document(other)} for other in comparison.others],
         "assumed": list(comparison.assumed),
     }
 
@@ -80,12 +81,12 @@ def _measured(measured: Measured) -> Json:
     return {
         "batch": measured.batch,
         "batches": measured.batches,
-        "probe_tuples_per_s": _rounded(measured.probe_tuples_per_s),
+        "probe_tuples_per_s": rounded(measured.probe_tuples_per_s),
         "edges": {
             count.edge: {
                 "probe_tuples": count.probe_tuples,
                 "event_time_us": count.span_us,
-                "probe_tuples_per_s": _rounded(count.per_s),
+                "probe_tuples_per_s": rounded(count.per_s),
             }
             for count in measured.edges
         },
@@ -106,8 +107,8 @@ def _store(plan: Plan, store: Store, kept: bool, sharing: Sharing) -> Json:
         "filled_by": [] if use is None else list(use.filled_by),
         "used_by": [] if use is None else list(use.queries),
         "estimate": {
-            "rows": None if expected is None else _rounded(expected.rows),
-            "bytes": None if expected is None else _rounded(expected.bytes),
+            "rows": None if expected is None else rounded(expected.rows),
+            "bytes": None if expected is None else rounded(expected.bytes),
         },
         "parallelism": store.parallelism,
         "partition_by": list(store.partition_by),
@@ -149,10 +150,10 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
         "matches": _matches(step.matches),
         "routed": is_routed(store, step),
         "estimate": {
-            "probe_tuples": _rounded(step.estimate.probe_tuples),
-            "results": _rounded(step.estimate.results),
-            "probe_tuples_per_s": _rounded(step.estimate.probe_tuples_per_s),
-            "results_per_s": _rounded(step.estimate.results_per_s),
+            "probe_tuples": rounded(step.estimate.probe_tuples),
+            "results": rounded(step.estimate.results),
+            "probe_tuples_per_s": rounded(step.estimate.probe_tuples_per_s),
+            "results_per_s": rounded(step.estimate.results_per_s),
         },
         "queries": sorted(sharing.needs[step.edge]),
         "outputs": [_output(output) for output in step.outputs],
@@ -213,7 +214,7 @@ def _query(query: str, sharing: Sharing) -> Json:
             {
                 "relations": list(order.aliases),
                 "units": [list(unit) for unit in order.units],
-                "estimate": {"probe_tuples_per_s": _rounded(order.probe_tuples_per_s)},
+                "estimate": {"probe_tuples_per_s": rounded(order.probe_tuples_per_s)},
                 "steps": [{"edge": shared.step.edge, "shared_with": list(shared.others)} for shared in order.steps],
             }
             for order in sharing.orders[query]
@@ -221,6 +222,6 @@ def _query(query: str, sharing: Sharing) -> Json:
     }
 
 
-def _rounded(number: float | None) -> float | None:
+def rounded(number: float | None) -> float | None:
     """Return six significant digits: more would be noise, and would differ where sums are taken in another order."""
     return None if number is None else float(f"{number:.6g}")

@@ -37,7 +37,7 @@ def summary(shown: Explanation) -> Iterator[str]:
 def solved(solution: Solution) -> str:
     """Return who found the plan and how good it is known to be."""
     return (
-        f"Found by {solution.solver}: cost {wording.count(solution.objective)}, and no plan costs less than "
+        f"Found by {solution.solver} at cost {wording.count(solution.objective)}; no plan costs less than "
         f"{wording.count(solution.bound)} (gap {solution.gap:.2%})"
     )
 

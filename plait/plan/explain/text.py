@@ -17,6 +17,9 @@ from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores
 
+_NAMED = 6
+"""How many queries are named where a step or store serves many."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
@@ -94,7 +97,7 @@ class _Text:
         if use is not None:
             yield "filled", [f"by {', '.join(use.filled_by)}"]
             yield "probed", [f"by {', '.join(use.probed_by)}"]
-            yield "used", [f"by {', '.join(use.queries)}"]
+            yield "used", [f"by {wording.some(use.queries, _NAMED)}"]
 
     def _rows(self, store: Store) -> list[str]:
         expected, counted = self.expected.get(store.id), self.counts.get(store.id)
@@ -150,7 +153,7 @@ class _Text:
 
     def _shared(self, step: Step, others: tuple[str, ...]) -> Iterator[str]:
         if others:
-            yield f"{step.edge} shared with {', '.join(others)}"
+            yield f"{step.edge} shared with {wording.some(others, _NAMED)}"
         if step.parts:
             yield f"{step.edge} reads intermediate store {store_name(step.member.store)}"
 

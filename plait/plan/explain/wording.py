@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from plait.plan.model import (
     Intermediate,
@@ -80,6 +81,17 @@ def count(number: float | None) -> str:
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
     """Return a number with its noun."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def plural_of(number: float, noun: str) -> str:
+    """Return an estimated count with its noun."""
+    return f"{count(number)} {noun if number == 1 else noun + 's'}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names of a list, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def selection(shown: Selection) -> str:
@@ -199,6 +211,8 @@ def reach(store: Store, step: Step) -> str:
 
 def size(number: float) -> str:
     """Return bytes in the largest unit that keeps at least one digit before the point."""
+    if 0 < number < 1:
+        return "<1 B"
     for unit in ("B", "kB", "MB", "GB"):
         if number < 999.5:
             return f"{number:.3g} {unit}"

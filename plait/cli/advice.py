@@ -1,0 +1,236 @@
+"""Advice as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from plait.optimizer.advice import Advice, AssumptionAdvice
+from plait.optimizer.comparing import named
+from plait.optimizer.unknowns import Unknown
+from plait.plan.explain import cost_of, wording
+from plait.plan.explain.costs import factor
+from plait.plan.explain.document import Json, cost_document, rounded
+from plait.plan.explain.summary import solved
+from plait.plan.explain.table import aligned
+from plait.plan.explain.units import Pace, pace_for
+from plait.plan.relations import store_name
+from plait.stats.model import SourceStatistics, Statistics
+
+if TYPE_CHECKING:
+    from plait.runtime.sampling import SampledSource
+
+Read: TypeAlias = "tuple[SampledSource, ...]"
+
+_LISTED = 10
+_WIDE_GAP = 0.02
+
+
+def to_text(advice: Advice, read: Read, measured: Statistics) -> str:
+    """Return the advice as text for people."""
+    pace = pace_for(cost_of(advice.best).probe_tuples_per_s)
+    sections = (
+        ("What sharing saves", [*_ladder(advice, pace)]),
+        ("Intermediate stores that pay", [*_stores(advice, pace)]),
+        ("What each query costs", [*_queries(advice, pace)]),
+        ("What was assumed", [*_assumed(advice, pace)]),
+        ("What the sample showed (numbers that the script declares win)", [*_sample(read, measured)]),
+    )
+    return "\n\n".join("\n".join((title, *lines)) for title, lines in sections if lines) + "\n"
+
+
+def _ladder(advice: Advice, pace: Pace) -> Iterator[str]:
+    first, best = advice.costs[0], next(cost for cost in advice.costs if cost.strategy == advice.best.strategy)
+    rows = [["", f"probe tuples/{pace.name}", "", "stored rows", "", "bytes", "steps", "stores"]]
+    for cost in advice.costs:
+        rows.append(
+            [
+                cost.strategy,
+                pace.count(cost.probe_tuples_per_s),
+                "" if cost is first else _less(cost.probe_tuples_per_s, first.probe_tuples_per_s),
+                wording.count(cost.stored_rows),
+                "" if cost is first else _less(cost.stored_rows, first.stored_rows),
+                "?" if cost.stored_bytes is None else wording.size(cost.stored_bytes),
+                f"{cost.steps:,}",
+                f"{cost.stores:,}",
+            ]
+        )
+    yield from aligned(rows)
+    if advice.solution is not None and advice.solution.gap > _WIDE_GAP:
+        yield f"{solved(advice.solution)}; SET plait.time_limit = '1 minute'; gives it more time"
+    yield f"Best: SET plait.strategy = {best.strategy};"
+
+
+def _less(number: float | None, than: float | None) -> str:
+    ratio = factor(number, than)
+    if not ratio or 0.995 < ratio < 1.005:
+        return "" if ratio is None else "the same"
+    return wording.times(ratio)
+
+
+def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
+    if not advice.stores:
+        yield "None: to do these joins anew for every arrival costs less than to keep them"
+        return
+    stores = {store.id: store for store in advice.best.stores}
+    for found in advice.stores[:_LISTED]:
+        made = stores[found.store].intermediate
+        yield (
+            f"{store_name(found.store)} saves {pace.rate(found.saved_per_s, 'probe tuples')} for "
+            f"{wording.some(found.queries)}; keeps {wording.plural_of(found.rows, 'row')} ({wording.size(found.bytes)})"
+        )
+        yield f"  {'' if made is None else wording.joined(made, advice.best)}"
+    yield from _more(len(advice.stores))
+    yield "What a store saves is what its readers would send if they joined its parts one by one, less what fills it"
+
+
+def _queries(advice: Advice, pace: Pace) -> Iterator[str]:
+    total = cost_of(advice.best).probe_tuples_per_s
+    rows = [["query", f"adds probe tuples/{pace.name}", "of all", f"alone probe tuples/{pace.name}"]]
+    for found in advice.queries[:_LISTED]:
+        share = factor(found.added_per_s, total)
+        rows.append(
+            [
+                wording.name(found.query),
+                pace.count(found.added_per_s),
+                "" if share is None else f"{share:.0%}",
+                pace.count(found.alone_per_s),
+            ]
+        )
+    yield from aligned(rows)
+    yield from _more(len(advice.queries))
+    yield "A query adds the steps that no other query needs: so much is saved at least if it is dropped"
+
+
+def _assumed(advice: Advice, pace: Pace) -> Iterator[str]:
+    if not advice.assumptions:
+        return
+    rows = [["", "assumed", "rests on it", "at 1/10 of it", "at 10 times it", "to tell"]]
+    for found in advice.assumptions[:_LISTED]:
+        unknown = found.assumption.unknown
+        rows.append(
+            [
+                named(unknown),
+                f"{found.assumption.value:.0%}" if unknown.what == "share" else wording.count(found.assumption.value),
+                f"{found.assumption.share:.0%}" if found.assumption.share else "stored rows only",
+                "" if found.low_per_s is None else pace.count(found.low_per_s),
+                "" if found.high_per_s is None else pace.count(found.high_per_s),
+                how_to_tell(unknown),
+            ]
+        )
+    lines = [*aligned([row[:-1] for row in rows])]
+    width = max(len(line) for line in lines)
+    yield from (f"{line.ljust(width)}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True))
+    yield from _more(len(advice.assumptions))
+    yield (
+        "rests on it: share of the best plan's probe tuples; then how many there would be "
+        f"(per {pace.name}) if the truth were ten times less or more"
+    )
+
+
+def how_to_tell(unknown: Unknown) -> str:
+    """Return what a user does about an unknown number."""
+    if unknown.option is None:
+        return "--sample 10000"
+    return f"{_option(unknown.option, '...')} of {wording.name(unknown.source)}, or --sample 10000"
+
+
+def _option(name: str, value: str) -> str:
+    return f"{name} '{value}'" if name.replace(".", "").replace("_", "").isalnum() else f"'{name}' '{value}'"
+
+
+def _sample(read: Read, measured: Statistics) -> Iterator[str]:
+    for found in read:
+        if found.problem is not None:
+            yield f"{wording.name(found.source)}: could not be read ({found.problem}); declare what is known of it"
+            continue
+        extent = f"all {found.rows:,} rows" if found.is_whole else f"the first {found.rows:,} rows"
+        options = ", ".join(_told(measured.of(found.source)))
+        yield f"{wording.name(found.source)}: {extent}" + (f"; OPTIONS ({options})" if options else "")
+
+
+def _told(found: SourceStatistics) -> Iterator[str]:
+    """Yield the source options that declare what is known."""
+    if found.rate_rows_per_s is not None:
+        yield _option("rate", f"{found.rate_rows_per_s:.3g}")
+    if found.rows is not None:
+        yield _option("rows", f"{found.rows:.0f}")
+    columns: dict[str, float] = {}
+    for name, count in found.distinct:
+        column = name if not name.startswith("#k ") else name.split("`")[1] if name.count("`") == 2 else ""
+        if column and name.endswith((f" `{column}`", column)):
+            columns.setdefault(column, count)
+    yield from (_option(f"distinct.{column}", f"{count:.0f}") for column, count in sorted(columns.items()))
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _LISTED:
+        yield f"... and {count - _LISTED:,} more (--format json lists all)"
+
+
+def to_json(advice: Advice, read: Read, measured: Statistics) -> str:
+    """Return the advice as indented JSON."""
+    document: Json = {
+        "unit": "probe tuples per second of event time",
+        "best": advice.best.strategy,
+        "plans": [{"strategy": cost.strategy, **cost_document(cost)} for cost in advice.costs],
+        "gap": None if advice.solution is None else rounded(advice.solution.gap),
+        "intermediate_stores": [
+            {
+                "store": found.store,
+                "used_by": list(found.queries),
+                "rows": rounded(found.rows),
+                "bytes": rounded(found.bytes),
+                "saved_probe_tuples_per_s": rounded(found.saved_per_s),
+            }
+            for found in advice.stores
+        ],
+        "queries": [
+            {
+                "query": found.query,
+                "added_probe_tuples_per_s": rounded(found.added_per_s),
+                "alone_probe_tuples_per_s": rounded(found.alone_per_s),
+            }
+            for found in advice.queries
+        ],
+        "assumptions": [_assumption(found) for found in advice.assumptions],
+        "sample": [
+            {
+                "source": found.source,
+                "rows": found.rows,
+                "is_whole": found.is_whole,
+                "problem": found.problem,
+                "statistics": _statistics(measured.of(found.source)),
+            }
+            for found in read
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def _assumption(found: AssumptionAdvice) -> Json:
+    unknown = found.assumption.unknown
+    return {
+        "source": unknown.source,
+        "what": unknown.what,
+        "of": unknown.of or None,
+        "option": unknown.option,
+        "assumed": rounded(found.assumption.value),
+        "share_of_probe_tuples": rounded(found.assumption.share),
+        "probe_tuples_per_s_at_a_tenth": rounded(found.low_per_s),
+        "probe_tuples_per_s_at_ten_times": rounded(found.high_per_s),
+    }
+
+
+def _statistics(found: SourceStatistics) -> Json:
+    return {
+        "rate_rows_per_s": rounded(found.rate_rows_per_s),
+        "rows": rounded(found.rows),
+        "distinct": {name: rounded(count) for name, count in found.distinct},
+        "selectivity": {sql: rounded(share) for sql, share in found.selectivity},
+    }
+
+
+FORMATS: Mapping[str, Callable[[Advice, Read, Statistics], str]] = MappingProxyType({"text": to_text, "json": to_json})

@@ -1,0 +1,104 @@
+"""`plait advise FILE`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from plait.cli.advice import FORMATS
+from plait.cli.arguments import Conf, Master, Parallelism, ScriptFile
+from plait.cli.execution import Choices, Execution, settle
+from plait.cli.planning import plan_options
+from plait.cli.script import ScriptText, read_sound_script
+from plait.cli.sparklog import spark_log
+from plait.errors import OptionError
+from plait.optimizer.advice import advise as advise_on
+from plait.query.model import Query, Source
+from plait.sql.scope import SchemaUnknownError
+from plait.stats.combine import combine
+from plait.stats.declared import declared_statistics
+from plait.stats.model import Statistics
+
+if TYPE_CHECKING:
+    from plait.runtime.sampling import SampledSource
+
+_PATIENCE_S = 3.0
+"""How long the search for the best plan may take where the script does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """What the advice rests on. `read`: what was sampled, `measured`: what that showed."""
+
+    queries: tuple[Query, ...]
+    sources: tuple[Source, ...]
+    statistics: Statistics
+    read: tuple[SampledSource, ...] = ()
+    measured: Statistics = field(default_factory=Statistics)
+
+
+def advise(
+    file: ScriptFile,
+    sample: Annotated[
+        int | None,
+        typer.Option(metavar="ROWS", min=1, help="Measure the sources on at most so many rows of each; starts Spark."),
+    ] = None,
+    output_format: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")
+    ] = "text",
+    parallelism: Parallelism = None,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Say what sharing would save, which intermediate stores pay, what each query costs, and which numbers are missing.
+
+    It rests on the statistics the script declares and, with --sample, on what a few rows of each source show.
+    """
+    if output_format not in FORMATS:
+        raise OptionError(f"unknown format '{output_format}'; expected one of {', '.join(FORMATS)}")
+    script = read_sound_script(file)
+    execution = settle(script, Choices(master=master, conf=tuple(conf or ())))
+    basis = _declared(script) if sample is None else _sampled(execution, sample)
+    if not basis.queries:
+        raise OptionError(f"'{file}' has no query to give advice on; add one with CREATE QUERY")
+    said = dict(execution.settings)
+    options = plan_options(said, basis.sources, "ilp", parallelism)
+    if "plait.time_limit" not in said:
+        options = replace(options, time_limit_s=_PATIENCE_S)
+    found = advise_on(basis.queries, basis.statistics, options)
+    typer.echo(FORMATS[output_format](found, basis.read, basis.measured), nl=False)
+
+
+def _declared(script: ScriptText) -> _Basis:
+    loaded = script.load()
+    return _Basis(queries=loaded.queries, sources=loaded.sources, statistics=declared_statistics(loaded.sources))
+
+
+def _sampled(execution: Execution, rows: int) -> _Basis:
+    """Open Spark and measure. Raises what a run would raise for a source or query that Spark refuses."""
+    from plait.runtime.sampling import take_sample
+    from plait.runtime.session import open_session
+    from plait.runtime.sources import open_source, schema_of
+
+    with spark_log() as log:
+        with log.collecting():
+            conf = {name: value for name, value in execution.conf if name != "spark.master"}
+            spark = open_session(execution.master, conf)
+        try:
+            try:
+                loaded = execution.script.load()
+            except SchemaUnknownError:
+                loaded = execution.script.load(lambda source: schema_of(open_source(spark, source).frame))
+            found = take_sample(spark, loaded, rows=rows)
+        finally:
+            spark.stop()
+    statistics = combine(declared_statistics(found.sources), found.statistics)
+    return _Basis(
+        queries=found.queries,
+        sources=found.sources,
+        statistics=statistics,
+        read=found.read,
+        measured=found.statistics,
+    )
