@@ -107,7 +107,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     made.add_argument("--queries", type=numbers, default=(5, 10), metavar="N,...", help="queries in a TPC-H workload")
     made.add_argument("--history", type=_histories, default=("full", "window"), help="'full', 'window' or both")
     made.add_argument("--window", type=positive, default=30, metavar="SECONDS", help="window of 'window'")
-    made.add_argument("--scale", type=float, default=0.02, help="TPC-H scale factor")
+    made.add_argument("--scale", type=float, default=0.1, help="TPC-H scale factor")
     made.add_argument("--files", type=positive, default=20, help="files a stream, so batches")
     made.add_argument(
         "--sample", type=int, default=1, metavar="N", help="batches after which Plait plans anew; 0: none"

@@ -24,7 +24,12 @@ def parser(name: str, description: str) -> argparse.ArgumentParser:
     made.add_argument("--cores", type=positive, default=min(2, os.cpu_count() or 1), help="cores each system may use")
     made.add_argument("--seed", type=int, default=7, help="seed of the data")
     made.add_argument(
-        "--conf", action="append", default=[], type=setting, metavar="KEY=VALUE", help="a Spark setting for all systems"
+        "--conf",
+        action="append",
+        default=[],
+        type=setting,
+        metavar="KEY=VALUE",
+        help="a setting: spark.* for all systems, plait.* for Plait",
     )
     return made
 

@@ -11,7 +11,7 @@ from plait import sinks
 from plait.bench.checksum import Checksum
 from plait.bench.systems.streams import let_arrive, open_streams
 from plait.bench.systems.sums import Sums
-from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
+from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from plait.bench.truth import EdgeTruth, Glimpse, edge_truths
 from plait.workloads.joins import JoinQuery
 
@@ -43,6 +43,8 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
     if task.strategy is not None:
         engine.set_option("plait.strategy", task.strategy)
+    for name, value in plait_settings(task).items():
+        engine.set_option(name, value)
     root = Path(task.scratch) / "in" if task.sample else task.data_path
     if task.sample:
         let_arrive(task, range(task.sample), root)

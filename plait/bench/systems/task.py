@@ -13,6 +13,8 @@ from plait.bench.checksum import Checksum
 from plait.bench.truth import EdgeTruth
 from plait.workloads.joins import QuerySet
 
+_PLAIT = "plait."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -130,4 +132,9 @@ def spark_settings(task: Task, settings: Mapping[str, str] | None = None) -> dic
     found = dict(settings or {})
     if task.memory is not None:
         found["spark.driver.memory"] = task.memory
-    return {**found, **dict(task.options)}
+    return {**found, **{name: value for name, value in task.options if not name.startswith(_PLAIT)}}
+
+
+def plait_settings(task: Task) -> dict[str, str]:
+    """Return the user's settings that are Plait's and not Spark's."""
+    return {name: value for name, value in task.options if name.startswith(_PLAIT)}

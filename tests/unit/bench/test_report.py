@@ -15,7 +15,7 @@ from plait.bench.measure import ProcessUse, Use
 from plait.bench.question import THREE_WAY
 from plait.bench.report import Check, summarize
 from plait.bench.systems.launch import Run
-from plait.bench.systems.task import Answer, Outcome, Task
+from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from plait.bench.truth import EdgeTruth
 
 
@@ -122,6 +122,13 @@ def test_tasks_and_outcomes_survive_the_way_to_another_process():
     outcome = Outcome(rows_in=1, startup_seconds=1.0, seconds=2.0, batch_seconds=(1.0,), answers=ANSWERS, edges=EDGES)
     assert Task.from_json(task.as_json()) == task
     assert Outcome.from_json(outcome.as_json()) == outcome
+
+
+def test_settings_go_to_whom_they_belong():
+    options = (("plait.storage", "5"), ("spark.a", "b"))
+    task = Task(system="plait", questions=THREE_WAY, data="d", files=3, scratch="s", memory="1g", options=options)
+    assert spark_settings(task, {"spark.a": "c"}) == {"spark.a": "b", "spark.driver.memory": "1g"}
+    assert plait_settings(task) == {"plait.storage": "5"}
 
 
 def test_results_of_several_queries_add_up():
