@@ -135,7 +135,9 @@ def show_where(console: Console, output: Path) -> None:
     console.print("\n[bold]Look at it[/bold]")
     console.print(f"results   {results}/<query>/*.parquet (times are UTC)", soft_wrap=True)
     console.print(f"queries   {script}: change them, then run `plait run {script} --available-now`", soft_wrap=True)
-    console.print(f"plan      plait explain {script}", soft_wrap=True)
+    checkpoint = script.with_suffix(".checkpoint")
+    console.print(f"plan      plait explain {script} --checkpoint {checkpoint}", soft_wrap=True)
+    console.print(f"advice    plait advise {script} --sample 10000", soft_wrap=True)
     example = f"import pandas; print(pandas.read_parquet('{results}/knock_on'))"
     console.print(f'pandas    python -c "{example}"', soft_wrap=True)
     console.print(f"DuckDB    SELECT * FROM '{results}/knock_on/*.parquet'", soft_wrap=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from plait.errors import SourceError
 from plait.operators.ingest import highest, lowest, union_sketches
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
@@ -136,8 +137,8 @@ def _measure(
     reading = _Reading(wanted=rows, report=IngestReport(source=source.name))
     try:
         _read(spark, source, stores, reading)
-    except PySparkException as error:
-        reason = str(error).split("\n", 1)[0].rstrip(". ")
+    except (PySparkException, SourceError) as error:  # it may be one that is read as a stream only
+        reason = str(error.__cause__ or error).split("\n", 1)[0].rstrip(". ")
         return SampledSource(source=source.name, problem=reason), None
     read = SampledSource(source=source.name, rows=reading.report.rows, is_whole=reading.is_whole)
     return read, reading.statistics()

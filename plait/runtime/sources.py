@@ -14,6 +14,9 @@ from plait.query.model import Column, Source, Stream
 
 CORRUPT = "_corrupt_record"
 _TEXT_FORMATS = frozenset({"csv", "json"})
+_TELL_THEIR_SCHEMA = frozenset({"rate", "rate-micro-batch"})
+"""Formats that refuse to be told the columns, which are always the same."""
+
 _SCHEMA_IN_FILES = frozenset({"parquet", "orc"})
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
 
@@ -47,7 +50,7 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     corrupt = None
     if connector.format in _TEXT_FORMATS and options.get("mode", "PERMISSIVE").upper() == "PERMISSIVE":
         corrupt = options.setdefault("columnNameOfCorruptRecord", CORRUPT)
-    if source.schema is not None:
+    if source.schema is not None and connector.format.lower() not in _TELL_THEIR_SCHEMA:
         columns = [*source.schema]
         if corrupt is not None and corrupt not in {column.name for column in columns}:
             columns.append(Column(name=corrupt, type="string"))

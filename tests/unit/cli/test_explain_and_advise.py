@@ -1,0 +1,208 @@
+"""`plait explain` with what was measured, and `plait advise`: what they print without Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from plait.cli.advice import FORMATS, how_to_tell
+from plait.cli.planning import plan_options
+from plait.cli.script import read_script
+from plait.optimizer import plan
+from plait.optimizer.advice import advise
+from plait.optimizer.unknowns import Unknown
+from plait.runtime.sampling import SampledSource
+from plait.stats.declared import declared_statistics
+from plait.stats.model import SourceStatistics, Statistics
+from plait.workloads.random_joins import RandomJoins, draw
+from tests.unit.cli.test_commands import plait
+from tests.unit.runtime.test_observed import Checkpoint
+
+SCRIPT = """
+CREATE STREAM r (a BIGINT, v INT, ts TIMESTAMP) USING rate OPTIONS (rate '10', distinct.a '20')
+  TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
+CREATE STREAM s (a BIGINT, b BIGINT, ts TIMESTAMP) USING rate OPTIONS (rate '20')
+  TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
+CREATE STREAM t (b BIGINT, w INT, ts TIMESTAMP) USING rate TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;
+CREATE QUERY rs INTO noop AS SELECT r.a FROM r JOIN s ON r.a = s.a;
+CREATE QUERY rst INTO noop AS SELECT r.a, t.w FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b WHERE t.w > 3;
+CREATE QUERY st INTO noop AS SELECT s.b FROM s JOIN t ON s.b = t.b;
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "asked.sql"
+    file.write_text(SCRIPT)
+    return file
+
+
+def test_explain_shows_the_plan_beside_the_baselines(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plait(monkeypatch, "explain", str(script), "--strategy", "ilp", "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["strategy"] for each in document["comparison"]["plans"]] == ["independent", "shared"]
+    assert document["comparison"]["assumed"][0].startswith("the rate of t")
+    assert document["measured"] is None
+    assert document["solution"]["gap"] >= 0
+    assert plait(monkeypatch, "explain", str(script)) == 0
+    text = capsys.readouterr().out
+    assert "nothing has been measured yet" in text
+    table = [line.split()[0] for line in text.split("\n\n")[1].splitlines()[1:4]]
+    assert table == ["this", "independent", "shared"]
+
+
+@pytest.fixture
+def checkpoint(script: Path, tmp_path: Path) -> Checkpoint:
+    loaded = read_script(script).load()
+    made = plan(
+        loaded.queries, declared_statistics(loaded.sources), plan_options({}, loaded.sources, "greedy", parallelism=2)
+    )
+    found = Checkpoint(tmp_path / "kept")
+    found.govern("1-a", made)
+    found.batch(0, "1-a", 1_000, 10)
+    return found
+
+
+def test_explain_shows_what_a_checkpoint_has_measured_without_spark(
+    script: Path, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name == "pyspark" or name.startswith("pyspark.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert plait(monkeypatch, "explain", str(script), "--checkpoint", checkpoint.uri) == 0
+    assert "pyspark" not in sys.modules
+    text = capsys.readouterr().out
+    assert "Measured after batch 0" in text
+    assert "r→s: s on r.a = s.a, in all 2 partitions; 20 probe tuples/s (measured 100, 5.00 x more)" in text
+    assert "independent" in text
+    assert plait(monkeypatch, "explain", str(script), "--checkpoint", checkpoint.uri, "--format", "json") == 0
+    measured = json.loads(capsys.readouterr().out)["measured"]
+    assert measured["edges"]["r→s"] == {
+        "probe_tuples": 1_000,
+        "event_time_us": 10_000_000,
+        "probe_tuples_per_s": 100.0,
+    }
+
+
+def test_explain_says_when_the_script_has_changed_since(
+    script: Path, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for changed, words in (
+        (SCRIPT.replace("CREATE QUERY st", "CREATE QUERY ts"), "(without ts and with st)"),
+        (SCRIPT.replace("t.w > 3", "t.w > 4"), "(with other definitions)"),
+    ):
+        script.write_text(changed)
+        assert plait(monkeypatch, "explain", str(script), "--checkpoint", checkpoint.uri) == 0
+        text = capsys.readouterr().out
+        assert f"This plan is for other queries than there are now {words}, so it is not compared" in text
+        assert "independent" not in text
+        assert "measured 100" in text
+
+
+def test_a_checkpoint_that_is_none_is_refused_with_a_message(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plait(monkeypatch, "explain", str(script), "--checkpoint", str(script.parent / "nowhere")) == 1
+    assert "there is no Plait checkpoint at" in capsys.readouterr().err
+
+
+def test_advice_needs_no_spark_and_is_the_same_twice(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name == "pyspark" or name.startswith("pyspark.")]:
+        monkeypatch.delitem(sys.modules, name)
+    texts = []
+    for _ in range(2):
+        assert plait(monkeypatch, "advise", str(script), "--parallelism", "2") == 0
+        texts.append(capsys.readouterr().out)
+    assert "pyspark" not in sys.modules
+    assert texts[0] == texts[1]
+    for section in ("What sharing saves", "Intermediate stores that pay", "What each query costs", "What was assumed"):
+        assert section in texts[0]
+    assert "rate '...' of t, or --sample 10000" in texts[0]
+    assert "What the sample showed" not in texts[0]
+
+
+def test_advice_in_json_has_all_that_the_text_has(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plait(monkeypatch, "advise", str(script), "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["strategy"] for each in document["plans"]] == ["independent", "shared", "ilp"]
+    assert document["best"] in {"shared", "ilp"}
+    assert {each["query"] for each in document["queries"]} == {"rs", "rst", "st"}
+    assert {each["option"] for each in document["assumptions"]} >= {"rate", "distinct.b"}
+    assert document["sample"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--format", "xml"), "unknown format 'xml'; expected one of text, json"),
+        (("--sample", "0"), "Invalid value"),
+        (("--sample", "many"), "Invalid value"),
+        (("--conf", "memory"), "is not a setting"),
+    ],
+)
+def test_wrong_arguments_of_advise_end_with_status_2(
+    arguments: tuple[str, ...],
+    message: str,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert plait(monkeypatch, "advise", str(script), *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_script_without_a_query_gets_no_advice(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(SCRIPT.split("CREATE QUERY")[0])
+    assert plait(monkeypatch, "advise", str(script)) == 2
+    assert "has no query to give advice on" in capsys.readouterr().err
+
+
+def test_many_queries_are_cut_short_in_text_and_complete_in_json() -> None:
+    drawn = draw(RandomJoins(relations=12, queries=30, size=3, seed=5))
+    found = advise(drawn.queries, drawn.statistics, drawn.options("ilp", 1))
+    text = FORMATS["text"](found, (), Statistics())
+    assert f"... and {len(found.queries) - 10} more (--format json lists all)" in text
+    assert f"... and {len(found.stores) - 10} more (--format json lists all)" in text
+    assert max(map(len, text.splitlines())) < 200
+    assert len(json.loads(FORMATS["json"](found, (), Statistics()))["queries"]) == len(found.queries)
+
+
+def test_a_sample_is_shown_as_options_to_declare() -> None:
+    drawn = draw(RandomJoins(relations=3, queries=1, size=2, seed=5))
+    found = advise(drawn.queries, drawn.statistics, drawn.options("ilp", 1))
+    read = (
+        SampledSource(source="orders", rows=1_000),
+        SampledSource(source="part", rows=7, is_whole=True),
+        SampledSource(source="clicks", problem="no batch reading"),
+    )
+    measured = Statistics(
+        sources=(
+            SourceStatistics(
+                source="orders",
+                rate_rows_per_s=0.01234,
+                distinct=(("#k bigint `id`", 990.0), ("#k string lower(`x`)", 4.0), ("#k string `a b`", 5.0)),
+            ),
+            SourceStatistics(source="part", rows=7.0),
+        )
+    )
+    text = FORMATS["text"](found, read, measured)
+    assert "orders: the first 1,000 rows; OPTIONS (rate '0.0123', 'distinct.a b' '5', distinct.id '990')" in text
+    assert "part: all 7 rows; OPTIONS (rows '7')" in text
+    assert "clicks: could not be read (no batch reading); declare what is known of it" in text
+
+
+def test_what_cannot_be_declared_has_to_be_sampled() -> None:
+    assert how_to_tell(Unknown(source="r", what="share", of="`v` > 1")) == "--sample 10000"
+    assert how_to_tell(Unknown(source="r", what="rate")) == "rate '...' of r, or --sample 10000"
+    unusual = Unknown(source="my stream", what="distinct", of="`a b`", column="a b")
+    assert how_to_tell(unusual) == "'distinct.a b' '...' of `my stream`, or --sample 10000"
