@@ -19,15 +19,12 @@ _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A choice as it was."""
+class Mark:
+    """Where a move began."""
 
+    writes: int
     cost: float
     taken: float
-    arc: list[int]
-    needs: list[int]
-    uses: list[int]
-    key: list[int]
 
 
 class Choice:
@@ -47,8 +44,10 @@ class Choice:
         self.needs, self.uses = [0] * nodes, [0] * stores
         self.key = [0 if choices else _NONE for choices in problem.choices.tolist()]
         self.banned = [False] * stores
-        self._tail, self._head = problem.tail.tolist(), problem.head.tolist()
-        self._store = problem.store.tolist()
+        self._log: list[tuple[list[int], int, int]] = []
+        self._tail: list[int] = problem.tail.tolist()
+        self._head: list[int] = problem.head.tolist()
+        self._store: list[int] = problem.store.tolist()
         self._price: list[float] = problem.price.tolist()
         self._surcharge: list[float] = problem.surcharge.tolist()
         self._opening: list[float] = problem.opening.tolist()
@@ -66,20 +65,61 @@ class Choice:
             return self._price[arc] + self._surcharge[arc]
         return self._price[arc]
 
+    def least_price(self, arc: int) -> float:
+        """Return what an arc costs under the partitioning that suits it best."""
+        return self._price[arc] + (0.0 if self.problem.known[arc] else self._surcharge[arc])
+
+    def opening(self, store: int) -> float:
+        """Return what using a store costs besides the arcs that fill it."""
+        return self._opening[store]
+
+    def is_unused(self, store: int) -> bool:
+        """Return whether this is an intermediate store that is not in use."""
+        return bool(self.problem.fills[store]) and not self.uses[store]
+
     def require(self, node: int) -> None:
         """Need a node once more, by the cheapest way there if it was not needed before."""
         self._require(node, {})
 
+    def hold(self, arc: int) -> bool:
+        """Choose an arc whose tail is needed and need its head, unless that is needed already; tell whether it was."""
+        node = self._head[arc]
+        if self.needs[node]:
+            return False
+        self._need(self._tail[arc])
+        self._arrive(node, arc)
+        self._need(node)
+        return True
+
+    def head(self, arc: int) -> int:
+        """Return where an arc leads."""
+        return self._head[arc]
+
+    def store(self, arc: int) -> int:
+        """Return what an arc probes."""
+        return self._store[arc]
+
+    def is_reached(self, node: int) -> bool:
+        """Return whether nothing more is to be paid for a node."""
+        return self._is_root[node] or self.needs[node] > 0
+
     def release(self, node: int) -> None:
         """Need a node once less; what only it needed is given up."""
-        self.needs[node] -= 1
-        if self.needs[node] or self._is_root[node]:
-            return
-        arc = self.arc[node]
-        self.arc[node] = _NONE
-        self.cost -= self.price(arc)
-        self.leave(self._store[arc])
-        self.release(self._tail[arc])
+        self._write(self.needs, node, self.needs[node] - 1)
+        if not self.needs[node] and not self._is_root[node]:
+            self._detach(node)
+
+    def reattach(self, node: int) -> None:
+        """Reach a needed node by what is the cheapest way once the one it has is given up."""
+        needs = self.needs[node]
+        self._write(self.needs, node, 0)
+        self._detach(node)
+        self._require(node, {})
+        self._write(self.needs, node, needs)
+
+    def alternatives(self, among: Iterable[int]) -> list[int]:
+        """Return the needed nodes that could be reached in more than one way."""
+        return [node for node in dict.fromkeys(among) if self.needs[node] and len(self._into[node]) > 1]
 
     def use(self, store: int) -> None:
         """Use a store once more; an intermediate one that was not in use has to be filled."""
@@ -88,11 +128,11 @@ class Choice:
             self.taken += self._size[store]
             for fill in self.problem.fills[store]:
                 self.require(fill)
-        self.uses[store] += 1
+        self._write(self.uses, store, self.uses[store] + 1)
 
     def leave(self, store: int) -> None:
         """Use a store once less; an intermediate one that is not in use any more need not be filled."""
-        self.uses[store] -= 1
+        self._write(self.uses, store, self.uses[store] - 1)
         if self.problem.fills[store] and not self.uses[store]:
             self.cost -= self._opening[store]
             self.taken -= self._size[store]
@@ -104,15 +144,15 @@ class Choice:
         heads = [self._head[arc] for arc in path]
         joined = max((place for place, node in enumerate(heads) if self.needs[node]), default=-1)
         for arc, node in zip(path[joined + 1 :], heads[joined + 1 :], strict=True):
-            self.needs[self._tail[arc]] += 1
+            self._need(self._tail[arc])
             self._arrive(node, arc)
-        self.needs[heads[-1]] += 1
+        self._need(heads[-1])
 
     def partition(self, store: int, key: int) -> None:
         """Partition a store by another key."""
         chosen = self.chosen(store)
         self.cost -= sum(self.price(arc) for arc in chosen)
-        self.key[store] = key
+        self._write(self.key, store, key)
         self.cost += sum(self.price(arc) for arc in chosen)
 
     def partition_well(self) -> None:
@@ -140,22 +180,37 @@ class Choice:
         """Return what a store takes of the budget."""
         return self._size[store]
 
-    def snapshot(self) -> Snapshot:
-        """Return the choice as it is now."""
-        return Snapshot(
-            cost=self.cost,
-            taken=self.taken,
-            arc=self.arc.copy(),
-            needs=self.needs.copy(),
-            uses=self.uses.copy(),
-            key=self.key.copy(),
-        )
+    def begin(self, *, inside: bool = False) -> Mark:
+        """Begin a move, perhaps `inside` another. Moves before it can be taken back no more, those around it can."""
+        if not inside:
+            self._log.clear()
+        return Mark(writes=len(self._log), cost=self.cost, taken=self.taken)
 
-    def restore(self, before: Snapshot) -> None:
-        """Return to an earlier choice."""
-        self.cost, self.taken = before.cost, before.taken
-        self.arc[:], self.needs[:] = before.arc, before.needs
-        self.uses[:], self.key[:] = before.uses, before.key
+    def undo(self, mark: Mark) -> None:
+        """Take back everything since a move began."""
+        while len(self._log) > mark.writes:
+            values, index, value = self._log.pop()
+            values[index] = value
+        self.cost, self.taken = mark.cost, mark.taken
+
+    def adopt(self, other: Choice) -> None:
+        """Become equal to another choice for the same nodes and stores."""
+        self.arc[:], self.needs[:] = other.arc, other.needs
+        self.uses[:], self.key[:] = other.uses, other.key
+        self.recount()
+
+    def recount(self) -> None:
+        """Add up cost and sizes anew, so that rounding does not gather over many moves."""
+        self._log.clear()
+        opened = [store for store, fills in enumerate(self.problem.fills) if fills and self.uses[store]]
+        self.cost = math.fsum(
+            [self.price(arc) for arc in self.arc if arc != _NONE] + [self._opening[store] for store in opened]
+        )
+        self.taken = math.fsum(self._size[store] for store in opened)
+
+    def _write(self, values: list[int], index: int, value: int) -> None:
+        self._log.append((values, index, values[index]))
+        values[index] = value
 
     def _require(self, node: int, ways: dict[int, tuple[float, int]]) -> None:
         if not self.needs[node] and not self._is_root[node]:
@@ -163,10 +218,20 @@ class Choice:
             arc = ways[node][1]
             self._require(self._tail[arc], ways)
             self._arrive(node, arc)
-        self.needs[node] += 1
+        self._need(node)
+
+    def _need(self, node: int) -> None:
+        self._write(self.needs, node, self.needs[node] + 1)
+
+    def _detach(self, node: int) -> None:
+        arc = self.arc[node]
+        self._write(self.arc, node, _NONE)
+        self.cost -= self.price(arc)
+        self.leave(self._store[arc])
+        self.release(self._tail[arc])
 
     def _arrive(self, node: int, arc: int) -> None:
-        self.arc[node] = arc
+        self._write(self.arc, node, arc)
         self.cost += self.price(arc)
         self.use(self._store[arc])
 

@@ -274,7 +274,7 @@ class Explorer:
                 for each in explored
             ),
             nodes=tuple(growing.nodes),
-            is_root=level == 1,
+            members=level,
             goals=goals,
             stores=stores,
             tail=tail[order],

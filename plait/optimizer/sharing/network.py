@@ -61,17 +61,17 @@ class Network:
 
     By arc: `tail` and `head` are nodes, `store` an index of `stores`, `cost` is |⋈X| / streams, the probe tuples if
     every tuple knows its partition; `known[known_from[a]:known_from[a + 1]]` are the partitioning keys that arc a
-    knows, as choices of its store. `nodes` are (bit of the starting member, bits of all members and joins).
-    `member_bits` are those of each pattern's members, `join_bits` those of its joins, with the two members they
-    connect. A root is the node of a starting member alone. `goals` has for each pattern the nodes its orders end in,
-    by position of the starting stream; a pattern of one member ends where it starts.
+    knows, as choices of its store. `nodes` are (bit of the starting member, bits of all members and joins), `members`
+    counts their members. `member_bits` are those of each pattern's members, `join_bits` those of its joins, with the
+    two members they connect. A root is the node of a starting member alone. `goals` has for each pattern the nodes its
+    orders end in, by position of the starting stream; a pattern of one member ends where it starts.
     """
 
     asked: tuple[Asked, ...]
     member_bits: tuple[tuple[int, ...], ...]
     join_bits: tuple[tuple[tuple[Mask, int], ...], ...]
     nodes: tuple[tuple[int, int], ...]
-    is_root: npt.NDArray[np.bool_]
+    members: Ints
     goals: tuple[tuple[int, ...], ...]
     stores: tuple[ProbedStore, ...]
     tail: Ints
@@ -80,6 +80,11 @@ class Network:
     cost: Floats
     known: Ints
     known_from: Ints
+
+    @property
+    def is_root(self) -> npt.NDArray[np.bool_]:
+        """Return for each node whether nothing has been joined there yet."""
+        return np.equal(self.members, 1)
 
     def content(self, pattern: int, mask: Mask) -> int:
         """Return the bits of some members of a pattern and of all joins between them."""

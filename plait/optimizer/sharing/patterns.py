@@ -57,6 +57,16 @@ class Pattern:
             found[join.right] |= 1 << join.left
         return tuple(found)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether its members reach each other over joins."""
+        neighbours, reached, waiting = self.neighbours(), 1, [0]
+        while waiting:
+            new = neighbours[waiting.pop()] & ~reached
+            reached |= new
+            waiting += positions(new)
+        return reached == self.everything
+
     def part(self, mask: Mask) -> Pattern:
         """Return the join of some members, occurrences of one source counted anew.
 

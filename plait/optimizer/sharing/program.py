@@ -16,6 +16,9 @@ Rows, g any goal, s any intermediate store, n any node that fills it:
 - y[a] ≤ z[s] for arcs that help to fill a store;
 - z[s] ≤ x[n], and y[a] ≤ x[tail of a] for arcs that help to fill a store. Because the network has no cycles, whatever
   is reached is reached from a root;
+- for each query of n streams Σ y[a] / (members joined before a) ≥ 2 (n − 1) over the arcs on the ways to its goals.
+  This is what the best plan costs if all joins are equally large. It follows from the integrality of the rest; solving
+  the program for complete join graphs, which allow all plans that others do, proved it for n up to 6;
 - Σ w[s, ·] = 1, or z[s] for an intermediate store; b[a] ≥ y[a] − Σ w[s, k] over the keys k that a knows;
 - Σ size · z is within the budget.
 
@@ -38,6 +41,9 @@ from plait.optimizer.sharing.problem import Problem
 from plait.optimizer.sharing.ways import Ways
 
 _NONE = -1
+
+_COUNTED = range(4, 7)
+"""Sizes of queries whose steps are counted; below, that follows from the other rows."""
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -163,6 +169,7 @@ class _Writer:
         self._reach()
         self._fill()
         self._flow()
+        self._count()
         self._partition()
         self._limit()
         row_lower, row_upper, start, index, value = self.rows.matrix()
@@ -256,6 +263,15 @@ class _Writer:
         used = rows.open(len(uses), 0.0, np.inf)
         rows.put(used, self.z[uses % len(problem.fills)], 1.0)
         rows.put(used[place], column[probing], -1.0)
+
+    def _count(self) -> None:
+        """Σ y[a] / (members joined before a) ≥ 2 (n − 1) over the arcs on the ways to the goals of a query."""
+        rows = self.rows
+        for query in self.problem.queries:
+            if len(query) in _COUNTED:
+                arcs = np.unique(self.flows[np.isin(self.flows[:, 2], query), 1])
+                row = np.repeat(rows.open(1, 2.0 * (len(query) - 1), np.inf), len(arcs))
+                rows.put(row, arcs, 1.0 / self.problem.joined[arcs])
 
     def _partition(self) -> None:
         """Σ w[s, ·] = 1 or z[s]; b[a] ≥ y[a] − Σ w[s, known]."""

@@ -1,30 +1,45 @@
 """Improve a choice by moves until none helps: the incumbent for the solver, and what remains if it runs out of time.
 
-A move gives up the ways to some goals and takes the cheapest ones anew, under a changed circumstance: none, an
-intermediate store that is filled come what may, one that is banned, or another partitioning key. It is kept if the
-whole is cheaper. Everything is tried in one fixed order and nothing looks at a clock, so equal problems have equal
-outcomes.
+A move gives something up and takes the cheapest ways anew; it is kept if the whole is cheaper then. What is given up
+are
+
+- the ways to some goals, under a changed circumstance: none, an intermediate store that is filled come what may, one
+  that is banned, another partitioning key;
+- the ways to all goals of a query, which is then planned as the best binary tree;
+- the last step to one node, whatever builds on it.
+
+Everything is tried in one fixed order, random numbers have a fixed seed, and nothing looks at a clock, so equal
+problems have equal outcomes.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeAlias
 
-from plait.optimizer.sharing.choice import Choice
+from plait.optimizer.sharing.choice import Choice, Mark
 from plait.optimizer.sharing.problem import Problem
+from plait.optimizer.sharing.splits import SplitSet
+from plait.optimizer.sharing.tree_search import Noise, plant
+from plait.optimizer.sharing.ways import Ways
 
 Change: TypeAlias = Callable[[], None]
 
 _LEAST_GAIN = 1e-9
+_SEED = 1
+_NOISE = 0.1
+"""By how much costs are falsified to shake a choice, relatively."""
+
+_LARGEST_GROUP = 5
 
 
 class Search:
     """Moves on one choice. `most_work` bounds the arcs looked at."""
 
     def __init__(self, choice: Choice, most_work: int) -> None:
-        self.choice, self._most_work = choice, most_work
+        self.choice, self._most_work = choice, choice.work + most_work
         self._goals = choice.problem.goals.tolist()
         self._concerned = concerned_goals(choice.problem)
 
@@ -32,19 +47,36 @@ class Search:
         """Try all moves again and again, until a whole round brings nothing."""
         while self._round() and not self._is_spent():
             pass
+        self.choice.recount()
 
     def _round(self) -> bool:
-        before = self.choice.cost
+        choice = self.choice
+        before = choice.cost
         for goal in self._goals:
             self._try((goal,), _nothing, _nothing)
-        for store, fills in enumerate(self.choice.problem.fills):
+        self._replant(choice.problem.trees)
+        self._reattach(range(len(choice.needs)))
+        for store, fills in enumerate(choice.problem.fills):
             if self._is_spent():
                 break
             if fills:
                 self._toggle(store)
-        for store in self.choice.problem.is_open.nonzero()[0].tolist():
+        for store in choice.problem.is_open.nonzero()[0].tolist():
             self._rekey(store)
-        return self.choice.cost < before - _LEAST_GAIN * max(1.0, before)
+        return choice.cost < before - _LEAST_GAIN * max(1.0, before)
+
+    def shake(self, rounds: int) -> None:
+        """Plan groups of queries that have steps in common anew at falsified costs, every query `rounds` times."""
+        trees = self.choice.problem.trees
+        near, rng = neighbours(trees), random.Random(_SEED)
+        most = rounds * len(trees)
+        for number in range(most):
+            if self._is_spent():
+                break
+            first = rng.randrange(len(trees))
+            others = rng.sample(near[first], min(len(near[first]), number * _LARGEST_GROUP // most))
+            self._shake([trees[query] for query in (first, *others)], lambda: 1 + _NOISE * rng.random())
+        self.choice.recount()
 
     def _is_spent(self) -> bool:
         return self.choice.work > self._most_work
@@ -64,47 +96,96 @@ class Search:
         """Try every other partitioning of a store."""
         for key in range(int(self.choice.problem.choices[store])):
             if key != self.choice.key[store]:
-                goals = self._concerned[store]
-                self._try(goals, partial(self.choice.partition, store, key), _nothing)
+                self._try(self._concerned[store], partial(self.choice.partition, store, key), _nothing)
+
+    def _reattach(self, nodes: Iterable[int], *, inside: bool = False) -> None:
+        """Try to reach each node by another last step."""
+        choice = self.choice
+        for node in choice.alternatives(nodes):
+            if choice.needs[node]:
+                mark = choice.begin(inside=inside)
+                choice.reattach(node)
+                self._keep(mark)
+
+    def _replant(self, queries: Iterable[tuple[SplitSet, ...]]) -> None:
+        """Plan queries anew as binary trees, one after the other."""
+        for sets in queries:
+            mark = self.choice.begin()
+            self._plant((sets,), _exact)
+            self._keep(mark)
+
+    def _shake(self, queries: list[tuple[SplitSet, ...]], noise: Noise) -> None:
+        """Plan queries anew at falsified costs, then repair; keep what is as cheap as before, too."""
+        mark = self.choice.begin()
+        self._plant(queries, noise)
+        self._reattach((node for sets in queries for each in sets for node in each.nodes), inside=True)
+        self._keep(mark, or_equal=True)
+
+    def _plant(self, queries: Iterable[tuple[SplitSet, ...]], noise: Noise) -> None:
+        choice, queries = self.choice, tuple(queries)
+        goals = dict.fromkeys(node for sets in queries for node in sets[-1].nodes)
+        for goal in goals:
+            choice.release(goal)
+        held = [node for sets in queries for node in plant(choice, sets, noise)]
+        for goal in goals:
+            choice.require(goal)
+        for node in reversed(held):
+            choice.release(node)
 
     def _try(self, goals: Iterable[int], change: Change, after: Change) -> None:
-        """Keep the move if it pays; `after` undoes what was only needed meanwhile."""
+        """Change something while there are no ways to these goals; `after` undoes what was only needed meanwhile."""
         choice = self.choice
-        before = choice.snapshot()
+        mark = choice.begin()
         for goal in goals:
             choice.release(goal)
         change()
         for goal in goals:
             choice.require(goal)
         after()
-        worth = choice.cost < before.cost - _LEAST_GAIN * max(1.0, before.cost)
-        if not worth or choice.taken > choice.problem.budget:
-            choice.restore(before)
+        self._keep(mark)
+
+    def _keep(self, mark: Mark, *, or_equal: bool = False) -> None:
+        """Keep the move if it pays, else take it back."""
+        choice = self.choice
+        least = (-1 if or_equal else 1) * _LEAST_GAIN * max(1.0, mark.cost)
+        if choice.cost > mark.cost - least or choice.taken > choice.problem.budget:
+            choice.undo(mark)
 
 
 def _nothing() -> None:
     pass
 
 
+def _exact() -> float:
+    return 1.0
+
+
+def neighbours(trees: tuple[tuple[SplitSet, ...], ...]) -> list[list[int]]:
+    """Return for each query the others that go through a node of its own, ascending."""
+    at: dict[int, list[int]] = {}
+    for query, sets in enumerate(trees):
+        for node in dict.fromkeys(node for each in sets if each.splits for node in each.nodes):
+            at.setdefault(node, []).append(query)
+    found: list[set[int]] = [set() for _ in trees]
+    for queries in at.values():
+        for query in queries:
+            found[query].update(queries)
+    return [sorted(others - {query}) for query, others in enumerate(found)]
+
+
 def concerned_goals(problem: Problem) -> tuple[tuple[int, ...], ...]:
     """Return for each store the goals whose ways may probe it or fill it."""
-    into: list[list[tuple[int, int]]] = [[] for _ in problem.is_root]
-    for tail, head, store in zip(problem.tail.tolist(), problem.head.tolist(), problem.store.tolist(), strict=True):
-        into[head].append((tail, store))
+    ways, tails, stores = Ways(problem), problem.tail.tolist(), problem.store.tolist()
     filled: dict[int, list[int]] = {}
     for store, fills in enumerate(problem.fills):
         for node in fills:
             filled.setdefault(node, []).append(store)
     found: list[list[int]] = [[] for _ in problem.fills]
     for goal in problem.goals.tolist():
-        seen, waiting, stores = {goal}, [goal], set(filled.get(goal, ()))
-        while waiting:
-            for tail, store in into[waiting.pop()]:
-                stores.add(store)
-                if tail not in seen:
-                    seen.add(tail)
-                    waiting.append(tail)
-                    stores.update(filled.get(tail, ()))
-        for store in sorted(stores):
+        arcs = ways.to(goal)
+        concerned = {stores[arc] for arc in arcs}
+        for node in {goal, *(tails[arc] for arc in arcs)}:
+            concerned.update(filled.get(node, ()))
+        for store in sorted(concerned):
             found[store].append(goal)
     return tuple(tuple(goals) for goals in found)

@@ -23,8 +23,11 @@ _MOST_WORK = 5_000_000
 _MOST_ROWS = 40_000
 """Programs with more rows are not given to branch and bound, which would not get beyond the relaxation."""
 
-_SUGGESTIONS = ((0.9, 0.5), (1.0, 0.1), (0.9, 0.1))
+_SUGGESTIONS = ((0.9, 0.5), (0.9, 0.1))
 """(discount, threshold) by which a choice is made from the relaxation, in the order they are tried."""
+
+_ROUNDS = 40
+"""How often every query is planned anew at falsified costs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,10 @@ def solve(choice: Choice, limits: Limits) -> Solved:
                 solver = "highs"
             if _gap(choice, bound) <= limits.gap or perf_counter() > deadline:
                 break
+    if relaxed.values is not None and _gap(choice, bound) > limits.gap and perf_counter() < deadline:
+        before = choice.cost
+        Search(choice, _MOST_WORK).shake(_ROUNDS)
+        solver = "local-search" if choice.cost < before else solver
     if _gap(choice, bound) > limits.gap and len(made.row_lower) <= _MOST_ROWS and perf_counter() < deadline:
         found = optimize(made, values_of(problem, made, choice), _left(deadline, limits))
         bound = max(bound, found.bound)
@@ -75,7 +82,7 @@ def _take(choice: Choice, better: Choice) -> bool:
     """Adopt another choice if it is cheaper and within the budget."""
     if better.cost >= choice.cost * (1 - 1e-9) or better.taken > choice.problem.budget:
         return False
-    choice.restore(better.snapshot())
+    choice.adopt(better)
     return True
 
 
@@ -111,7 +118,7 @@ def _only(problem: Problem, arcs: list[int], keys: list[int]) -> Choice:
     for goal in problem.goals.tolist():
         within.require(goal)
     choice = Choice(problem)
-    choice.restore(within.snapshot())
+    choice.adopt(within)
     return choice
 
 
