@@ -182,3 +182,16 @@ def test_a_hundred_queries_take_seconds() -> None:
     began = perf_counter()
     advise(drawn.queries, drawn.statistics, drawn.options("ilp", 2))
     assert perf_counter() - began < 20, "about two, on an idle machine"
+
+
+def test_of_two_joined_keys_only_the_one_with_more_values_settles_the_selectivity() -> None:
+    asked = query("q", {"r": "r", "s": "s", "t": "t"}, ["r.a = s.a", "s.b = t.b"])
+    sources = (
+        stream("r", rate=100, distinct={"a": 5_000}),
+        stream("s", rate=100, distinct={"b": 10}),
+        stream("t", rate=100),
+    )
+    made = planned((asked,), "fixed", sources=sources)
+    found = assumptions(made, Cardinality(statistics=declared_statistics(sources)))
+    # 100 values are assumed for s.a and t.b: fewer than r.a is known to have, more than s.b.
+    assert [named(each.unknown) for each in found] == ["the distinct values of t.b"]
