@@ -7,7 +7,7 @@ number of results of each query is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -113,27 +113,28 @@ def _point(system: str, queries: int, runs: Sequence[Run]) -> Point:
     )
 
 
-def table(found: Sequence[Point]) -> Table:
-    """Return a table for people: a line a number of queries, per system the time and how often the first one's."""
-    made = Table(title="Total time by number of queries", caption="x: times the time of the fewest queries")
+def tables(found: Sequence[Point]) -> tuple[Table, ...]:
+    """Return tables for people, a line a number of queries: per system the time and how often it is that of the fewest
+    queries; and probe tuples.
+    """
+    fewest = {point.system: point.seconds for point in reversed(found)}
+    return (
+        _table(
+            "Total time", found, lambda point: f"{point.seconds:.1f} s  {point.seconds / fewest[point.system]:.2f}x"
+        ),
+        _table("Probe tuples", found, lambda point: shown(point.probe_tuples, count)),
+    )
+
+
+def _table(title: str, found: Sequence[Point], write: Callable[[Point], str]) -> Table:
+    made = Table(title=title)
     made.add_column("queries", justify="right")
     systems = tuple(dict.fromkeys(point.system for point in found))
     for system in systems:
         made.add_column(system, justify="right")
-        made.add_column("x", justify="right")
-        made.add_column("probe tuples", justify="right")
     by_place = {(point.system, point.queries): point for point in found}
-    counts = sorted({point.queries for point in found})
-    for queries in counts:
-        cells = []
-        for system in systems:
-            point, first = by_place.get((system, queries)), by_place.get((system, counts[0]))
-            cells += [
-                shown(point, lambda point: f"{point.seconds:.1f} s"),
-                "-" if point is None or first is None else f"{point.seconds / first.seconds:.2f}",
-                shown(None if point is None else point.probe_tuples, count),
-            ]
-        made.add_row(str(queries), *cells)
+    for queries in sorted({point.queries for point in found}):
+        made.add_row(str(queries), *(shown(by_place.get((system, queries)), write) for system in systems))
     return made
 
 

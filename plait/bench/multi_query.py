@@ -18,7 +18,7 @@ from rich.console import Console
 
 from plait.bench import multi_report
 from plait.bench.curve import curve_case, draw, follow, points, require_pyplot
-from plait.bench.curve import table as curve_table
+from plait.bench.curve import tables as curve_tables
 from plait.bench.data import Workload, prepare
 from plait.bench.multi_run import OTHERS, SEPARATE, SPARK, Case, Plan, Results, carry_out, case_json
 from plait.bench.options import numbers, parser, positive
@@ -86,7 +86,7 @@ def _report(
             **multi_report.document(runs, comparisons, failures, figures),
         }
         write_json(options.json, document)
-    for table in [curve_table(line)] if line else multi_report.tables(figures):
+    for table in curve_tables(line) if line else multi_report.tables(figures):
         console.print(table)
     if options.plot is not None and line:
         draw(line, options.plot)

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from plait.bench.checksum import Checksum
-from plait.bench.curve import curve_case, draw, follow, points, table
+from plait.bench.curve import curve_case, draw, follow, points
+from plait.bench.curve import tables as curve_tables
 from plait.bench.data import Workload, prepare
 from plait.bench.multi_query import main
 from plait.bench.multi_report import INDEPENDENT, complaints, summarize, tables
@@ -177,8 +178,8 @@ def test_a_line_of_the_curve_ends_after_a_run_beyond_the_limit(tmp_path: Path):
     assert all(comparison.is_equal for comparison in comparisons)
     assert comparisons[-1].workload == "20 queries"
     console = Console(file=io.StringIO(), width=120)
-    console.print(table(found))
-    assert "20.00" in console.file.getvalue()
+    console.print(*curve_tables(found))
+    assert "160.0 s  20.00x" in console.file.getvalue()
 
 
 def test_many_queries_are_compared_by_their_counts(tmp_path: Path):
