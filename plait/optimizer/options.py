@@ -27,8 +27,8 @@ class PlanOptions:
     storage_bytes: float | None = None
     probe_weight: float = 1.0
     store_weight: float = 0.0
-    time_limit_s: float = 20.0
-    gap: float = 0.005
+    time_limit_s: float = 10.0
+    gap: float = 0.01
 
     def __post_init__(self) -> None:
         known = {source.name for source in self.sources}

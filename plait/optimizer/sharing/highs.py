@@ -15,8 +15,11 @@ _SEED = 1
 _SIMPLEX_ROWS = 10_000
 """Up to so many rows the simplex method is faster than the interior point method."""
 
+_TOLERANCE = 1e-4
+"""Enough for a suggestion; the bound does not depend on it."""
+
 SAFETY = 1e-7
-"""What a bound from HiGHS may be off by, relatively: its own tolerances."""
+"""What a bound from HiGHS may be off by, relatively: its own tolerances, and rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +51,26 @@ def relax(made: Program, limits: Limits) -> Found:
     if len(made.row_lower) > _SIMPLEX_ROWS:
         solver.setOptionValue("solver", "ipm")
         solver.setOptionValue("run_crossover", "off")
+        solver.setOptionValue("ipm_optimality_tolerance", _TOLERANCE)
     solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    solution = solver.getSolution()
+    if not solution.dual_valid:
         return Found(bound=0.0, values=None)
     return Found(
-        bound=solver.getInfo().objective_function_value * (1 - SAFETY),
-        values=np.array(solver.getSolution().col_value),
+        bound=_dual_bound(made, np.array(solution.row_dual)) * (1 - SAFETY),
+        values=np.array(solution.col_value) if solution.value_valid else None,
     )
+
+
+def _dual_bound(made: Program, prices: Floats) -> float:
+    """Return the lower bound that any prices of the rows give, however far from optimal: all columns are bounded."""
+    prices = np.where(np.isinf(made.row_upper), np.maximum(prices, 0.0), prices)
+    prices = np.where(np.isinf(made.row_lower), np.minimum(prices, 0.0), prices)
+    paid = np.where(prices > 0, made.row_lower, made.row_upper)
+    rows = np.repeat(np.arange(len(prices)), np.diff(made.start))
+    reduced = made.cost - np.bincount(made.index, weights=made.value * prices[rows], minlength=len(made.cost))
+    columns = np.where(reduced > 0, made.lower, made.upper) * reduced
+    return float((prices[prices != 0] * paid[prices != 0]).sum() + columns.sum())
 
 
 def optimize(made: Program, start: Floats, limits: Limits) -> Found:

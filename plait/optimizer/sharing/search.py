@@ -47,6 +47,7 @@ class Search:
         """Try all moves again and again, until a whole round brings nothing."""
         while self._round() and not self._is_spent():
             pass
+        self.choice.partition_well()
         self.choice.recount()
 
     def _round(self) -> bool:
@@ -63,6 +64,7 @@ class Search:
                 self._toggle(store)
         for store in choice.problem.is_open.nonzero()[0].tolist():
             self._rekey(store)
+        choice.partition_well()
         return choice.cost < before - _LEAST_GAIN * max(1.0, before)
 
     def shake(self, rounds: int) -> None:

@@ -1,10 +1,12 @@
 """Solve one problem: local search, then the relaxation and local search from what it suggests, then branch and bound.
 
-Each stage begins with the best choice so far and is left out once that is proved good enough.
+Each stage begins with the best choice so far and is left out once that is proved good enough. Large problems are shaken
+a little before they are relaxed, too, because that may take longer than there is time.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -20,14 +22,18 @@ from plait.optimizer.sharing.search import Search
 _MOST_WORK = 5_000_000
 """Arcs that one run of the local search may look at: a few seconds."""
 
-_MOST_ROWS = 40_000
-"""Programs with more rows are not given to branch and bound, which would not get beyond the relaxation."""
+_LARGE_ROWS = 20_000
+"""Programs with more rows take longer to relax than to search; branch and bound would not get beyond the relaxation."""
 
 _SUGGESTIONS = ((0.9, 0.5), (0.9, 0.1))
 """(discount, threshold) by which a choice is made from the relaxation, in the order they are tried."""
 
-_ROUNDS = 40
-"""How often every query is planned anew at falsified costs."""
+_FIRST_ROUNDS = 5
+_ROUNDS = 30
+"""How often every query is planned anew at falsified costs: before a large problem is relaxed, and after."""
+
+_MOST_REFITS = 3
+"""How often keys are fixed as they were chosen to relax the rest; once for a large problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,45 +51,136 @@ def search(choice: Choice) -> None:
 
 def solve(choice: Choice, limits: Limits) -> Solved:
     """Improve a choice as far as the limits allow."""
-    deadline, problem = perf_counter() + limits.seconds, choice.problem
+    solving = _Solving(choice, limits)
     search(choice)
-    made = program(problem)
-    relaxed = relax(made, _left(deadline, limits))
-    bound, solver = relaxed.bound, "local-search"
-    if relaxed.values is not None and _gap(choice, bound) > limits.gap:
-        for discount, threshold in _SUGGESTIONS:
-            suggested = _suggested(problem, made, relaxed.values, discount, threshold)
-            search(suggested)
-            if _take(choice, suggested):
-                solver = "highs"
-            if _gap(choice, bound) <= limits.gap or perf_counter() > deadline:
+    if solving.is_large:
+        solving.shake(_FIRST_ROUNDS)
+    solving.refit()
+    solving.relax()
+    solving.shake(_ROUNDS)
+    if not solving.is_large:
+        solving.optimize()
+    choice.partition_well()
+    choice.recount()
+    return Solved(solver=solving.solver, bound=min(solving.bound, choice.cost))
+
+
+class _Solving:
+    """The stages, and how far they have come."""
+
+    def __init__(self, choice: Choice, limits: Limits) -> None:
+        self._choice, self._limits = choice, limits
+        self._deadline = perf_counter() + limits.seconds
+        self._made = program(choice.problem)
+        self.bound, self.solver = simple_bound(choice.problem), "local-search"
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the relaxation takes longer than the search."""
+        return len(self._made.row_lower) > _LARGE_ROWS
+
+    def relax(self) -> None:
+        """Get a bound from the relaxation, and improve the choice by what it suggests.
+
+        With open stores it is hard and says little; of a large problem it is solved without surcharges, for the bound.
+        """
+        if self._is_done():
+            return
+        is_bare = self.is_large and self._choice.problem.is_open.any()
+        relaxed = relax(_without_surcharges(self._made) if is_bare else self._made, self._left())
+        self.bound = max(self.bound, relaxed.bound)
+        if relaxed.values is not None and not is_bare:
+            self._follow(relaxed.values)
+
+    def refit(self) -> None:
+        """Relax again with the stores of sources partitioned as chosen: that leaves the relaxation less to cheat with.
+
+        What it suggests may like other keys better, so this is repeated while it helps.
+        """
+        for _ in range(1 if self.is_large else _MOST_REFITS):
+            before = self._choice.cost
+            if self._is_done() or not self._choice.problem.is_open.any():
                 break
-    if relaxed.values is not None and _gap(choice, bound) > limits.gap and perf_counter() < deadline:
-        before = choice.cost
-        Search(choice, _MOST_WORK).shake(_ROUNDS)
-        solver = "local-search" if choice.cost < before else solver
-    if _gap(choice, bound) > limits.gap and len(made.row_lower) <= _MOST_ROWS and perf_counter() < deadline:
-        found = optimize(made, values_of(problem, made, choice), _left(deadline, limits))
-        bound = max(bound, found.bound)
-        if found.values is not None and _take(choice, chosen(problem, made, found.values)):
-            solver = "highs"
-    return Solved(solver=solver, bound=min(bound, choice.cost))
+            relaxed = relax(_keyed(self._made, self._choice), self._left())
+            if relaxed.values is not None:
+                self._follow(relaxed.values)
+            if self._choice.cost >= before * (1 - 1e-9):
+                break
+
+    def shake(self, rounds: int) -> None:
+        """Get the local search out of where it is stuck."""
+        if self._is_done():
+            return
+        before = self._choice.cost
+        shaken = Search(self._choice, 2 * _MOST_WORK)
+        shaken.shake(rounds)
+        shaken.run()
+        if self._choice.cost < before * (1 - 1e-9):
+            self.solver = "local-search"
+
+    def optimize(self) -> None:
+        """Branch and bound."""
+        if self._is_done():
+            return
+        problem, made = self._choice.problem, self._made
+        found = optimize(made, values_of(problem, made, self._choice), self._left())
+        self.bound = max(self.bound, found.bound)
+        if found.values is not None and self._take(chosen(problem, made, found.values)):
+            self.solver = "highs"
+
+    def _follow(self, values: Floats) -> None:
+        for discount, threshold in _SUGGESTIONS:
+            if self._is_done():
+                break
+            suggested = _suggested(self._choice.problem, self._made, values, discount, threshold)
+            search(suggested)
+            if self._take(suggested):
+                self.solver = "highs"
+
+    def _take(self, better: Choice) -> bool:
+        """Adopt another choice if it is cheaper and within the budget."""
+        if better.cost >= self._choice.cost * (1 - 1e-9) or better.taken > self._choice.problem.budget:
+            return False
+        self._choice.adopt(better)
+        return True
+
+    def _is_done(self) -> bool:
+        cost = self._choice.cost
+        proved = (cost - self.bound) <= (self._limits.gap + 2 * SAFETY) * cost
+        return proved or perf_counter() >= self._deadline
+
+    def _left(self) -> Limits:
+        return Limits(seconds=self._deadline - perf_counter(), gap=self._limits.gap)
 
 
-def _left(deadline: float, limits: Limits) -> Limits:
-    return Limits(seconds=deadline - perf_counter(), gap=limits.gap)
+def simple_bound(problem: Problem) -> float:
+    """Return what the dearest goal of every root costs at least, as if all intermediate stores were there."""
+    least = [0.0 if root else math.inf for root in problem.is_root.tolist()]
+    roots = list(range(len(least)))
+    for tail, head, price in zip(problem.tail.tolist(), problem.head.tolist(), problem.price.tolist(), strict=True):
+        if least[tail] + price < least[head]:
+            least[head], roots[head] = least[tail] + price, roots[tail]
+    dearest: dict[int, float] = {}
+    for goal in problem.goals.tolist():
+        dearest[roots[goal]] = max(dearest.get(roots[goal], 0.0), least[goal])
+    return sum(dearest.values())
 
 
-def _gap(choice: Choice, bound: float) -> float:
-    return (choice.cost - bound) / choice.cost - 2 * SAFETY if choice.cost > 0 else 0.0
+def _without_surcharges(made: Program) -> Program:
+    """Return the program in which all tuples know their partition: it costs less, and a bound of it is a bound."""
+    cost = made.cost.copy()
+    cost[made.b[made.b >= 0]] = 0.0
+    return replace(made, cost=cost)
 
 
-def _take(choice: Choice, better: Choice) -> bool:
-    """Adopt another choice if it is cheaper and within the budget."""
-    if better.cost >= choice.cost * (1 - 1e-9) or better.taken > choice.problem.budget:
-        return False
-    choice.adopt(better)
-    return True
+def _keyed(made: Program, choice: Choice) -> Program:
+    """Return the program with the stores of sources partitioned as chosen."""
+    lower, upper = made.lower.copy(), made.upper.copy()
+    for store in np.flatnonzero((made.w >= 0) & (made.z < 0)).tolist():
+        columns = made.w[store] + np.arange(choice.problem.choices[store])
+        lower[columns] = upper[columns] = 0.0
+        lower[columns[choice.key[store]]] = upper[columns[choice.key[store]]] = 1.0
+    return replace(made, lower=lower, upper=upper)
 
 
 def _suggested(problem: Problem, made: Program, values: Floats, discount: float, threshold: float) -> Choice:
