@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from plait.operators.ingest import highest, lowest, union_sketches
+from plait.operators.observing import merged_joins, observed_joins
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import layout_of
 from plait.operators.reports import IngestReport, ProbeReport
@@ -227,10 +228,16 @@ def next_manifest(
 ) -> Manifest:
     """Return manifest `batch`: the state after everything this batch did."""
     before = None if previous is None else previous.watermark_us
+    arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    known = {found.source: found for found in progress}
+    joins = observed_joins(plan, (() if previous is None else previous.buckets, arrived), probed, known)
+    progress = tuple(
+        replace(found, joins=merged_joins(found.joins, joins[found.source])) if found.source in joins else found
+        for found in progress
+    )
     watermark = watermark_after(streams, progress, before, clock_ms)
-    delta = tuple(bucket for report in ingested for bucket in report.buckets)
-    delta += tuple(bucket for report in probed for bucket in report.buckets)
+    delta = arrived + tuple(bucket for report in probed for bucket in report.buckets)
     kept = retain((*live_buckets(plan, previous), *delta), windows_of(plan), watermark)
     return Manifest(
         batch=batch,

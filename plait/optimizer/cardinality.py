@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from plait.optimizer.assumptions import ASSUMED, Assumptions
@@ -86,7 +86,11 @@ class Cardinality:
         return next((known[name] for name in _names(key) if name in known), None)
 
     def equality(self, left: tuple[Extent, KeyColumn], right: tuple[Extent, KeyColumn]) -> float:
-        """Return the selectivity of ``left = right``: 1 / max(distinct left, distinct right)."""
+        """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""
+        sides = [(extent.source, replace(key, part=None).name) for extent, key in (left, right)]
+        measured = self.statistics.selectivity(*sides)
+        if measured is not None:
+            return measured
         return 1.0 / max(self.distinct(*left), self.distinct(*right))
 
 

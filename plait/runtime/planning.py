@@ -57,6 +57,7 @@ def statistics_of(sources: Iterable[Source], progress: Iterable[SourceProgress])
             tau_max_us=found.tau_max,
             sketches=found.sketch,
             kept=found.kept,
+            joins=tuple((*seen.equality, seen.pairs, seen.matches) for seen in found.joins),
         )
         for found in progress
     )

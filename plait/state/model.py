@@ -6,7 +6,7 @@ selection that probe needs, so buckets written for earlier plans stay usable by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
@@ -60,12 +60,37 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinProgress:
+    """How often ``key = other_key`` held between arriving tuples of a source and stored ones of `other`.
+
+    `key` and `other_key` are names (`KeyColumn.name`); `pairs` compared, `matches` of them equal.
+    """
+
+    key: str
+    other: str
+    other_key: str
+    pairs: float
+    matches: float
+
+    @property
+    def equality(self) -> tuple[str, str, str]:
+        """What was compared."""
+        return self.key, self.other, self.other_key
+
+    def plus(self, before: JoinProgress | None) -> JoinProgress:
+        """Return the sum of both; `before` is of the same equality."""
+        if before is None:
+            return self
+        return replace(self, pairs=self.pairs + before.pairs, matches=self.matches + before.matches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
     """What the manifest remembers of one source, cumulated over all batches.
 
     `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch with rows of
     it. `distinct`: per key name the estimate; `sketch`: per key name the KMV sketch it comes from (sorted, smallest
-    hashes). `kept`: rows per ``Selection.sql``.
+    hashes). `kept`: rows per ``Selection.sql``. `joins`: what its tuples found in stores.
     """
 
     source: str
@@ -78,6 +103,7 @@ class SourceProgress:
     active_ms: int | None = None
     sketch: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept: tuple[tuple[str, int], ...] = ()
+    joins: tuple[JoinProgress, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

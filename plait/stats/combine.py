@@ -3,20 +3,30 @@
 A declared number wins over the measured one, number by number: a user who declares a rate wants plans made for that
 rate (the peak, say), and wants the same plan tomorrow. Measurement fills in where the declaration is silent. A distinct
 count is declared per column and measured per key, so both are carried, and whoever looks a key up asks for the column
-first (`plait.optimizer.cardinality`).
+first (`plait.optimizer.cardinality`). The measured selectivity of an equality gives way where both distinct counts that
+it is otherwise computed from were declared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plait.stats.model import SourceStatistics, Statistics
+from plait.stats.model import Side, SourceStatistics, Statistics
 
 
 def combine(declared: Statistics, measured: Statistics) -> Statistics:
     """Return the declared statistics, completed by the measured ones."""
     names = {found.source for found in (*declared.sources, *measured.sources)}
-    return Statistics(sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)))
+    return Statistics(
+        sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)),
+        joins=tuple(found for found in measured.joins if not all(_is_declared(declared, side) for side in found.sides)),
+    )
+
+
+def _is_declared(declared: Statistics, side: Side) -> bool:
+    """Tell whether the distinct values of a key were declared: of the key itself, or of the column it is."""
+    source, key = side
+    return any(name == key or key.endswith(f" `{name}`") for name, _ in declared.of(source).distinct)
 
 
 def _combine_source(declared: SourceStatistics, measured: SourceStatistics) -> SourceStatistics:

@@ -1,13 +1,14 @@
 """Statistics the optimizer plans with.
 
 |R| (rows in the window) is rate times window for a stream with a window, the rows seen so far for a table or an
-unbounded stream. The selectivity of an equality is 1 / max(distinct left, distinct right). Unknown is None; the
-optimizer, not this module, decides what to assume then.
+unbounded stream. The selectivity of an equality is measured, or else 1 / max(distinct left, distinct right). Unknown
+is None; the optimizer, not this module, decides what to assume then.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,29 @@ class SourceStatistics:
     selectivity: tuple[tuple[str, float], ...] = ()
 
 
+Side: TypeAlias = tuple[str, str]
+"""(source, key name): one side of an equality."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSelectivity:
+    """The measured share of pairs for which an equality holds. The sides are in order; a join has no direction."""
+
+    sides: tuple[Side, Side]
+    selectivity: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """All sources, ordered by name."""
+    """All sources, ordered by name, and the equalities that were measured, ordered by their sides."""
 
     sources: tuple[SourceStatistics, ...] = ()
+    joins: tuple[JoinSelectivity, ...] = ()
+
+    def selectivity(self, left: Side, right: Side) -> float | None:
+        """Return the measured selectivity of an equality, None if it was not measured."""
+        sides = (left, right) if left <= right else (right, left)
+        return next((found.selectivity for found in self.joins if found.sides == sides), None)
 
     def of(self, source: str) -> SourceStatistics:
         """Return what is known about this source; all unknown if it was never seen."""
