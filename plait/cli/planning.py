@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from plait.cli.execution import DEFAULT_STRATEGY
 from plait.optimizer import PlanOptions
 from plait.query.model import Source
-from plait.runtime.planning import PLANNING, planning_option
+from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, planning_option
 
 _PER_SOURCE = "plait.parallelism."
 
@@ -20,7 +20,7 @@ def plan_options(
 
     Partitions per store are this machine's cores where nobody says otherwise.
     """
-    planning: dict[str, float] = {}
+    planning = dict(PLANNING_DEFAULTS)
     for option in PLANNING:
         if f"plait.{option}" in said:
             planning |= planning_option(option, said[f"plait.{option}"])

@@ -325,7 +325,8 @@ class Solution:
     """How good a plan found by search is known to be.
 
     `solver` found it: ``highs``, or ``local-search`` where that was not improved upon. `objective` is what it
-    minimizes, weighted probe tuples per second of event time plus weighted stored rows; no plan of the search space has
+    minimizes, weighted probe tuples per second of event time plus weighted rows kept
+    in intermediate stores in that time; no plan of the search space has
     less than `bound`. `gap` is (objective − bound) / objective.
     """
 

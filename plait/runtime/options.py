@@ -10,7 +10,7 @@ from plait.errors import OptionError
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
-from plait.runtime.planning import PLANNING, PlanRequest, planning_option
+from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
 from plait.runtime.session import has_one_executor, parallelism_of
 
 _ROUTINGS = ("auto", "local", "shuffle")
@@ -28,7 +28,7 @@ class EngineOptions:
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
-    planning: dict[str, float] = field(default_factory=dict)
+    planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
 
     def __post_init__(self) -> None:
         self._check_routing(self.routing)

@@ -36,6 +36,7 @@ class _Explored:
         self.neighbours = pattern.neighbours()
         self.sizes = PatternSizes(pattern, sizes)
         self.streams = pattern.streams
+        self.paces = [sizes.pace(pattern, position) for position in range(len(pattern.members))]
         self.member_bits = tuple(bits.bit(member) for member in pattern.members)
         self.joins: list[list[tuple[Mask, int]]] = [[] for _ in pattern.members]
         for join in pattern.joins:
@@ -76,9 +77,20 @@ class _Explored:
             found += sorted(level)
         return found
 
-    def arriving(self, mask: Mask) -> float:
-        """Return the tuples of this set that one probe path holds: |⋈ X| / streams."""
-        return self.sizes.size(mask) / (mask & self.streams).bit_count()
+    def arriving(self, start: int, mask: Mask) -> float:
+        """Return the tuples of this set that one probe path holds, |⋈ X| / streams, per second of event time.
+
+        Sizes are those of windows, so only per second can steps be added up whose starting relations have different
+        ones.
+        """
+        return self.sizes.size(mask) / (mask & self.streams).bit_count() * self.paces[start]
+
+    def pace(self, mask: Mask) -> float:
+        """Return how many times per second as many tuples are joined as the set holds: each of its streams does its
+        part.
+        """
+        streams = positions(mask & self.streams)
+        return sum(self.paces[start] for start in streams) / len(streams)
 
     def border(self, mask: Mask) -> list[tuple[Mask, tuple[int, str]]]:
         """Return (member outside, key inside) of every equality across the border; keys by (place inside, name)."""
@@ -200,7 +212,7 @@ class Explorer:
             return
         choices = self._choices[unit.store]
         known = {choices.setdefault(key, len(choices)) for outside, key in unit.border if outside & mask}
-        growing.add(tail, head, unit.store, each.arriving(mask), tuple(sorted(known)))
+        growing.add(tail, head, unit.store, each.arriving(start, mask), tuple(sorted(known)))
 
     def _source(self, each: _Explored, position: int) -> _Unit:
         source, mask = each.pattern.members[position].store, 1 << position
@@ -240,7 +252,13 @@ class Explorer:
             return None
         store = self._add_store(max(self._options.parallelism_of(member.store) for member in members))
         made = Intermediate(
-            asked=index, mask=mask, member_bits=inside.member_bits, rows=rows, bytes=rows * width, fills=()
+            asked=index,
+            mask=mask,
+            member_bits=inside.member_bits,
+            rows=rows,
+            rows_per_s=rows * each.pace(mask),
+            bytes=rows * width,
+            fills=(),
         )
         self._filled[store] = (made, inside)
         if inside.explored is not each:

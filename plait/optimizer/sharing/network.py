@@ -30,13 +30,14 @@ class Intermediate:
     """An intermediate store: the members `mask` of the pattern at `asked`, the first of those that contain it.
 
     `fills` holds the node that every stream among its members has to reach, `member_bits` the bits of the members in
-    the content of these nodes.
+    the content of these nodes. It holds `rows` and keeps `rows_per_s` new ones per second of event time.
     """
 
     asked: int
     mask: Mask
     member_bits: tuple[int, ...]
     rows: float
+    rows_per_s: float
     bytes: float
     fills: tuple[int, ...]
 

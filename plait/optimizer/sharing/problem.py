@@ -15,7 +15,8 @@ from plait.optimizer.sharing.splits import Places, SplitSet, split_sets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What is minimized: `probe` per probe tuple and `store` per row of an intermediate store.
+    """What is minimized: `probe` per probe tuple and `store` per row that is kept in
+    an intermediate store, both per second of event time.
 
     All intermediate stores in use together may take `budget` of `sizes` (by store of the network).
     """
@@ -96,7 +97,7 @@ def problem(network: Network, component: Component, weights: Weights) -> Problem
             for each in probed
         ),
         opening=np.array(
-            [0.0 if each.intermediate is None else each.intermediate.rows * weights.store for each in probed]
+            [0.0 if each.intermediate is None else each.intermediate.rows_per_s * weights.store for each in probed]
         ),
         size=weights.sizes[component.stores],
         budget=weights.budget,

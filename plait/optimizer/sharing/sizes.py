@@ -23,6 +23,10 @@ class ContentSizes:
             self._rows[member] = self._cardinality.selected_rows(pattern.extent(position), member.selection)
         return self._rows[member]
 
+    def pace(self, pattern: Pattern, position: int) -> float:
+        """Return how many windows of a member pass per second."""
+        return self._cardinality.pace(pattern.extent(position))
+
     def selectivity(self, pattern: Pattern, join: Join) -> float:
         """Return f, the product over all equalities of a join."""
         left, right = pattern.extent(join.left), pattern.extent(join.right)
