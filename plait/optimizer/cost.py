@@ -60,6 +60,7 @@ class JoinSizes:
             relation.alias: Extent(source=relation.source, is_table=relation.is_table, window_us=window_of(relation))
             for relation in query.relations
         }
+        self._pace = {alias: cardinality.pace(extent) for alias, extent in extents.items()}
         self._rows = {alias: cardinality.rows(extent) * self._share[alias] for alias, extent in extents.items()}
         self._selectivity = {
             frozenset((left, right)): prod(
@@ -81,6 +82,10 @@ class JoinSizes:
     def rows(self, alias: str) -> float:
         """Return |R| after its selection."""
         return self._rows[alias]
+
+    def pace(self, alias: str) -> float:
+        """Return how many windows of the relation pass per second."""
+        return self._pace[alias]
 
     def selectivity(self, left: str, right: str) -> float:
         """Return f(left, right), 1 if no equality connects them."""

@@ -49,6 +49,8 @@ def decide(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
     def solved(component: Component, weights: Weights) -> _Part:
         choice = space.start(component, weights)
         found = solve(choice, Limits(seconds=deadline - perf_counter(), gap=options.gap))
+        # Within the allowed gap a partitioning may be left that is not the best for the orders, as `build` picks it.
+        choice.partition_well()
         return _Part(component=component, choice=choice, solver=found.solver, bound=found.bound)
 
     parts = space.parts(solved)

@@ -97,7 +97,7 @@ def check(orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...]) -> None:
 def probe_tuples(
     orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions
 ) -> float:
-    """Return the probe tuples of all distinct steps with the best partitioning of every store by one key."""
+    """Return the probe tuples per second of all distinct steps with the best partitioning of every store by one key."""
     by_name = {query.name: query for query in queries}
     cardinality = Cardinality(statistics=statistics)
     steps: dict[object, tuple[object, float, int, frozenset[object]]] = {}
@@ -115,6 +115,7 @@ def probe_tuples(
                 streams = len(set(before) & set(starts(query)))
                 copies = max(options.parallelism_of(query.relation(alias).source) for alias in unit)
                 cost = step_cost(sizes.size(frozenset(before)), streams=streams, copies=1)
+                cost *= sizes.pace(order.units[0][0])
                 steps[path] = (_store(query, unit), cost, copies, _known(query, before, unit))
     total = 0.0
     for store in {step[0] for step in steps.values()}:

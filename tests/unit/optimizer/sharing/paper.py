@@ -156,7 +156,8 @@ def apply_partitioning(
         known = _keys_between(sub, joined, unit)
         streams = len(joined & set(starts(sub.query)))
         copies = max(options.parallelism_of(sub.query.relation(alias).source) for alias in unit)
-        size = sizes.size(frozenset(joined))
+        # Per second of event time: the paper's queries all have one window, and these need not.
+        size = sizes.size(frozenset(joined)) * sizes.pace(order[0][0])
         joined |= set(unit)
         predicates = sub.predicates(tuple(sorted(joined)))
         candidates = [
