@@ -1,9 +1,9 @@
 """The formulation of paper 000, section V, as printed: enumerated probe orders. The reference for the product's own.
 
-Three departures. The constraints that force an intermediate result to be filled have the coefficient 1, not the printed
-k: with binary variables k would force every one of the k alternatives. A store has one partitioning (section IV.A says
-so, the printed constraints do not). And steps are told apart by their predicates too, because queries here need not join
-the same relations alike.
+Three departures. The constraints that force an intermediate result to be filled have the coefficient 1, not the
+printed k: with binary variables k would force every one of the k alternatives. A store has one partitioning (section
+IV.A says so, the printed constraints do not). And steps are told apart by their predicates too, because queries here
+need not join the same relations alike.
 
 Every relation of a query has the alias of its source, so aliases identify members; selections and windows are equal.
 """
