@@ -25,4 +25,15 @@ def _multi_query(arguments: list[str]) -> int:
     return main(arguments)
 
 
-BENCHES: dict[str, Bench] = {"three-way": _three_way, "state": _state, "multi-query": _multi_query}
+def _optimizer(arguments: list[str]) -> int:
+    from plait.bench.optimizer import main
+
+    return main(arguments)
+
+
+BENCHES: dict[str, Bench] = {
+    "three-way": _three_way,
+    "state": _state,
+    "multi-query": _multi_query,
+    "optimizer": _optimizer,
+}

@@ -44,13 +44,16 @@ def decide(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
     depend on the machine's speed.
     """
     deadline = perf_counter() + options.time_limit_s
-    space = explore(queries, statistics, options)
+    return settle(explore(queries, statistics, options), Limits(seconds=deadline - perf_counter(), gap=options.gap))
+
+
+def settle(space: Space, limits: Limits) -> Decision:
+    """Return the cheapest probe orders of a search space that could be found within the limits."""
+    deadline = perf_counter() + limits.seconds
 
     def solved(component: Component, weights: Weights) -> _Part:
         choice = space.start(component, weights)
-        found = solve(choice, Limits(seconds=deadline - perf_counter(), gap=options.gap))
-        # Within the allowed gap a partitioning may be left that is not the best for the orders, as `build` picks it.
-        choice.partition_well()
+        found = solve(choice, Limits(seconds=deadline - perf_counter(), gap=limits.gap))
         return _Part(component=component, choice=choice, solver=found.solver, bound=found.bound)
 
     parts = space.parts(solved)

@@ -60,6 +60,7 @@ def solve(choice: Choice, limits: Limits) -> Solved:
     solving.shake(_ROUNDS)
     if not solving.is_large:
         solving.optimize()
+    # Within the allowed gap a partitioning may be left that is not the best for the orders, as `build` picks it.
     choice.partition_well()
     choice.recount()
     return Solved(solver=solving.solver, bound=min(solving.bound, choice.cost))
