@@ -19,8 +19,8 @@ from plait.optimizer.sharing.problem import Problem
 from plait.optimizer.sharing.program import Program, program
 from plait.optimizer.sharing.search import Search
 
-_MOST_WORK = 5_000_000
-"""Arcs that one run of the local search may look at: a few seconds."""
+_WORK_PER_ARC = 250
+"""How often one run of the local search may look at an arc, on average. Most end long before."""
 
 _LARGE_ROWS = 20_000
 """Programs with more rows take longer to relax than to search; branch and bound would not get beyond the relaxation."""
@@ -46,7 +46,11 @@ class Solved:
 
 def search(choice: Choice) -> None:
     """Improve a choice by local search."""
-    Search(choice, _MOST_WORK).run()
+    Search(choice, _work(choice)).run()
+
+
+def _work(choice: Choice) -> int:
+    return _WORK_PER_ARC * len(choice.problem.tail)
 
 
 def solve(choice: Choice, limits: Limits) -> Solved:
@@ -113,7 +117,7 @@ class _Solving:
         if self._is_done():
             return
         before = self._choice.cost
-        shaken = Search(self._choice, 2 * _MOST_WORK)
+        shaken = Search(self._choice, 2 * _work(self._choice))
         shaken.shake(rounds)
         shaken.run()
         if self._choice.cost < before * (1 - 1e-9):

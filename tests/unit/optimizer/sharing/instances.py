@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Query
@@ -46,7 +46,7 @@ def instance(
     return Instance(
         queries=tuple(chosen.values()),
         statistics=declared_statistics(made),
-        options=options("ilp", made, parallelism, **per_source),
+        options=replace(options("ilp", made, parallelism, **per_source), gap=0.0, time_limit_s=60.0),
     )
 
 
