@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from plait.operators.reports import ProbeReport
 from plait.plan.model import Member, Plan, ProbeTree, Selection, Step, Store, is_routed
 from plait.state.model import Bucket, JoinProgress, SourceProgress
+from plait.stats.model import conjunction
 
 
 def observed_joins(
@@ -21,7 +22,7 @@ def observed_joins(
 ) -> dict[str, tuple[JoinProgress, ...]]:
     """Return what a batch showed, by the source of the starting relation. `buckets`: stored before, and of the batch.
 
-    Only steps with one equality count: of several it cannot be told which one a pair failed.
+    The equalities of one step are measured together: of several it cannot be told which one a pair failed.
     """
     found: dict[str, dict[tuple[str, str, str], JoinProgress]] = {}
     sent, matched = _totals(report.probe_tuples for report in probed), _totals(report.matches for report in probed)
@@ -29,15 +30,16 @@ def observed_joins(
         source = plan.store(tree.start.store).source
         for step in tree.children:
             target = plan.store(step.member.store)
-            if source is None or target.source is None or len(step.matches) != 1 or not sent.get(step.edge):
+            if source is None or target.source is None or not step.matches or not sent.get(step.edge):
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
             pairs = sent[step.edge] / copies * _rows_seen(plan, tree, step, buckets, progress.get(target.source))
-            match = step.matches[0]
+            sides = conjunction(((source, match.probe_key), (target.source, match.store_key)) for match in step.matches)
+            own, theirs = sides if source <= target.source else sides[::-1]
             seen = JoinProgress(
-                key=match.probe_key,
+                key=own[1],
                 other=target.source,
-                other_key=match.store_key,
+                other_key=theirs[1],
                 pairs=pairs,
                 matches=float(matched.get(step.edge, 0)),
             )

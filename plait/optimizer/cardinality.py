@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeAlias
 
 from plait.optimizer.assumptions import ASSUMED, Assumptions
 from plait.plan.model import KeyColumn, Selection
 from plait.query.model import SourceExpression
-from plait.stats.model import Statistics
+from plait.stats.model import Side, Statistics, conjunction
 
 _US_PER_S = 1_000_000
 
@@ -20,6 +23,10 @@ class Extent:
     source: str
     is_table: bool
     window_us: int | None
+
+
+Operand: TypeAlias = tuple[Extent, KeyColumn]
+"""One side of an equality."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +92,31 @@ class Cardinality:
         known = dict(self.statistics.of(extent.source).distinct)
         return next((known[name] for name in _names(key) if name in known), None)
 
-    def equality(self, left: tuple[Extent, KeyColumn], right: tuple[Extent, KeyColumn]) -> float:
+    def join(self, equalities: Iterable[tuple[Operand, Operand]]) -> float:
+        """Return the selectivity of equalities between two relations that hold at once, 1 without any.
+
+        If they were not measured together, the most selective one counts whole, the next by its square root, the one
+        after by the fourth root: columns that are joined together mostly depend on each other.
+        """
+        pairs = list(equalities)
+        if len(pairs) > 1:
+            measured = self.statistics.selectivity(*conjunction((_side(left), _side(right)) for left, right in pairs))
+            if measured is not None:
+                return measured
+        ordered = sorted(self.equality(left, right) for left, right in pairs)
+        return prod(math.pow(selectivity, math.pow(0.5, place)) for place, selectivity in enumerate(ordered))
+
+    def equality(self, left: Operand, right: Operand) -> float:
         """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""
-        sides = [(extent.source, replace(key, part=None).name) for extent, key in (left, right)]
-        measured = self.statistics.selectivity(*sides)
+        measured = self.statistics.selectivity(_side(left), _side(right))
         if measured is not None:
             return measured
         return 1.0 / max(self.distinct(*left), self.distinct(*right))
+
+
+def _side(operand: Operand) -> Side:
+    extent, key = operand
+    return extent.source, replace(key, part=None).name
 
 
 def _names(key: KeyColumn) -> tuple[str, ...]:

@@ -63,9 +63,8 @@ class JoinSizes:
         self._pace = {alias: cardinality.pace(extent) for alias, extent in extents.items()}
         self._rows = {alias: cardinality.rows(extent) * self._share[alias] for alias, extent in extents.items()}
         self._selectivity = {
-            frozenset((left, right)): prod(
-                cardinality.equality((extents[left], mine), (extents[right], theirs))
-                for mine, theirs in equality_keys(query, left, right)
+            frozenset((left, right)): cardinality.join(
+                ((extents[left], mine), (extents[right], theirs)) for mine, theirs in equality_keys(query, left, right)
             )
             for left, right in combinations(extents, 2)
         }

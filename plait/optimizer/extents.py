@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plait.errors import InvalidPlanError
-from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cardinality import Cardinality, Extent, Operand
 from plait.optimizer.cost import join_size
 from plait.plan.model import Intermediate, Member, Step, Store
-from plait.plan.walks import split_part
+from plait.plan.walks import Place, split_part
 
 
 def extent_of(store: Store, window_us: int | None) -> Extent:
@@ -50,19 +50,24 @@ class Extents:
         """Return how many times per second a stream brings as many rows as its extent counts."""
         return self.cardinality.pace(self.of(member))
 
-    def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> float:
-        """Return the selectivity of an equality between keys (by name in the relations' own stores)."""
-        sides = [(self.of(member), self.store(member.store).key(name)) for member, name in (left, right)]
-        return self.cardinality.equality(*sides)
+    def _operand(self, member: Member, name: str) -> Operand:
+        return self.of(member), self.store(member.store).key(name)
+
+    def _joins(self, equalities: Iterable[tuple[Place, Place]], members: Sequence[Member]) -> Iterator[float]:
+        """Yield the selectivity between each two of `members` that `equalities` (by place among them) compare."""
+        between: dict[tuple[int, int], list[tuple[Operand, Operand]]] = {}
+        for (left, left_key), (right, right_key) in equalities:
+            pair = self._operand(members[left], left_key), self._operand(members[right], right_key)
+            between.setdefault((left, right), []).append(pair)
+        return (self.cardinality.join(pairs) for pairs in between.values())
 
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
         return join_size(
             (self.rows(part) for part in parts),
-            (
-                self.equality((parts[pair.left], pair.left_key), (parts[pair.right], pair.right_key))
-                for pair in intermediate.joined
+            self._joins(
+                (((pair.left, pair.left_key), (pair.right, pair.right_key)) for pair in intermediate.joined), parts
             ),
         )
 
@@ -72,8 +77,10 @@ class Extents:
         return self.rows(step.member) if found is None else self.size(found)
 
     def selectivities(self, path: tuple[Member, ...], step: Step) -> Iterable[float]:
-        """Yield the selectivity of each match of a step that probes after `path`."""
+        """Return the selectivities between the relations of `path` and those that a step adds."""
         store = self.store(step.member.store)
+        found = []
         for match in step.matches:
             part, name = split_part(store, match.store_key)
-            yield self.equality((path[match.position], match.probe_key), (step.members[part], name))
+            found.append(((match.position, match.probe_key), (len(path) + part, name)))
+        return self._joins(found, (*path, *step.members))

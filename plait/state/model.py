@@ -63,7 +63,8 @@ class Bucket:
 class JoinProgress:
     """How often ``key = other_key`` held between arriving tuples of a source and stored ones of `other`.
 
-    `key` and `other_key` are names (`KeyColumn.name`); `pairs` compared, `matches` of them equal.
+    `key` and `other_key` are names (`KeyColumn.name`), or several at once (`plait.stats.model.conjunction`); `pairs`
+    compared, `matches` of them equal.
     """
 
     key: str

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plait.stats.model import Side, SourceStatistics, Statistics
+from plait.stats.model import KEY_SEPARATOR, Side, SourceStatistics, Statistics
 
 
 def combine(declared: Statistics, measured: Statistics) -> Statistics:
@@ -26,7 +26,9 @@ def combine(declared: Statistics, measured: Statistics) -> Statistics:
 def _is_declared(declared: Statistics, side: Side) -> bool:
     """Tell whether the distinct values of a key were declared: of the key itself, or of the column it is."""
     source, key = side
-    return any(name == key or key.endswith(f" `{name}`") for name, _ in declared.of(source).distinct)
+    return KEY_SEPARATOR not in key and any(
+        name == key or key.endswith(f" `{name}`") for name, _ in declared.of(source).distinct
+    )
 
 
 def _combine_source(declared: SourceStatistics, measured: SourceStatistics) -> SourceStatistics:

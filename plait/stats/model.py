@@ -7,6 +7,7 @@ is None; the optimizer, not this module, decides what to assume then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -28,9 +29,29 @@ Side: TypeAlias = tuple[str, str]
 """(source, key name): one side of an equality."""
 
 
+KEY_SEPARATOR = "\x1f"
+"""Stands between the key names of a side where several equalities hold at once."""
+
+
+def conjunction(pairs: Iterable[tuple[Side, Side]]) -> tuple[Side, Side]:
+    """Return equalities between two sources, which hold at once, as one: the keys of each side together.
+
+    The sides are in order of their sources and the keys in the order of the first side, whichever way round they came.
+
+    >>> conjunction([(("s", "b"), ("r", "y")), (("s", "a"), ("r", "x"))]) == (("r", "x\x1fy"), ("s", "a\x1fb"))
+    True
+    """
+    ordered = sorted((left, right) if left[0] <= right[0] else (right, left) for left, right in pairs)
+    sides = tuple((own[0][0], KEY_SEPARATOR.join(key for _, key in own)) for own in zip(*ordered, strict=True))
+    return sides[0], sides[1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinSelectivity:
-    """The measured share of pairs for which an equality holds. The sides are in order; a join has no direction."""
+    """The measured share of pairs for which an equality, or several at once (`conjunction`), hold.
+
+    The sides are in order; a join has no direction.
+    """
 
     sides: tuple[Side, Side]
     selectivity: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.cost import join_size
 from plait.optimizer.sharing.patterns import Join, Mask, Pattern
 from plait.plan.model import Member
 
@@ -28,12 +27,12 @@ class ContentSizes:
         return self._cardinality.pace(pattern.extent(position))
 
     def selectivity(self, pattern: Pattern, join: Join) -> float:
-        """Return f, the product over all equalities of a join."""
+        """Return f of all equalities of a join."""
         left, right = pattern.extent(join.left), pattern.extent(join.right)
         known = (left, right, join.keys)
         if known not in self._selectivity:
-            self._selectivity[known] = join_size(
-                (), (self._cardinality.equality((left, mine), (right, theirs)) for mine, theirs in join.keys)
+            self._selectivity[known] = self._cardinality.join(
+                ((left, mine), (right, theirs)) for mine, theirs in join.keys
             )
         return self._selectivity[known]
 

@@ -1,0 +1,104 @@
+"""How often an equality held is measured where arriving tuples probe a store first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from plait.operators.observing import merged_joins, observed_joins
+from plait.operators.reports import ProbeReport
+from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.examples import example_options, example_query, example_statistics
+from plait.optimizer.planner import plan
+from plait.plan.model import KeyColumn
+from plait.query.model import SourceExpression
+from plait.state.model import JoinProgress, SourceProgress
+from plait.stats.combine import combine
+from plait.stats.measured import Measurement, measured_statistics
+from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, conjunction
+from tests.unit.state.builders import described
+
+OPTIONS = example_options("fixed", parallelism=2)
+PLAN = plan((example_query("q", "r.a = s.a", "s.b = t.b"),), example_statistics(OPTIONS), OPTIONS)
+KEY_A, KEY_B = "#k bigint `a`", "#k bigint `b`"
+SECOND = 1_000_000
+
+
+def bucket(store: str, batch: int, rows: int, start: int, end: int):  # type: ignore[no-untyped-def]
+    return described(
+        store=store, path=f"{store}{batch}", rows=rows, batch_min=batch, batch_max=batch, tau_min=start, tau_max=end
+    )
+
+
+def test_pairs_are_arriving_tuples_times_the_stored_ones_within_the_window() -> None:
+    # r arrives around 10 s with windows of 1 s: half of the rows of s from 8 to 10 s are within reach.
+    stored = (bucket("s", 0, 100, 8 * SECOND, 10 * SECOND), bucket("s", 1, 7, 0, SECOND))
+    arrived = (bucket("r", 2, 50, 10 * SECOND, 10 * SECOND), bucket("s", 2, 1000, 10 * SECOND, 10 * SECOND))
+    report = ProbeReport(probe_tuples=(("r→s", 50),), matches=(("r→s", 20),))
+    progress = {"s": SourceProgress(source="s", rows=100, kept=(("true", 100),))}
+    found = observed_joins(PLAN, (stored, arrived), [report], progress)
+    # s of the same batch ranks higher, so r does not see it.
+    assert found == {"r": (JoinProgress(key=KEY_A, other="s", other_key=KEY_A, pairs=50 * 50.0, matches=20.0),)}
+
+
+def test_a_tuple_that_goes_to_all_partitions_is_one_tuple() -> None:
+    broadcast = replace(
+        PLAN, stores=tuple(replace(each, partition_by=()) if each.id == "s" else each for each in PLAN.stores)
+    )
+    arrived = (bucket("r", 1, 10, SECOND, SECOND),)
+    report = ProbeReport(probe_tuples=(("r→s", 20),), matches=(("r→s", 5),))
+    found = observed_joins(broadcast, ((bucket("s", 0, 30, SECOND, SECOND),), arrived), [report], {})
+    assert found["r"][0].pairs == 10 * 30
+
+
+def test_sums_are_kept_by_equality() -> None:
+    one = JoinProgress(key=KEY_A, other="s", other_key=KEY_A, pairs=10.0, matches=1.0)
+    other = replace(one, other_key=KEY_B)
+    assert merged_joins((one,), (other, replace(one, pairs=5.0))) == (
+        replace(one, pairs=15.0, matches=2.0),
+        other,
+    )
+
+
+def measured(pairs: float, matches: float) -> Statistics:
+    """Return what r shows of its join with s."""
+    return measured_statistics(
+        (
+            Measurement(source="r", rows=10, joins=((KEY_A, "s", KEY_A, pairs, matches),)),
+            Measurement(source="s", rows=10),
+        )
+    )
+
+
+def test_a_join_counts_as_measured_with_enough_pairs() -> None:
+    assert measured(1e6, 0.0).selectivity(("s", KEY_A), ("r", KEY_A)) == pytest.approx(0.5 / 1e6)
+    assert measured(100.0, 50.0).selectivity(("r", KEY_A), ("s", KEY_A)) == pytest.approx(50.5 / 100)
+    assert measured(100.0, 1.0).joins == ()
+
+
+def test_the_optimizer_believes_a_measured_join_more_than_distinct_counts() -> None:
+    key = KeyColumn(expression=SourceExpression(sql="`a`", columns=("a",)), type="bigint")
+    sides = [(Extent(source=name, is_table=False, window_us=SECOND), key) for name in "rs"]
+    assert Cardinality(statistics=measured(1e6, 1e3)).equality(*sides) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_declared_distinct_counts_of_both_sides_win() -> None:
+    declared = Statistics(sources=tuple(SourceStatistics(source=name, distinct=(("a", 10.0),)) for name in ("r", "s")))
+    assert combine(declared, measured(1e6, 1e3)).joins == ()
+    half = Statistics(sources=declared.sources[:1])
+    assert len(combine(half, measured(1e6, 1e3)).joins) == 1
+
+
+def test_equalities_that_hold_at_once_are_measured_together_or_taken_to_depend_on_each_other() -> None:
+    keys = {
+        name: KeyColumn(expression=SourceExpression(sql=f"`{name}`", columns=(name,)), type="bigint") for name in "ab"
+    }
+    r, s = (Extent(source=name, is_table=False, window_us=SECOND) for name in "rs")
+    known = tuple(SourceStatistics(source=name, distinct=(("a", 100.0), ("b", 10.0))) for name in ("r", "s"))
+    pairs = [((r, keys[name]), (s, keys[name])) for name in "ab"]
+    assert Cardinality(statistics=Statistics(sources=known)).join(pairs) == pytest.approx(0.01 * 0.1**0.5)
+    both = conjunction((("r", keys[name].name), ("s", keys[name].name)) for name in "ba")
+    together = Statistics(sources=known, joins=(JoinSelectivity(sides=both, selectivity=0.2),))
+    assert Cardinality(statistics=together).join(pairs) == 0.2
+    assert Cardinality(statistics=together).join([]) == 1.0
