@@ -65,7 +65,9 @@ def test_a_benchmark_told_to_end_takes_its_process_along(
 ):
     name = module(tmp_path, monkeypatch, ENDLESS)
     note = tmp_path / "pid"
+    # Started in the background of a shell, tests would hand on that interrupts are ignored.
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from pathlib import Path; from plait.bench.systems.launch import launch; "
         f"launch({name!r}, 'made up', {str(note)!r}, Path({str(tmp_path)!r}))"
     )
