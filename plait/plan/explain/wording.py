@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from plait.plan.model import (
+    SELECTED,
+    TAU,
     Intermediate,
     KeyColumn,
     KeyMatch,
@@ -129,13 +131,19 @@ def keys(store: Store, names: tuple[str, ...]) -> str:
 
 
 def columns(store: Store) -> str:
-    """Return the user's columns that a store keeps; in an intermediate store with the relation they belong to."""
+    """Return the columns that a store keeps beside its keys; in an intermediate store with the relation they belong to,
+    and with what tells whose tuples are whose where several queries share them.
+    """
     if store.intermediate is None:
         return ", ".join(name(column) for column in store.columns)
     shown = []
     for column in store.columns:
         part, own = split_part(store, column)
-        shown.append(f"{member_name(store.intermediate.parts[part])}.{name(own)}")
+        owner = member_name(store.intermediate.parts[part])
+        if own.startswith(SELECTED):
+            shown.append(f"whether {sql(own.removeprefix(SELECTED), owner)}")
+        else:
+            shown.append(f"event time of {owner}" if own == TAU else f"{owner}.{name(own)}")
     return ", ".join(shown)
 
 
