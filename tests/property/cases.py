@@ -37,8 +37,10 @@ class Clock:
         return ages + ages[3:] * 2
 
 
-def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0) -> Case:
-    """Return the case of this seed. `rows_scale` below 1 gives the same kind of case with fewer rows."""
+def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0, queries: int | None = None) -> Case:
+    """Return the case of this seed. `rows_scale` below 1 gives the same kind of case with fewer rows; `queries` fixes
+    their number.
+    """
     rng = random.Random(f"{seed} {late} {rows_scale}")
     batches = rng.choice((3, 4, 6) if late else (1, 2, 3, 4, 5, 6, 8))
     unit_us = rng.choice((1, 1_000, 1_000_000, 3_600_000_000))
@@ -47,7 +49,8 @@ def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0) -> Ca
         base_us=rng.choice(_EPOCHS_US), unit_us=unit_us, span=span, jitter=rng.choice((0, 1, span // 2, span))
     )
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
-    queries = rng.choice((1, 1, 2, 2, 3, 4))
+    drawn = rng.choice((1, 1, 2, 2, 3, 4))
+    queries = drawn if queries is None else queries
     largest = rng.choice((2, 3, 3, 4, 5, 6))
     rows = max(3, int(rng.choice((12, 25, 40, 60)) * rows_scale * (1.0, 1.0, 1.0, 0.6, 0.45, 0.4)[largest - 1]))
     domain = max(2, int(rows * rng.uniform(0.12, 0.6) * (1.0 if largest < 5 else 1.2)))

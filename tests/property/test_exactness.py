@@ -22,6 +22,7 @@ CASES = int(os.environ.get("PLAIT_CASES", "2000"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 CHUNK = 50
 LATE_EVERY = 10
+MANY_FROM = 5_000_000
 
 
 def case_of(seed: int) -> Case:
@@ -49,6 +50,20 @@ def test_every_query_outputs_what_duckdb_computes(first: int) -> None:
             pytest.fail(report(case, problem), pytrace=False)
         checked += 1
     assert checked > CHUNK * 0.8
+
+
+@pytest.mark.parametrize("first", range(MANY_FROM, MANY_FROM + CASES // 20, CHUNK))
+def test_five_and_six_queries_at_once_output_what_duckdb_computes(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        case = random_case(seed, queries=5 + seed % 2)
+        strategy = ("ilp", "random")[seed // 2 % 2]
+        case = case.with_options(strategies=(strategy,) * case.batches)
+        try:
+            problem = check(case)
+        except UnsuitableCaseError:
+            continue
+        if problem is not None:
+            pytest.fail(report(case, problem), pytrace=False)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
