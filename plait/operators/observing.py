@@ -7,11 +7,15 @@ in common. The first step of a probe path compares arriving tuples with a store,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from plait.operators.reports import ProbeReport
-from plait.plan.model import Member, Plan, ProbeTree, Selection, Step, Store, is_routed
+from plait.plan.model import Member, Plan, Selection, Store, is_routed
 from plait.state.model import Bucket, JoinProgress, SourceProgress
 from plait.stats.model import conjunction
+
+_MOMENTS = 8
+"""At how many moments of a batch the view of its tuples is taken."""
 
 
 def observed_joins(
@@ -24,6 +28,7 @@ def observed_joins(
 
     The equalities of one step are measured together: of several it cannot be told which one a pair failed.
     """
+    sight = _Sight(*buckets)
     found: dict[str, dict[tuple[str, str, str], JoinProgress]] = {}
     sent, matched = _totals(report.probe_tuples for report in probed), _totals(report.matches for report in probed)
     for tree in plan.trees:
@@ -33,14 +38,15 @@ def observed_joins(
             if source is None or target.source is None or not step.matches or not sent.get(step.edge):
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
-            pairs = sent[step.edge] / copies * _rows_seen(plan, tree, step, buckets, progress.get(target.source))
+            rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
+            rows *= _share_selected(step.member.selection, target, progress.get(target.source))
             sides = conjunction(((source, match.probe_key), (target.source, match.store_key)) for match in step.matches)
             own, theirs = sides if source <= target.source else sides[::-1]
             seen = JoinProgress(
                 key=own[1],
                 other=target.source,
                 other_key=theirs[1],
-                pairs=pairs,
+                pairs=sent[step.edge] / copies * rows,
                 matches=float(matched.get(step.edge, 0)),
             )
             joins = found.setdefault(source, {})
@@ -64,30 +70,39 @@ def _totals(counts: Iterable[tuple[tuple[str, int], ...]]) -> dict[str, int]:
     return total
 
 
-def _rows_seen(
-    plan: Plan,
-    tree: ProbeTree,
-    step: Step,
-    buckets: tuple[tuple[Bucket, ...], tuple[Bucket, ...]],
-    progress: SourceProgress | None,
-) -> float:
-    """Return how many stored tuples an arriving one was compared with, as far as windows and selection let it."""
-    stored, arrived = buckets
-    starting = [bucket for bucket in arrived if bucket.store == tree.start.store and bucket.tau_min is not None]
-    rows = sum(bucket.rows for bucket in starting)
-    if not rows:
-        return 0.0
-    middle = sum(bucket.rows * ((bucket.tau_min or 0) + (bucket.tau_max or 0)) / 2 for bucket in starting) / rows
-    visible = [bucket for bucket in stored if bucket.store == step.member.store]
-    if plan.rank(step.member) < plan.rank(tree.start):
-        visible += [bucket for bucket in arrived if bucket.store == step.member.store]
-    reach = (_bound(middle, step.member, -1), _bound(middle, tree.start, 1))
-    seen = sum(bucket.rows * _share_within(bucket, reach) for bucket in visible)
-    return seen * _share_selected(step.member.selection, plan.store(step.member.store), progress)
+@dataclass(slots=True)
+class _Sight:
+    """How many stored tuples an arriving one could have met, each pair of stores and windows looked at once."""
+
+    stored: tuple[Bucket, ...]
+    arrived: tuple[Bucket, ...]
+    known: dict[tuple[object, ...], float] = field(default_factory=dict)
+
+    def rows(self, start: Member, target: Member, ranks_lower: bool) -> float:
+        """Return the rows of the target's store within reach, averaged over the starting tuples of the batch.
+
+        Event times are taken to be spread evenly over a bucket, and over the batch.
+        """
+        asked = (start.store, start.window_us, target.store, target.window_us, ranks_lower)
+        if asked not in self.known:
+            self.known[asked] = self._rows(start, target, ranks_lower)
+        return self.known[asked]
+
+    def _rows(self, start: Member, target: Member, ranks_lower: bool) -> float:
+        starting = [bucket for bucket in self.arrived if bucket.store == start.store and bucket.tau_min is not None]
+        if not starting:
+            return 0.0
+        visible = [bucket for bucket in self.stored if bucket.store == target.store]
+        if ranks_lower:
+            visible += [bucket for bucket in self.arrived if bucket.store == target.store]
+        first, last = min(each.tau_min or 0 for each in starting), max(each.tau_max or 0 for each in starting)
+        moments = [first + (last - first) * (place + 0.5) / _MOMENTS for place in range(_MOMENTS)]
+        reaches = [(_bound(moment, target, -1), _bound(moment, start, 1)) for moment in moments]
+        return sum(bucket.rows * _share_within(bucket, reach) for bucket in visible for reach in reaches) / _MOMENTS
 
 
-def _bound(middle: float, member: Member, sign: int) -> float:
-    return sign * float("inf") if member.window_us is None else middle + sign * member.window_us
+def _bound(moment: float, member: Member, sign: int) -> float:
+    return sign * float("inf") if member.window_us is None else moment + sign * member.window_us
 
 
 def _share_within(bucket: Bucket, reach: tuple[float, float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,9 @@ def shop(tmp_path: Path) -> Path:
     for name, per_s, values in (("orders", 5, (50, 3)), ("items", 10, (50, 10))):
         (tmp_path / name).mkdir()
         for file in range(FILES):
-            (tmp_path / name / f"{file}.csv").write_text(rows(file, per_s, values))
+            path = tmp_path / name / f"{file}.csv"
+            path.write_text(rows(file, per_s, values))
+            os.utime(path, (1_700_000_000 + file, 1_700_000_000 + file))  # Spark reads the oldest file first
     (tmp_path / "people.csv").write_text("0\n1\n2\n")
     script = tmp_path / "shop.sql"
     script.write_text(WITHOUT_TICKS)
