@@ -20,7 +20,7 @@ from plait.operators.walking import ProbeTask
 from plait.plan.model import Plan, Store
 from plait.plan.phases import phases
 from plait.plan.pruning import last_filling
-from plait.plan.walks import kept_stores
+from plait.plan.walks import intermediates, kept_stores
 from plait.query.model import Stream
 from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
 from plait.state.retention import retain
@@ -116,14 +116,13 @@ def with_intermediates(
     that is needed now, it is filled anew. Smaller ones come first: larger ones may be filled from them.
     """
     plan = context.plan
-    stores = {store.id: store for store in plan.stores if store.intermediate is not None}
+    stores = {store.id: store for store, _ in intermediates(plan)}
     lacking = {bucket.store for bucket in buckets if bucket.store in stores and lacks(bucket, stores[bucket.store])}
     kept = tuple(bucket for bucket in buckets if bucket.store not in lacking)
     filled = {bucket.store for bucket in kept}
-    sizes = {name: len(store.intermediate.parts) for name, store in stores.items() if store.intermediate is not None}
-    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
-        if name not in filled:
-            past = replace(context, plan=last_filling(plan, name), kept_before=True)
+    for store, _ in intermediates(plan):
+        if store.id not in filled:
+            past = replace(context, plan=last_filling(plan, store.id), kept_before=True)
             reports = walk_past(past, kept, probe, spread)
             kept += tuple(bucket for report in reports for bucket in report.buckets)
     return kept
@@ -132,10 +131,7 @@ def with_intermediates(
 def lacks(bucket: Bucket, store: Store) -> bool:
     """Tell whether the bucket lacks a column, key or selection of the store's layout."""
     have, want = bucket.layout, layout_of(store)
-    held = {*have.columns, *have.keys, *have.values}
-    return not held.issuperset({*want.columns, *want.keys, *want.values}) or not set(have.selections).issuperset(
-        want.selections
-    )
+    return not (set(have.carried).issuperset(want.carried) and set(have.selections).issuperset(want.selections))
 
 
 def progress_after(

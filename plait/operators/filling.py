@@ -78,13 +78,13 @@ class Filler:
                 indexes=store.indexes,
                 batch_min=self._batch,
                 batch_max=self._batch,
+                partition_by=store.partition_by,
+                parallelism=store.parallelism,
             )
             until = rows[UNTIL].to_numpy().max()
             self._buckets.append(
                 replace(
                     bucket,
-                    partition_by=store.partition_by,
-                    parallelism=store.parallelism,
                     until_us=None if until == NO_HIGH else int(until),
                     started_by=started_by,
                 )

@@ -164,24 +164,27 @@ def _store(
     table = _with_layout(table, spec, layout)
     written = []
     for partition, part in split(table, store, context.batch + context.task + chunk):
-        bucket = write_bucket(
-            context.storage,
-            store=store.id,
-            partition=partition,
-            name=f"{context.batch}-{context.task}-{chunk}-{context.attempt}",
-            table=part,
-            layout=layout,
-            indexes=store.indexes,
-            batch_min=context.batch,
-            batch_max=context.batch,
+        written.append(
+            write_bucket(
+                context.storage,
+                store=store.id,
+                partition=partition,
+                name=f"{context.batch}-{context.task}-{chunk}-{context.attempt}",
+                table=part,
+                layout=layout,
+                indexes=store.indexes,
+                batch_min=context.batch,
+                batch_max=context.batch,
+                partition_by=store.partition_by,
+                parallelism=store.parallelism,
+            )
         )
-        written.append(replace(bucket, partition_by=store.partition_by, parallelism=store.parallelism))
     return written
 
 
 def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
     """Choose the layout's columns; renumber the query-set bits if other stores of the source have more selections."""
-    names = [*layout.columns, *layout.keys, *layout.values, *((TAU,) if layout.has_tau else ())]
+    names = layout.carried
     words = word_names(len(layout.selections))
     if not names and not words:
         return pa.table({ROW: pa.array(np.zeros(table.num_rows, np.int8))})

@@ -29,7 +29,7 @@ def observed_joins(
     The equalities of one step are measured together: of several it cannot be told which one a pair failed.
     """
     sight = _Sight(*buckets)
-    found: dict[str, dict[tuple[str, str, str], JoinProgress]] = {}
+    found: dict[str, list[JoinProgress]] = {}
     sent, matched = _totals(report.probe_tuples for report in probed), _totals(report.matches for report in probed)
     for tree in plan.trees:
         source = plan.store(tree.start.store).source
@@ -49,9 +49,8 @@ def observed_joins(
                 pairs=sent[step.edge] / copies * rows,
                 matches=float(matched.get(step.edge, 0)),
             )
-            joins = found.setdefault(source, {})
-            joins[seen.equality] = seen.plus(joins.get(seen.equality))
-    return {source: tuple(joins[name] for name in sorted(joins)) for source, joins in found.items()}
+            found.setdefault(source, []).append(seen)
+    return {source: merged_joins((), joins) for source, joins in found.items()}
 
 
 def merged_joins(before: Iterable[JoinProgress], added: Iterable[JoinProgress]) -> tuple[JoinProgress, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.operators.names import SELECTED, TAU, bit_of, word_names
+from plait.operators.names import SELECTED, bit_of, word_names
 from plait.operators.partials import Int64s, Rows
 from plait.plan.model import Member
 from plait.state.buckets import OpenBucket
@@ -20,10 +20,7 @@ def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
 
     Of several queries that share the member it must serve one: to it, a tuple is none of the others.
     """
-    layout = bucket.layout
-    carried = {*layout.columns, *layout.keys, *layout.values}
-    if layout.has_tau:
-        carried.add(TAU)
+    carried = frozenset(bucket.layout.carried)
     return bool(_known(bucket, member)) and all(name in carried or name.startswith(SELECTED) for name in columns)
 
 

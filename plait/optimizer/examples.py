@@ -74,12 +74,7 @@ def example_statistics(options: PlanOptions) -> Statistics:
 
 def probe_orders(plan: Plan) -> tuple[str, ...]:
     """Return the probe orders of a plan as ``query: r s t``, sorted."""
-    return tuple(
-        sorted(
-            f"{output.query}: {' '.join(alias for alias, _ in sorted(output.positions, key=lambda place: place[1]))}"
-            for _, _, output in endings(plan)
-        )
-    )
+    return tuple(sorted(f"{output.query}: {' '.join(output.aliases)}" for _, _, output in endings(plan)))
 
 
 def _operand(source: str, column: str) -> Operand:

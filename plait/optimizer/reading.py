@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from plait.optimizer.intermediates import Subset
 from plait.optimizer.naming import StoreName, one_per_query, one_per_source
 from plait.optimizer.orders import ProbeOrder
-from plait.plan.model import Output, Plan, Step
-from plait.plan.walks import endings, fillings, path_members
+from plait.plan.model import Plan, Step
+from plait.plan.walks import endings, fillings, intermediates, path_members, units_of
 from plait.query.model import Query
 
 
@@ -35,7 +35,7 @@ def choices_of(plan: Plan, queries: tuple[Query, ...]) -> Choices:
     wide = _wide(plan, queries)
     store_name = _store_name(plan)
     found = [
-        (ProbeOrder(query=output.query, units=_units(steps, _aliases(output))), _edges(steps))
+        (ProbeOrder(query=output.query, units=units_of(steps, output.aliases)), _edges(steps))
         for _, steps, output in endings(plan)
     ]
     found += _fills(plan, [order for order, _ in found], {query.name: query for query in wide}, store_name)
@@ -80,19 +80,6 @@ def _wide(plan: Plan, queries: tuple[Query, ...]) -> tuple[Query, ...]:
     )
 
 
-def _aliases(output: Output) -> tuple[str, ...]:
-    return tuple(alias for alias, _ in sorted(output.positions, key=lambda place: place[1]))
-
-
-def _units(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    units: list[tuple[str, ...]] = [aliases[:1]]
-    taken = 1
-    for step in steps:
-        units.append(aliases[taken : taken + len(step.members)])
-        taken += len(step.members)
-    return tuple(units)
-
-
 def _fills(
     plan: Plan, orders: list[ProbeOrder], wide: Mapping[str, Query], store_name: StoreName
 ) -> Iterator[tuple[ProbeOrder, tuple[str, ...]]]:
@@ -100,7 +87,7 @@ def _fills(
 
     A store that only fills larger ones is read by the orders that fill these, so the largest come first.
     """
-    sizes = {store.id: len(store.intermediate.parts) for store in plan.stores if store.intermediate is not None}
+    stores = [store.id for store, _ in intermediates(plan)]
     filled = list(fillings(plan))
     read: dict[str, Subset] = {}
 
@@ -108,15 +95,15 @@ def _fills(
         for subset in stores_read(order, wide[order.query], store_name):
             read.setdefault(subset.store, subset)
 
-    for order in orders if sizes else ():
+    for order in orders if stores else ():
         note(order)
-    for store in sorted(sizes, key=lambda name: (-sizes[name], name)):
+    for store in reversed(stores):
         subset = read[store]
         for _, steps, fill in filled:
             if fill.store == store:
                 places = sorted(range(len(fill.positions)), key=fill.positions.__getitem__)
                 aliases = tuple(subset.aliases[place] for place in places)
-                order = ProbeOrder(query=subset.query.name, units=_units(steps, aliases), fills=True)
+                order = ProbeOrder(query=subset.query.name, units=units_of(steps, aliases), fills=True)
                 note(order)
                 yield order, _edges(steps)
 

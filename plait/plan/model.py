@@ -209,6 +209,11 @@ class Output:
     positions: tuple[tuple[str, int], ...]
     narrowings: tuple[Narrowing, ...] = ()
 
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The relations in the order of their positions."""
+        return tuple(alias for alias, _ in sorted(self.positions, key=lambda place: place[1]))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from plait.plan.model import TAU, Fill, Member, Output, Plan, Step, Store
+from plait.plan.model import TAU, Fill, Intermediate, Member, Output, Plan, Step, Store
 
 
 def members(plan: Plan) -> Iterator[Member]:
@@ -56,6 +56,24 @@ def fillings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Fill]]:
     for tree in plan.trees:
         for path, step in tree.walk():
             yield from ((tree.start, (*path, step), fill) for fill in step.fills)
+
+
+def intermediates(plan: Plan) -> tuple[tuple[Store, Intermediate], ...]:
+    """Return the intermediate stores with what they keep, those of fewer parts first: larger ones may be filled from
+    them.
+    """
+    found = [(store, store.intermediate) for store in plan.stores if store.intermediate is not None]
+    return tuple(sorted(found, key=lambda each: (len(each[1].parts), each[0].id)))
+
+
+def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the aliases of a path, by position, as the starting relation and what each step adds."""
+    units: list[tuple[str, ...]] = [aliases[:1]]
+    taken = 1
+    for step in steps:
+        units.append(aliases[taken : taken + len(step.members)])
+        taken += len(step.members)
+    return tuple(units)
 
 
 Place: TypeAlias = tuple[int, str]

@@ -47,8 +47,8 @@ def can_rewrite(
 
     `needs`: the raw columns that keys and values (by name) and selections (by text) are computed from.
     """
-    held = {*bucket.layout.columns, *bucket.layout.keys, *bucket.layout.values, *bucket.layout.selections}
-    wanted = {*layout.columns, *layout.keys, *layout.values, *layout.selections}
+    held = {*bucket.layout.carried, *bucket.layout.selections}
+    wanted = {*layout.carried, *layout.selections}
     raw = {column for name in wanted - held for column in needs.get(name, (name,))}
     return all(column in held or is_younger(known, column, bucket) for column in raw)
 
@@ -74,7 +74,7 @@ def rewrite(
     Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
     """
     old = buckets[0].layout
-    held = (*old.columns, *old.keys, *old.values, *((TAU,) if old.has_tau else ()), *word_names(len(old.selections)))
+    held = (*old.carried, *word_names(len(old.selections)))
     schema = ", ".join(f"{quoted(name)} {_type_of(name, types)}" for name in held)
     numbers = spark.range(0, len(buckets), 1, len(buckets))
     frame = numbers.mapInArrow(read_buckets(buckets, storage, held), schema)

@@ -47,6 +47,8 @@ def write_bucket(
     indexes: tuple[tuple[str, ...], ...],
     batch_min: int,
     batch_max: int,
+    partition_by: tuple[str, ...] = (),
+    parallelism: int = 1,
 ) -> Bucket:
     """Sort the rows of `table`, write them and all `indexes`, and return the bucket's description.
 
@@ -78,6 +80,8 @@ def write_bucket(
         sort_key=sort_key,
         layout=layout,
         checksum=written.checksum,
+        partition_by=partition_by,
+        parallelism=parallelism,
     )
 
 

@@ -93,14 +93,11 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
         indexes=indexes,
         batch_min=min(bucket.batch_min for bucket in merge.buckets),
         batch_max=max(bucket.batch_max for bucket in merge.buckets),
-    )
-    ends = [bucket.until_us for bucket in merge.buckets if bucket.until_us is not None]
-    return with_changes(
-        merged,
         partition_by=first.partition_by,
         parallelism=first.parallelism,
-        until_us=max(ends) if len(ends) == len(merge.buckets) else None,
     )
+    ends = [bucket.until_us for bucket in merge.buckets if bucket.until_us is not None]
+    return with_changes(merged, until_us=max(ends) if len(ends) == len(merge.buckets) else None)
 
 
 def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bucket, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from plait.plan.model import TAU
+
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
 
@@ -26,6 +28,11 @@ class Layout:
     values: tuple[str, ...]
     selections: tuple[str, ...]
     has_tau: bool
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The names of all columns but those of the query-set bits."""
+        return (*self.columns, *self.keys, *self.values, *((TAU,) if self.has_tau else ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from plait.plan.explain.costs import total
 from plait.plan.model import Member, Output, Plan, Step
-from plait.plan.walks import endings, fillings, path_members, probes
+from plait.plan.walks import endings, fillings, intermediates, path_members, probes, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ def _needs(plan: Plan) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[s
     A step is needed by the queries that end at it or after it, and by those that need an intermediate store filled
     there. What fills a store may itself probe intermediate stores, always smaller ones, so the largest come first.
     """
-    sizes = {store.id: len(store.intermediate.parts) for store in plan.stores if store.intermediate is not None}
-    users: dict[str, frozenset[str]] = {store: frozenset() for store in sizes}
+    stores = [store.id for store, _ in intermediates(plan)]
+    users: dict[str, frozenset[str]] = {store: frozenset() for store in stores}
     needs = _behind(plan, users)
-    for store in sorted(sizes, key=lambda name: (-sizes[name], name)):
+    for store in reversed(stores):
         probing = (step.edge for _, step in probes(plan) if step.member.store == store)
         users[store] = frozenset[str]().union(*(needs[edge] for edge in probing))
         needs = _behind(plan, users)
@@ -101,7 +101,7 @@ def _orders(plan: Plan, needs: Mapping[str, frozenset[str]]) -> dict[str, tuple[
     for start, steps, output in endings(plan):
         found[output.query].append(
             QueryOrder(
-                units=_units(steps, output),
+                units=units_of(steps, output.aliases),
                 steps=tuple(
                     SharedStep(step=step, others=tuple(sorted(needs[step.edge] - {output.query}))) for step in steps
                 ),
@@ -110,16 +110,6 @@ def _orders(plan: Plan, needs: Mapping[str, frozenset[str]]) -> dict[str, tuple[
             )
         )
     return {query: tuple(sorted(orders, key=lambda order: order.aliases)) for query, orders in found.items()}
-
-
-def _units(steps: tuple[Step, ...], output: Output) -> tuple[tuple[str, ...], ...]:
-    aliases = [alias for alias, _ in sorted(output.positions, key=lambda place: place[1])]
-    units: list[tuple[str, ...]] = [(aliases[0],)]
-    taken = 1
-    for step in steps:
-        units.append(tuple(aliases[taken : taken + len(step.members)]))
-        taken += len(step.members)
-    return tuple(units)
 
 
 def _uses(plan: Plan, users: Mapping[str, frozenset[str]]) -> dict[str, StoreUse]:
