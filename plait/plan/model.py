@@ -27,16 +27,20 @@ class KeyColumn:
     value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after
     the hash matches; these are kept in column `value_name`. `part`: in an intermediate store the relation it belongs
     to, by its place in ``Intermediate.parts``.
+
+    An `is_ordered` key is compared by size. Integers, dates and timestamps are ordered anyway; a double then is the
+    int64 of the same order (`plait.kernels.ordering`) instead of its hash.
     """
 
     expression: SourceExpression
     type: str
     part: int | None = None
+    is_ordered: bool = False
 
     @property
     def name(self) -> str:
         """The int64 key column's name in buckets."""
-        return part_column(self.part, f"#k {self.type} {self.expression.sql}")
+        return part_column(self.part, f"{ORDERED if self.is_ordered else '#k '}{self.type} {self.expression.sql}")
 
     @property
     def is_exact(self) -> bool:
@@ -49,6 +53,23 @@ class KeyColumn:
         """The column holding the real value, None when the key is exact."""
         return None if self.is_exact else part_column(self.part, f"#v {self.type} {self.expression.sql}")
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueColumn:
+    """What Spark computes of a row for a theta predicate; `part` as in `KeyColumn`."""
+
+    expression: SourceExpression
+    type: str
+    part: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The column's name in buckets."""
+        return part_column(self.part, f"#v {self.type} {self.expression.sql}")
+
+
+ORDERED = "#o "
+"""Begins the names of keys that are the int64 of a double (`KeyColumn.is_ordered`)."""
 
 SELECTED = "#s "
 """Begins the names of columns that tell whether a selection holds (`Selection.column`)."""
@@ -123,14 +144,44 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedSpan:
+    """``low ≤ right_key − left_key ≤ high`` in every tuple of an intermediate store; `left` is the smaller part."""
+
+    left: int
+    left_key: str
+    right: int
+    right_key: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A condition over columns ``"0"``, ``"1"``, ...: DuckDB SQL, or the name of a registered predicate."""
+
+    sql: str
+    is_function: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedCheck:
+    """`formula` holds in every tuple of an intermediate store; its n-th column is ``operands[n]``, (part, column)."""
+
+    formula: Formula
+    operands: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intermediate:
-    """What an intermediate store keeps: the join of `parts` on `joined`.
+    """What an intermediate store keeps: the join of `parts` on `joined`, `spans` and `checks`.
 
     Ordinals count occurrences among the parts. That is its identity: queries that join the same things share it.
     """
 
     parts: tuple[Member, ...]
     joined: tuple[Joined, ...]
+    spans: tuple[JoinedSpan, ...] = ()
+    checks: tuple[JoinedCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +190,8 @@ class Store:
 
     A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
     does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
-    them yet; other stores that no step probes are only passed through. `indexes` are tuples of key names, each probed
+    them yet; other stores that no step probes are only passed through. `values` are columns Spark computes for
+    theta predicates. `indexes` are tuples of key names, each probed
     as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
     `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
     no τ.
@@ -161,6 +213,7 @@ class Store:
     window_us: int | None
     keeps_all: bool = False
     intermediate: Intermediate | None = None
+    values: tuple[ValueColumn, ...] = ()
 
     @property
     def selections(self) -> tuple[Selection, ...]:
@@ -179,6 +232,28 @@ class KeyMatch:
     position: int
     probe_key: str
     store_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanMatch:
+    """``low ≤ store_key − probe_key ≤ high`` (KeyColumn names; None: no bound), the tuple at `position` probing.
+
+    Keys of one type; between doubles the bounds are widened by what rounding can do.
+    """
+
+    position: int
+    probe_key: str
+    store_key: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """`formula` must hold; its n-th column is ``operands[n]``: (position, column), None for the store probed next."""
+
+    formula: Formula
+    operands: tuple[tuple[int | None, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +327,10 @@ class StoredEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `matches`.
+    """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `matches`, `spans` and
+    `checks`.
 
-    No match at all is an explicit cross join. Results go to `outputs`, into the stores of `fills`, and on to
+    None at all is an explicit cross join. Results go to `outputs`, into the stores of `fills`, and on to
     `children`. In a step into an intermediate store `parts` are the relations it stands for, in the store's order but
     with the ordinals they have in the query; `member` then is the store as a whole.
     """
@@ -267,6 +343,15 @@ class Step:
     children: tuple[Step, ...] = ()
     estimate: Estimate = Estimate()
     parts: tuple[Member, ...] = ()
+    spans: tuple[SpanMatch, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def index(self) -> tuple[str, ...]:
+        """The keys this step looks up: all that must be equal, else the first that is bounded, else none."""
+        return tuple(sorted({match.store_key for match in self.matches})) or tuple(
+            span.store_key for span in self.spans[:1]
+        )
 
     @property
     def members(self) -> tuple[Member, ...]:

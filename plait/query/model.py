@@ -142,6 +142,48 @@ class Equality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """``low ≤ right − left ≤ high`` for two operands of different relations, None where there is no such bound.
+
+    Both sides are of `type`: ``tinyint`` to ``bigint``, ``date`` (the bounds are days), ``timestamp`` (microseconds) or
+    ``double``, which stands for all fractional types. NaN is larger than anything else and equal to itself, as in
+    Spark. The bounds are closed; those of a double may be a little wide.
+    """
+
+    left: Operand
+    right: Operand
+    type: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Theta:
+    """A join predicate of two relations that is no equality: it holds where `sql` is true.
+
+    Whatever concerns one relation alone is an operand, which Spark computes when its row arrives; in `sql`, Spark SQL
+    with every operation in parentheses, the n-th of `operands` stands as the column `` `n` ``. `span` is implied by the
+    predicate; `is_span` says that it is all of it. A registered predicate is `function`, called with the operands.
+
+    Known only when the operands' types are: `types` of the operands, `span`, and `evaluated`, the predicate as DuckDB
+    SQL over columns ``"n"`` (None where `is_span` or `function` makes it superfluous).
+    """
+
+    operands: tuple[Operand, ...]
+    sql: str
+    function: str | None = None
+    types: tuple[str, ...] | None = None
+    span: Span | None = None
+    is_span: bool = False
+    evaluated: str | None = None
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The aliases of the two relations, in order of appearance."""
+        return tuple(dict.fromkeys(operand.relation for operand in self.operands))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputColumn:
     """One column of the projection. `name` None: Spark derives it from the text, as it always does."""
 
@@ -172,6 +214,7 @@ class Query:
     sink: SinkSpec
     text: str
     spark_text: str
+    thetas: tuple[Theta, ...] = ()
 
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""
