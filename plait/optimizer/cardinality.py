@@ -106,6 +106,18 @@ class Cardinality:
         ordered = sorted(self.equality(left, right) for left, right in pairs)
         return prod(math.pow(selectivity, math.pow(0.5, place)) for place, selectivity in enumerate(ordered))
 
+    def theta(self, spans: Iterable[tuple[float | None, float | None]], formulas: int) -> float:
+        """Return the share of pairs that satisfy theta predicates: so many formulas, and bounds of differences.
+
+        A formula beside a bound mostly is the exact form of it, so only those in excess of the bounds count.
+        """
+        known = list(spans)
+        share = prod(
+            self.assumed.one_sided_share if low is None or high is None else self.assumed.band_share
+            for low, high in known
+        )
+        return share * math.pow(self.assumed.formula_share, max(formulas - len(known), 0))
+
     def equality(self, left: Operand, right: Operand) -> float:
         """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""
         measured = self.statistics.selectivity(_side(left), _side(right))

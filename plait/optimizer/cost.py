@@ -12,8 +12,9 @@ from itertools import combinations
 from math import prod
 
 from plait.optimizer.cardinality import Cardinality, Extent
-from plait.optimizer.graph import canonical, equality_keys
+from plait.optimizer.graph import canonical
 from plait.optimizer.options import PlanOptions
+from plait.plan.conditions import Between, between
 from plait.plan.model import ProbeTree
 from plait.plan.relations import selection_of, window_of
 from plait.query.model import Query
@@ -47,6 +48,12 @@ def storage_cost(inputs: Iterable[float], intermediates: Iterable[float] = ()) -
     return sum(inputs) + sum(intermediates)
 
 
+def between_share(cardinality: Cardinality, left: Extent, right: Extent, joined: Between) -> float:
+    """Return f(left, right): the selectivity of everything that joins two relations, 1 without any."""
+    equal = cardinality.join(((left, mine), (right, theirs)) for mine, theirs in joined.keys)
+    return equal * cardinality.theta(((span.low, span.high) for span in joined.spans), len(joined.checks))
+
+
 class JoinSizes:
     """Sizes of all joins of one query's relations, each computed once."""
 
@@ -63,8 +70,8 @@ class JoinSizes:
         self._pace = {alias: cardinality.pace(extent) for alias, extent in extents.items()}
         self._rows = {alias: cardinality.rows(extent) * self._share[alias] for alias, extent in extents.items()}
         self._selectivity = {
-            frozenset((left, right)): cardinality.join(
-                ((extents[left], mine), (extents[right], theirs)) for mine, theirs in equality_keys(query, left, right)
+            frozenset((left, right)): between_share(
+                cardinality, extents[left], extents[right], between(query, left, right)
             )
             for left, right in combinations(extents, 2)
         }
@@ -87,7 +94,7 @@ class JoinSizes:
         return self._pace[alias]
 
     def selectivity(self, left: str, right: str) -> float:
-        """Return f(left, right), 1 if no equality connects them."""
+        """Return f(left, right), 1 if nothing connects them."""
         return self._selectivity[frozenset((left, right))]
 
     def size(self, aliases: frozenset[str]) -> float:

@@ -113,4 +113,5 @@ class Dispensing:
 def _paths(tree: ProbeTree) -> Iterator[tuple[tuple[object, ...], Step]]:
     """Yield what a step computes, by content, and the step."""
     for path, step in tree.walk():
-        yield (tree.start, *((each.member, each.matches, each.parts) for each in (*path, step))), step
+        taken = ((each.member, each.matches, each.spans, each.checks, each.parts) for each in (*path, step))
+        yield (tree.start, *taken), step

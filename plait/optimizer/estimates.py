@@ -147,7 +147,9 @@ def _row_bytes(plan: Plan, store: Store, cardinality: Cardinality) -> float:
     parts: tuple[Store, ...] = (store,)
     if store.intermediate is not None:
         parts = tuple(plan.store(part.store) for part in store.intermediate.parts)
-    values = len(store.columns) + len(store.keys) + sum(key.value_name is not None for key in store.keys)
+    values = (
+        len(store.columns) + len(store.keys) + len(store.values) + sum(key.value_name is not None for key in store.keys)
+    )
     values += sum(not part.is_table for part in parts)
     values += 1 if store.intermediate is not None or len(store.selections) > 1 else 0
     return values * cardinality.assumed.column_bytes

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from plait.errors import InvalidPlanError
 from plait.optimizer.cardinality import Cardinality, Extent, Operand
 from plait.optimizer.cost import join_size
+from plait.plan.conditions import Place
 from plait.plan.model import Intermediate, Member, Step, Store
-from plait.plan.walks import Place, split_part
+from plait.plan.walks import split_part
 
 
 def extent_of(store: Store, window_us: int | None) -> Extent:
@@ -17,6 +18,14 @@ def extent_of(store: Store, window_us: int | None) -> Extent:
     if store.source is None:
         raise InvalidPlanError(f"store '{store.id}' is an intermediate result; expected the store of a source")
     return Extent(source=store.source, is_table=store.is_table, window_us=window_us)
+
+
+@dataclass(slots=True)
+class _Thetas:
+    """Theta predicates between two relations."""
+
+    spans: list[tuple[float | None, float | None]] = field(default_factory=list)
+    formulas: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +73,19 @@ class Extents:
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        return join_size(
-            (self.rows(part) for part in parts),
-            self._joins(
-                (((pair.left, pair.left_key), (pair.right, pair.right_key)) for pair in intermediate.joined), parts
-            ),
+        equal = self._joins(
+            (((pair.left, pair.left_key), (pair.right, pair.right_key)) for pair in intermediate.joined), parts
         )
+        thetas: dict[tuple[int, ...], _Thetas] = {}
+        for span in intermediate.spans:
+            thetas.setdefault((span.left, span.right), _Thetas()).spans.append((span.low, span.high))
+        for check in intermediate.checks:
+            pair = tuple(sorted({part for part, _ in check.operands}))
+            thetas.setdefault(pair, _Thetas()).formulas += 1
+        return join_size((self.rows(part) for part in parts), (*equal, *self._thetas(thetas)))
+
+    def _thetas(self, between: Mapping[tuple[int, ...], _Thetas]) -> Iterator[float]:
+        return (self.cardinality.theta(found.spans, found.formulas) for _, found in sorted(between.items()))
 
     def added_rows(self, step: Step) -> float:
         """Return the rows of what a step probes."""
@@ -83,4 +99,11 @@ class Extents:
         for match in step.matches:
             part, name = split_part(store, match.store_key)
             found.append(((match.position, match.probe_key), (len(path) + part, name)))
-        return self._joins(found, (*path, *step.members))
+        thetas: dict[tuple[int, ...], _Thetas] = {}
+        for span in step.spans:
+            pair = (span.position, len(path) + split_part(store, span.store_key)[0])
+            thetas.setdefault(pair, _Thetas()).spans.append((span.low, span.high))
+        for check in step.checks:
+            places = {len(path) + split_part(store, name)[0] if at is None else at for at, name in check.operands}
+            thetas.setdefault(tuple(sorted(places)), _Thetas()).formulas += 1
+        return (*self._joins(found, (*path, *step.members)), *self._thetas(thetas))

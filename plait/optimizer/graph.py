@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from plait.plan.model import KeyColumn, KeyMatch
-from plait.plan.relations import key_of, ordinal_of
+from plait.plan.conditions import between
+from plait.plan.model import Check, KeyMatch, SpanMatch
+from plait.plan.relations import ordinal_of
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
 
@@ -30,19 +33,54 @@ def candidates(query: Query, joined: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(connected or remaining, key=lambda alias: canonical(query, alias)))
 
 
-def equality_keys(query: Query, left: str, right: str) -> tuple[tuple[KeyColumn, KeyColumn], ...]:
-    """Return the (left key, right key) of every equality between two relations, each once, ordered by name."""
-    pairs = {}
-    for equality in QueryGraph.of(query).between((left,), right):
-        sides = {operand.relation: key_of(operand, equality) for operand in (equality.left, equality.right)}
-        pairs[sides[left].name, sides[right].name] = (sides[left], sides[right])
-    return tuple(pairs[names] for names in sorted(pairs))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """Everything a step requires of what it finds (`Step.matches`, `Step.spans`, `Step.checks`)."""
+
+    matches: tuple[KeyMatch, ...] = ()
+    spans: tuple[SpanMatch, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
-def matches(query: Query, joined: tuple[str, ...], probed: str) -> tuple[KeyMatch, ...]:
-    """Return all equalities between a probe path (aliases by position) and the relation it probes next."""
-    return tuple(
-        KeyMatch(position=position, probe_key=theirs.name, store_key=mine.name)
-        for position, alias in enumerate(joined)
-        for theirs, mine in equality_keys(query, alias, probed)
+NOTHING = Matching()
+
+StoredName: TypeAlias = Callable[[str, str], str]
+"""(alias, column or key of the relation) → its name in the store that is probed."""
+
+
+def matching(query: Query, joined: tuple[str, ...], probed: Sequence[str], stored: StoredName) -> Matching:
+    """Return what joins a probe path (aliases by position) with the relations it probes next."""
+    pairs = [(position, mine, between(query, alias, mine)) for position, alias in enumerate(joined) for mine in probed]
+    return Matching(
+        matches=tuple(
+            KeyMatch(position=position, probe_key=theirs.name, store_key=stored(mine, key.name))
+            for position, mine, found in pairs
+            for theirs, key in found.keys
+        ),
+        spans=tuple(
+            sorted(
+                (
+                    SpanMatch(
+                        position=position,
+                        probe_key=span.left.name,
+                        store_key=stored(mine, span.right.name),
+                        low=span.low,
+                        high=span.high,
+                    )
+                    for position, mine, found in pairs
+                    for span in found.spans
+                ),
+                key=lambda span: (span.low is None) + (span.high is None),
+            )
+        ),
+        checks=tuple(
+            Check(
+                formula=check.formula,
+                operands=tuple(
+                    (position, name) if is_left else (None, stored(mine, name)) for is_left, name in check.operands
+                ),
+            )
+            for position, mine, found in pairs
+            for check in found.checks
+        ),
     )

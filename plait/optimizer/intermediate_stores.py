@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from plait.optimizer.intermediates import Subset
 from plait.optimizer.naming import StoreName
@@ -11,7 +11,7 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
 from plait.optimizer.trees import widest
 from plait.optimizer.widening import Carried
-from plait.plan.model import KeyColumn, Requirement, Selection, Store, part_column
+from plait.plan.model import KeyColumn, Requirement, Selection, Store, ValueColumn, part_column
 from plait.plan.relations import columns_of
 
 
@@ -22,9 +22,17 @@ class _Draft:
     subset: Subset
     columns: set[str] = field(default_factory=set)
     keys: dict[str, KeyColumn] = field(default_factory=dict)
+    values: dict[str, ValueColumn] = field(default_factory=dict)
 
     def need_keys(self, keys: Iterable[KeyColumn]) -> None:
         self.keys.update((key.name, key) for key in keys)
+
+    def need_operands(self, operands: Iterable[str | ValueColumn]) -> None:
+        for operand in operands:
+            if isinstance(operand, str):
+                self.columns.add(operand)
+            else:
+                self.values[operand.name] = operand
 
 
 def gather_intermediates(
@@ -43,6 +51,7 @@ def gather_intermediates(
                 subset = Subset.of(query, unit, store_name)
                 draft = found.setdefault(subset.store, _Draft(subset))
                 draft.need_keys(subset.outer_keys(covered - set(unit)))
+                draft.need_operands(subset.outer_operands(covered - set(unit)))
                 if target is None:
                     _need_for_query(draft, subset, carried)
                 else:
@@ -64,6 +73,7 @@ def _need_for_store(draft: _Draft, subset: Subset, whole: Subset, target: _Draft
         place = whole.aliases.index(alias)
         draft.columns |= {part_column(part, name) for name in _own_columns(target, place)}
         draft.need_keys(subset.key(alias, key) for key in target.keys.values() if key.part == place)
+        draft.need_operands(replace(value, part=part) for value in target.values.values() if value.part == place)
 
 
 def _own_columns(target: _Draft, place: int) -> Iterator[str]:
@@ -85,4 +95,5 @@ def _store(draft: _Draft, options: PlanOptions) -> Store:
         parallelism=max(options.parallelism_of(query.relation(alias).source) for alias in aliases),
         window_us=widest(query, aliases),
         intermediate=draft.subset.intermediate,
+        values=tuple(draft.values[name] for name in sorted(draft.values)),
     )

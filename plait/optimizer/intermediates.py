@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
 
-from plait.optimizer.graph import equality_keys
+from plait.optimizer.graph import Matching, matching
 from plait.optimizer.naming import StoreName
-from plait.plan.model import Intermediate, Joined, KeyColumn, KeyMatch, Member, part_column
-from plait.plan.relations import member_name, ordinal_of, selection_of, window_of
+from plait.plan.conditions import between
+from plait.plan.model import (
+    Intermediate,
+    Joined,
+    JoinedCheck,
+    JoinedSpan,
+    KeyColumn,
+    Member,
+    ValueColumn,
+    part_column,
+)
+from plait.plan.relations import member_name, operands_of, ordinal_of, selection_of, window_of
 from plait.query.model import Query
 
 _DIGEST_BYTES = 4
@@ -31,13 +41,7 @@ class Subset:
             aliases,
             key=lambda alias: (store_name(query.name, query.relation(alias).source), ordinal_of(query, alias)),
         )
-        joined = tuple(
-            Joined(left=left, left_key=mine.name, right=right, right_key=theirs.name)
-            for left, right in combinations(range(len(ordered)), 2)
-            for mine, theirs in equality_keys(query, ordered[left], ordered[right])
-        )
-        parts = tuple(member_of(query, alias, store_name, among=ordered) for alias in ordered)
-        return cls(query=query, aliases=tuple(ordered), intermediate=Intermediate(parts=parts, joined=joined))
+        return cls(query=query, aliases=tuple(ordered), intermediate=_intermediate(query, ordered, store_name))
 
     @property
     def store(self) -> str:
@@ -47,6 +51,7 @@ class Subset:
             [
                 [(part.store, part.ordinal, part.selection.sql, part.window_us) for part in self.intermediate.parts],
                 [(pair.left, pair.left_key, pair.right, pair.right_key) for pair in self.intermediate.joined],
+                *map(repr, (*self.intermediate.spans, *self.intermediate.checks)),
             ]
         )
         return f"{name}~{blake2b(content.encode(), digest_size=_DIGEST_BYTES).hexdigest()}"
@@ -65,17 +70,53 @@ class Subset:
             self.key(alias, mine)
             for alias in self.aliases
             for other in others
-            for mine, _ in equality_keys(self.query, alias, other)
+            for mine in between(self.query, other, alias).keys_of_right
         )
 
-    def matches(self, joined: tuple[str, ...]) -> tuple[KeyMatch, ...]:
-        """Return all equalities between a probe path (aliases by position) and the subset."""
-        return tuple(
-            KeyMatch(position=position, probe_key=theirs.name, store_key=self.key(mine_of, mine).name)
-            for position, alias in enumerate(joined)
-            for mine_of in self.aliases
-            for theirs, mine in equality_keys(self.query, alias, mine_of)
-        )
+    def outer_operands(self, others: Collection[str]) -> Iterator[str | ValueColumn]:
+        """Yield what formulas read of the subset that also concern one of `others`."""
+        for part, alias in enumerate(self.aliases):
+            for operand in operands_of(self.query, alias, others):
+                yield part_column(part, operand) if isinstance(operand, str) else replace(operand, part=part)
+
+    def matching(self, joined: tuple[str, ...]) -> Matching:
+        """Return what joins a probe path (aliases by position) with the subset."""
+        return matching(self.query, joined, self.aliases, self.column)
+
+
+def _intermediate(query: Query, ordered: Sequence[str], store_name: StoreName) -> Intermediate:
+    pairs = [
+        (left, right, between(query, ordered[left], ordered[right]))
+        for left, right in combinations(range(len(ordered)), 2)
+    ]
+    return Intermediate(
+        parts=tuple(member_of(query, alias, store_name, among=ordered) for alias in ordered),
+        joined=tuple(
+            Joined(left=left, left_key=mine.name, right=right, right_key=theirs.name)
+            for left, right, found in pairs
+            for mine, theirs in found.keys
+        ),
+        spans=tuple(
+            JoinedSpan(
+                left=left,
+                left_key=span.left.name,
+                right=right,
+                right_key=span.right.name,
+                low=span.low,
+                high=span.high,
+            )
+            for left, right, found in pairs
+            for span in found.spans
+        ),
+        checks=tuple(
+            JoinedCheck(
+                formula=check.formula,
+                operands=tuple((left if is_left else right, name) for is_left, name in check.operands),
+            )
+            for left, right, found in pairs
+            for check in found.checks
+        ),
+    )
 
 
 def member_of(query: Query, alias: str, store_name: StoreName, *, among: Collection[str] | None = None) -> Member:

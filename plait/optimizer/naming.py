@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeAlias
 
-from plait.plan.model import KeyMatch, Member
+from plait.optimizer.graph import NOTHING, Matching
+from plait.plan.model import Member
 from plait.plan.relations import member_name
 
 StoreName: TypeAlias = Callable[[str, str], str]
@@ -19,7 +20,7 @@ class Arrow:
     """One step of a path by content, or the starting member without matches."""
 
     member: Member
-    matches: tuple[KeyMatch, ...] = ()
+    matching: Matching = NOTHING
     parts: tuple[Member, ...] = ()
 
 
@@ -70,12 +71,18 @@ def _content(path: Path) -> str:
         [
             (
                 *_member_content(arrow.member),
-                [(match.position, match.probe_key, match.store_key) for match in arrow.matches],
+                *matching_order(arrow.matching),
                 *(_member_content(part) for part in arrow.parts),
             )
             for arrow in path
         ]
     )
+
+
+def matching_order(matching: Matching) -> tuple[object, ...]:
+    """Return the content of a step's conditions: equalities alone where there are no others."""
+    keys = [(match.position, match.probe_key, match.store_key) for match in matching.matches]
+    return (keys, *map(repr, matching.spans), *map(repr, matching.checks))
 
 
 def _member_content(member: Member) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ The second half needs to know how many tuples probe by which keys, which the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -14,8 +14,8 @@ from plait.optimizer.extents import extent_of
 from plait.optimizer.naming import StoreName
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.widening import widest_window
-from plait.plan.model import ProbeTree, Requirement, Selection, Store
-from plait.plan.relations import columns_of, keys_of, requirement_of, window_of
+from plait.plan.model import ProbeTree, Requirement, Selection, Store, ValueColumn
+from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, window_of
 from plait.query.model import Query, Relation, Source, Stream
 
 
@@ -62,6 +62,7 @@ def _gather_store(store_id: str, source: Source, uses: list[Use], options: PlanO
         parallelism=options.parallelism_of(source.name),
         window_us=_window_us(source, uses),
         keeps_all=_keeps_all(source),
+        values=_values(uses),
     )
 
 
@@ -71,9 +72,19 @@ def _keeps_all(source: Source) -> bool:
 
 def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
     needed = {column for use in uses for column in columns_of(use.query, use.relation.alias)}
+    needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
     if _keeps_all(source):
         needed |= {column.name for column in source.schema or ()}
     return tuple(sorted(needed))
+
+
+def _operands(uses: list[Use]) -> Iterator[str | ValueColumn]:
+    return (operand for use in uses for operand in operands_of(use.query, use.relation.alias))
+
+
+def _values(uses: list[Use]) -> tuple[ValueColumn, ...]:
+    values = {operand.name: operand for operand in _operands(uses) if not isinstance(operand, str)}
+    return tuple(values[name] for name in sorted(values))
 
 
 def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
@@ -98,17 +109,17 @@ def choose_access(
 ) -> tuple[Store, ...]:
     """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge."""
     traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
+    routed: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     for tree in trees:
         for _, step in tree.walk():
-            index = tuple(sorted({match.store_key for match in step.matches}))
-            if index:
-                probes = traffic[step.member.store]
-                probes[index] = probes.get(index, 0.0) + arrivals[step.edge]
+            for probes in (traffic, routed) if step.matches else (traffic,):
+                known = probes[step.member.store]
+                known[step.index] = known.get(step.index, 0.0) + arrivals[step.edge]
     return tuple(
         replace(
             store,
             indexes=_indexes(traffic[store.id]),
-            partition_by=_partitioning(store, traffic[store.id], _Keys(stores=stores, cardinality=cardinality)),
+            partition_by=_partitioning(store, routed[store.id], _Keys(stores=stores, cardinality=cardinality)),
         )
         for store in stores
     )
@@ -116,10 +127,11 @@ def choose_access(
 
 def _indexes(traffic: Mapping[tuple[str, ...], float]) -> tuple[tuple[str, ...], ...]:
     """Put the index with most traffic first, because buckets are sorted by it; the others follow by name."""
-    if not traffic:
+    used = [index for index in traffic if index]
+    if not used:
         return ()
-    first = min(traffic, key=lambda index: (-traffic[index], index))
-    return (first, *sorted(set(traffic) - {first}))
+    first = min(used, key=lambda index: (-traffic[index], index))
+    return (first, *sorted(set(used) - {first}))
 
 
 def _partitioning(store: Store, traffic: Mapping[tuple[str, ...], float], keys_known: _Keys) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from plait.optimizer.graph import matches
+from plait.optimizer.graph import matching
 from plait.optimizer.intermediates import Subset, member_of
-from plait.optimizer.naming import Arrow, Path, StoreName, edge_names
+from plait.optimizer.naming import Arrow, Path, StoreName, edge_names, matching_order
 from plait.optimizer.orders import ProbeOrder
 from plait.optimizer.widening import Carried, widest_window
 from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
@@ -57,13 +57,13 @@ def _insert(
     for unit in order.units[1:]:
         if len(unit) == 1:
             member = member_of(query, unit[0], store_name, among=among)
-            arrow = Arrow(member=member, matches=matches(query, joined, unit[0]))
+            arrow = Arrow(member=member, matching=matching(query, joined, unit, lambda _, name: name))
         else:
             subset = Subset.of(query, unit, store_name)
             unit = subset.aliases
             arrow = Arrow(
                 member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=widest(query, unit)),
-                matches=subset.matches(joined),
+                matching=subset.matching(joined),
                 parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
             )
         node = node.children.setdefault(arrow, _Node())
@@ -107,11 +107,13 @@ def _freeze(path: Path, node: _Node, names: dict[Path, str]) -> tuple[Step, ...]
             Step(
                 edge=names[here],
                 member=arrow.member,
-                matches=arrow.matches,
+                matches=arrow.matching.matches,
                 outputs=_sorted_outputs(child),
                 fills=tuple(sorted(child.fills, key=lambda fill: (fill.store, fill.positions))),
                 children=_freeze(here, child, names),
                 parts=arrow.parts,
+                spans=arrow.matching.spans,
+                checks=arrow.matching.checks,
             )
         )
     return tuple(steps)
@@ -126,5 +128,4 @@ def _member_order(member: Member) -> tuple[str, int, str, bool, int]:
 
 
 def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
-    matched = [(match.position, match.probe_key, match.store_key) for match in arrow.matches]
-    return _member_order(arrow.member), matched, [_member_order(part) for part in arrow.parts]
+    return _member_order(arrow.member), matching_order(arrow.matching), [_member_order(part) for part in arrow.parts]

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from plait.plan.conditions import conditions_of
 from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
-from plait.plan.relations import columns_of, key_of, ordinal_of, requirement_of, selection_of, window_of
-from plait.plan.walks import columns_kept, endings, equalities_on, path_members
+from plait.plan.relations import columns_of, ordinal_of, requirement_of, selection_of, window_of
+from plait.plan.walks import columns_kept, conditions_on, endings, path_members
+from plait.query.graph import QueryGraph
 from plait.query.model import Query, Relation
 
 Queries: TypeAlias = tuple[Query, ...]
-Side: TypeAlias = tuple[str, str]
 
 
 def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
@@ -67,36 +68,25 @@ def _includes(wide: Selection, own: Selection) -> bool:
     return own in wide.any_of or wide == Selection()
 
 
-def paths_match_equalities(plan: Plan, queries: Queries) -> Iterator[str]:
-    """Yield outputs whose path does not match exactly the equalities of the query."""
-    expected = {query.name: _equalities(query) for query in queries}
+def paths_match_predicates(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield outputs whose path does not require exactly what the query does."""
+    expected = {query.name: conditions_of(query) for query in queries}
     for _, steps, output in endings(plan):
-        found = {
-            frozenset((_alias_at(output, position), key) for position, key in pair)
-            for pair in equalities_on(plan, steps)
-        }
+        found = conditions_on(plan, steps).renamed({at: alias for alias, at in output.positions}.__getitem__)
         if found != expected[output.query]:
-            missing = [sorted(pair) for pair in expected[output.query] - found]
-            extra = [sorted(pair) for pair in found - expected[output.query]]
-            yield f"query '{output.query}' via {_edge(steps)}: missing {sorted(missing)}, extra {sorted(extra)}"
-
-
-def _equalities(query: Query) -> set[frozenset[Side]]:
-    return {
-        frozenset((operand.relation, key_of(operand, equality).name) for operand in (equality.left, equality.right))
-        for equality in query.equalities
-    }
+            yield f"query '{output.query}' via {_edge(steps)} requires {found}, expected {expected[output.query]}"
 
 
 def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield cross products that are avoidable: a relation connected to the path was left for later."""
     by_name = {query.name: query for query in queries}
     for start, steps, output in endings(plan):
-        sides = [{alias for alias, _ in pair} for pair in _equalities(by_name[output.query])]
+        sides = [set(pair) for pair in QueryGraph.of(by_name[output.query]).edges]
         for number, step in enumerate(steps):
             before = len(path_members(start, steps[:number]))
             joined = {_alias_at(output, position) for position in range(before)}
-            if not step.matches and any(len(pair & joined) == 1 for pair in sides):
+            joins_nothing = not (step.matches or step.spans or step.checks)
+            if joins_nothing and any(len(pair & joined) == 1 for pair in sides):
                 yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
 
 
@@ -120,7 +110,7 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
 INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {
     12: ("each stream relation of each query starts exactly one path", each_start_once),
     13: ("every path covers the query's relations exactly once", paths_cover_relations),
-    14: ("every path matches exactly the query's equalities", paths_match_equalities),
+    14: ("every path requires exactly the query's join predicates", paths_match_predicates),
     15: ("no avoidable cross product", cross_steps_are_last),
     16: ("stores keep what the queries require", requirements_cover_relations),
 }

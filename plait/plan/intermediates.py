@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from plait.plan.model import Member, Plan, Step, Store, part_column
-from plait.plan.walks import columns_kept, equalities_on, fillings, path_members, probes
+from plait.plan.walks import columns_kept, conditions_in, conditions_on, fillings, path_members, probes
 
 
 def stores_are_of_one_kind(plan: Plan) -> Iterator[str]:
@@ -39,12 +39,9 @@ def filled_with_what_it_stands_for(plan: Plan) -> Iterator[str]:
         if tuple(path[position] for position in fill.positions) != store.intermediate.parts:
             yield f"edge '{steps[-1].edge}' fills '{store.id}' with other relations than its parts"
         part_at = {position: part for part, position in enumerate(fill.positions)}
-        joined = {frozenset((part_at[position], key) for position, key in pair) for pair in equalities_on(plan, steps)}
-        expected = {
-            frozenset(((pair.left, pair.left_key), (pair.right, pair.right_key))) for pair in store.intermediate.joined
-        }
-        if joined != expected:
-            yield f"edge '{steps[-1].edge}' fills '{store.id}' with a join on other equalities"
+        joined = conditions_on(plan, steps).renamed(part_at.__getitem__)
+        if joined != conditions_in(store.intermediate):
+            yield f"edge '{steps[-1].edge}' fills '{store.id}' with a join on other predicates"
         yield from _missing(plan, start, steps, store, fill.positions)
 
 
@@ -53,7 +50,8 @@ def _missing(
 ) -> Iterator[str]:
     kept = columns_kept(plan, start, steps)
     available = {part_column(part, name) for part, position in enumerate(positions) for name in kept[position]}
-    missing = sorted({*store.columns, *(key.name for key in store.keys)} - available)
+    needed = {*store.columns, *(key.name for key in store.keys), *(value.name for value in store.values)}
+    missing = sorted(needed - available)
     if missing:
         yield f"edge '{steps[-1].edge}' fills '{store.id}' without {missing}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from plait.plan.model import KeyColumn, Member, Requirement, Selection
-from plait.query.model import Equality, Operand, Query, Relation, SourceExpression
+from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
+from plait.query.model import Equality, Operand, Query, Relation, SourceExpression, Span, Theta
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
@@ -42,16 +43,58 @@ def key_of(operand: Operand, equality: Equality) -> KeyColumn:
     return KeyColumn(expression=operand.expression, type=equality.type or UNKNOWN_TYPE)
 
 
+def span_keys(span: Span) -> tuple[KeyColumn, KeyColumn]:
+    """Return the keys whose difference a theta predicate bounds, left and right."""
+    is_ordered = span.type == "double"
+    left, right = (
+        KeyColumn(expression=operand.expression, type=span.type, is_ordered=is_ordered)
+        for operand in (span.left, span.right)
+    )
+    return left, right
+
+
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
     """Return the keys of a relation, each once, ordered by name."""
-    keys = {
-        key.name: key
+    found = [
+        key_of(operand, equality)
         for equality in query.equalities
         for operand in (equality.left, equality.right)
         if operand.relation == alias
-        for key in (key_of(operand, equality),)
-    }
+    ]
+    for theta in query.thetas:
+        if theta.span is not None:
+            sides = zip((theta.span.left, theta.span.right), span_keys(theta.span), strict=True)
+            found += [key for operand, key in sides if operand.relation == alias]
+    keys = {key.name: key for key in found}
     return tuple(keys[name] for name in sorted(keys))
+
+
+def operand_name(theta: Theta, number: int) -> str:
+    """Return the column in which an operand of a theta predicate is kept: the user's own if it is one."""
+    operand = _operand(theta, number)
+    return operand if isinstance(operand, str) else operand.name
+
+
+def _operand(theta: Theta, number: int) -> str | ValueColumn:
+    expression = theta.operands[number].expression
+    bare = expression.columns[:1]
+    if bare and expression.sql == "`" + bare[0].replace("`", "``") + "`":
+        return bare[0]
+    return ValueColumn(expression=expression, type=UNKNOWN_TYPE if theta.types is None else theta.types[number])
+
+
+def operands_of(query: Query, alias: str, others: Collection[str] | None = None) -> tuple[str | ValueColumn, ...]:
+    """Return what the formulas of a query read of a relation: columns of the user, and values that Spark computes.
+
+    `others`: only formulas that also concern one of these.
+    """
+    return tuple(
+        _operand(theta, number)
+        for theta in query.thetas
+        if not theta.is_span and (others is None or set(theta.relations) & set(others))
+        for number, operand in enumerate(theta.operands)
+        if operand.relation == alias
+    )
 
 
 def requirement_of(query: Query, relation: Relation) -> Requirement:

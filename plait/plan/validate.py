@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
-from plait.plan.model import KeyMatch, Member, Plan, Step, Store
+from plait.plan.model import Check as Condition
+from plait.plan.model import KeyMatch, Member, Plan, SpanMatch, Step, Store
 from plait.plan.walks import endings, members, path_members, probes
 from plait.query.model import Query
 
@@ -46,6 +47,7 @@ def stores_are_canonical(plan: Plan) -> Iterator[str]:
     for store in plan.stores:
         yield from _not_ascending(f"columns of store '{store.id}'", store.columns)
         yield from _not_ascending(f"keys of store '{store.id}'", [key.name for key in store.keys])
+        yield from _not_ascending(f"values of store '{store.id}'", [value.name for value in store.values])
         needs = [(need.selection.sql, need.keys) for need in store.requirements]
         yield from _not_ascending(f"requirements of store '{store.id}'", needs)
         if store.parallelism < 1:
@@ -96,15 +98,30 @@ def stores_know_their_keys(plan: Plan) -> Iterator[str]:
 
 
 def matches_name_keys(plan: Plan) -> Iterator[str]:
-    """Yield matches that look at a later position, or at a key that the probing or the probed store lacks."""
+    """Yield matches and spans that look at a later position, or at a key that the probing or the probed store lacks;
+    and checks of columns that are not there.
+    """
     for path, step in probes(plan):
-        if len(set(step.matches)) < len(step.matches):
-            yield f"edge '{step.edge}' repeats a match"
-        for match in step.matches:
+        found: tuple[KeyMatch | SpanMatch, ...] = (*step.matches, *step.spans)
+        if len({*found, *step.checks}) < len(found) + len(step.checks):
+            yield f"edge '{step.edge}' repeats a condition"
+        for match in found:
             yield from _check_match(plan, path, step, match)
+        for check in step.checks:
+            yield from _check_operands(plan, path, step, check)
 
 
-def _check_match(plan: Plan, path: tuple[Member, ...], step: Step, match: KeyMatch) -> Iterator[str]:
+def _check_operands(plan: Plan, path: tuple[Member, ...], step: Step, check: Condition) -> Iterator[str]:
+    for position, name in check.operands:
+        if position is not None and not 0 <= position < len(path):
+            yield f"edge '{step.edge}' checks position {position} of a path of {len(path)}"
+            continue
+        store = plan.store(step.member.store if position is None else path[position].store)
+        if name not in {*store.columns, *(value.name for value in store.values)}:
+            yield f"edge '{step.edge}' checks column '{name}', which store '{store.id}' does not have"
+
+
+def _check_match(plan: Plan, path: tuple[Member, ...], step: Step, match: KeyMatch | SpanMatch) -> Iterator[str]:
     if not 0 <= match.position < len(path):
         yield f"edge '{step.edge}' matches position {match.position} of a path of {len(path)}"
         return
@@ -117,11 +134,10 @@ def probes_have_indexes(plan: Plan) -> Iterator[str]:
     """Yield steps without an index on exactly the keys they match, and indexes nobody probes."""
     used: dict[str, set[tuple[str, ...]]] = {store.id: set() for store in plan.stores}
     for _, step in probes(plan):
-        index = tuple(sorted({match.store_key for match in step.matches}))
-        if index:
-            used[step.member.store].add(index)
-            if index not in plan.store(step.member.store).indexes:
-                yield f"edge '{step.edge}' probes {index}, for which store '{step.member.store}' has no index"
+        if step.index:
+            used[step.member.store].add(step.index)
+            if step.index not in plan.store(step.member.store).indexes:
+                yield f"edge '{step.edge}' probes {step.index}, for which store '{step.member.store}' has no index"
     for store in plan.stores:
         for index in sorted(set(store.indexes) - used[store.id]):
             yield f"index {index} of store '{store.id}' is never probed"
@@ -147,8 +163,10 @@ def prefixes_are_merged(plan: Plan) -> Iterator[str]:
     """Yield equal steps side by side: they would do the same work twice."""
     for tree in plan.trees:
         for children in (tree.children, *(step.children for _, step in tree.walk())):
-            counts = Counter((child.member, child.matches, child.parts) for child in children)
-            for (member, _, _), count in counts.items():
+            counts = Counter(
+                (child.member, child.matches, child.spans, child.checks, child.parts) for child in children
+            )
+            for (member, *_), count in counts.items():
                 if count > 1:
                     yield f"{count} equal steps into store '{member.store}' start at the same point"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
+from plait.plan.conditions import Bound, Conditions, Holds, Place
 from plait.plan.model import TAU, Fill, Intermediate, Member, Output, Plan, Step, Store
 
 
@@ -76,10 +76,6 @@ def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[s
     return tuple(units)
 
 
-Place: TypeAlias = tuple[int, str]
-"""(position on a path, key name in the store of the relation there)."""
-
-
 def equalities_on(plan: Plan, steps: tuple[Step, ...]) -> frozenset[frozenset[Place]]:
     """Return all pairs of keys that are equal in what a path has joined, inside intermediate stores included."""
     found: set[frozenset[Place]] = set()
@@ -96,6 +92,47 @@ def equalities_on(plan: Plan, steps: tuple[Step, ...]) -> frozenset[frozenset[Pl
             )
         position += len(step.members)
     return frozenset(found)
+
+
+def conditions_on(plan: Plan, steps: tuple[Step, ...]) -> Conditions:
+    """Return all that holds of what a path has joined, by position, inside intermediate stores included."""
+    found = Conditions(equalities=equalities_on(plan, steps))
+    position = 1
+    for step in steps:
+        store = plan.store(step.member.store)
+
+        def place(at: int | None, name: str, store: Store = store, position: int = position) -> Place:
+            part, own = split_part(store, name) if at is None else (0, name)
+            return (position + part, own) if at is None else (at, own)
+
+        found |= Conditions(
+            bounds=frozenset(
+                Bound.of((span.position, span.probe_key), place(None, span.store_key), span.low, span.high)
+                for span in step.spans
+            ),
+            formulas=frozenset(
+                Holds(formula=check.formula, operands=tuple(place(*operand) for operand in check.operands))
+                for check in step.checks
+            ),
+        )
+        if store.intermediate is not None:
+            found |= conditions_in(store.intermediate).renamed(position.__add__)
+        position += len(step.members)
+    return found
+
+
+def conditions_in(intermediate: Intermediate) -> Conditions:
+    """Return all that holds of the tuples of an intermediate store, by part."""
+    return Conditions(
+        equalities=frozenset(
+            frozenset(((pair.left, pair.left_key), (pair.right, pair.right_key))) for pair in intermediate.joined
+        ),
+        bounds=frozenset(
+            Bound.of((span.left, span.left_key), (span.right, span.right_key), span.low, span.high)
+            for span in intermediate.spans
+        ),
+        formulas=frozenset(Holds(formula=check.formula, operands=check.operands) for check in intermediate.checks),
+    )
 
 
 def columns_kept(plan: Plan, start: Member, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:
@@ -115,7 +152,7 @@ def columns_kept(plan: Plan, start: Member, steps: tuple[Step, ...]) -> tuple[fr
 
 
 def _carried(store: Store) -> tuple[str, ...]:
-    carried = (*store.columns, *(key.name for key in store.keys))
+    carried = (*store.columns, *(key.name for key in store.keys), *(value.name for value in store.values))
     if store.intermediate is not None:
         return carried
     told = (selection.column for selection in store.selections)

@@ -1,16 +1,16 @@
-"""The join graph of a query: relations are nodes, two are neighbours if an equality compares them."""
+"""The join graph of a query: relations are nodes, two are neighbours if a predicate compares them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from plait.query.model import Equality, Query
+from plait.query.model import Equality, Query, Theta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGraph:
-    """Aliases in FROM order, and the equalities between them.
+    """Aliases in FROM order, and the predicates between them.
 
     >>> from plait.query.model import Operand, SourceExpression
     >>> key = SourceExpression(sql="`k`", columns=("k",))
@@ -25,11 +25,13 @@ class QueryGraph:
 
     aliases: tuple[str, ...]
     equalities: tuple[Equality, ...]
+    thetas: tuple[Theta, ...] = ()
 
     @classmethod
     def of(cls, query: Query) -> QueryGraph:
         """Return the graph of this query."""
-        return cls(aliases=tuple(relation.alias for relation in query.relations), equalities=query.equalities)
+        aliases = tuple(relation.alias for relation in query.relations)
+        return cls(aliases=aliases, equalities=query.equalities, thetas=query.thetas)
 
     def neighbours(self, alias: str) -> tuple[str, ...]:
         """Return the relations compared with this one, in FROM order."""
@@ -37,12 +39,11 @@ class QueryGraph:
 
     def neighbours_of(self, joined: Collection[str]) -> tuple[str, ...]:
         """Return the relations outside `joined` that are compared with one inside, in FROM order."""
-        near = {
-            other
-            for equality in self.equalities
-            for one, other in _both_ways(equality)
-            if one in joined and other not in joined
-        }
+        pairs: list[tuple[str, ...]] = [
+            (equality.left.relation, equality.right.relation) for equality in self.equalities
+        ]
+        pairs += [theta.relations for theta in self.thetas]
+        near = {other for pair in pairs for one, other in _both_ways(pair) if one in joined and other not in joined}
         return tuple(alias for alias in self.aliases if alias in near)
 
     def between(self, joined: Collection[str], alias: str) -> tuple[Equality, ...]:
@@ -50,8 +51,12 @@ class QueryGraph:
         return tuple(
             equality
             for equality in self.equalities
-            if any(one in joined and other == alias for one, other in _both_ways(equality))
+            if _connects((equality.left.relation, equality.right.relation), joined, alias)
         )
+
+    def thetas_between(self, joined: Collection[str], alias: str) -> tuple[Theta, ...]:
+        """Return the theta predicates between `alias` and the relations in `joined`."""
+        return tuple(theta for theta in self.thetas if _connects(theta.relations, joined, alias))
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -111,6 +116,10 @@ class QueryGraph:
         return tuple(alias for alias in self.aliases if alias in subset)
 
 
-def _both_ways(equality: Equality) -> tuple[tuple[str, str], tuple[str, str]]:
-    left, right = equality.left.relation, equality.right.relation
+def _both_ways(pair: tuple[str, ...]) -> tuple[tuple[str, str], tuple[str, str]]:
+    left, right = pair
     return (left, right), (right, left)
+
+
+def _connects(pair: tuple[str, ...], joined: Collection[str], alias: str) -> bool:
+    return any(one in joined and other == alias for one, other in _both_ways(pair))

@@ -40,7 +40,7 @@ class _Explored:
         self.member_bits = tuple(bits.bit(member) for member in pattern.members)
         self.joins: list[list[tuple[Mask, int]]] = [[] for _ in pattern.members]
         for join in pattern.joins:
-            content = (pattern.members[join.left], pattern.members[join.right], join.keys)
+            content = (pattern.members[join.left], pattern.members[join.right], join.between)
             self.joins[join.left].append((1 << join.right, bits.bit(content)))
         self._contents: dict[Mask, int] = {0: 0}
         self._near: dict[Mask, Mask] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TypeAlias
 
 from plait.optimizer.cardinality import Extent
+from plait.plan.conditions import Between, between
 from plait.plan.model import KeyColumn, Member
-from plait.plan.relations import key_of, ordinal_of, selection_of, window_of
+from plait.plan.relations import ordinal_of, selection_of, window_of
 from plait.query.model import Query
 
 Mask: TypeAlias = int
@@ -16,11 +18,16 @@ Mask: TypeAlias = int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """All equalities between two members, `left` before `right`: (key of left, key of right), ordered by name."""
+    """All predicates between two members, `left` before `right`."""
 
     left: int
     right: int
-    keys: tuple[tuple[KeyColumn, KeyColumn], ...]
+    between: Between
+
+    @property
+    def keys(self) -> tuple[tuple[KeyColumn, KeyColumn], ...]:
+        """The equal keys: (of left, of right), ordered by name."""
+        return self.between.keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +92,7 @@ class Pattern:
             members=tuple(members),
             is_stream=tuple(self.is_stream[position] for position in kept),
             joins=tuple(
-                Join(left=place[join.left], right=place[join.right], keys=join.keys)
+                Join(left=place[join.left], right=place[join.right], between=join.between)
                 for join in self.joins
                 if join.left in place and join.right in place
             ),
@@ -139,22 +146,14 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
         key=lambda pair: member_order(pair[0]),
     )
     aliases = tuple(relation.alias for _, relation in found)
-    place = {alias: position for position, alias in enumerate(aliases)}
-    keys: dict[tuple[int, int], dict[tuple[str, str], tuple[KeyColumn, KeyColumn]]] = {}
-    for equality in query.equalities:
-        sides = sorted(
-            ((place[operand.relation], key_of(operand, equality)) for operand in (equality.left, equality.right)),
-            key=lambda side: side[0],
-        )
-        (left, mine), (right, theirs) = sides
-        keys.setdefault((left, right), {})[mine.name, theirs.name] = (mine, theirs)
+    pairs = (
+        (left, right, between(query, aliases[left], aliases[right]))
+        for left, right in combinations(range(len(aliases)), 2)
+    )
     pattern = Pattern(
         members=tuple(member for member, _ in found),
         is_stream=tuple(not relation.is_table for _, relation in found),
-        joins=tuple(
-            Join(left=left, right=right, keys=tuple(pairs[names] for names in sorted(pairs)))
-            for (left, right), pairs in sorted(keys.items())
-        ),
+        joins=tuple(Join(left=left, right=right, between=found) for left, right, found in pairs if found != Between()),
     )
     return pattern, aliases
 
@@ -170,7 +169,12 @@ def content_order(pattern: Pattern) -> tuple[object, ...]:
         len(pattern.members),
         tuple(member_order(member) for member in pattern.members),
         tuple(
-            (join.left, join.right, tuple((mine.name, theirs.name) for mine, theirs in join.keys))
+            (
+                join.left,
+                join.right,
+                tuple((mine.name, theirs.name) for mine, theirs in join.keys),
+                *map(repr, (*join.between.spans, *join.between.checks)),
+            )
             for join in pattern.joins
         ),
     )

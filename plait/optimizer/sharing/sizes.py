@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.cost import between_share
 from plait.optimizer.sharing.patterns import Join, Mask, Pattern
 from plait.plan.model import Member
 
@@ -27,13 +28,11 @@ class ContentSizes:
         return self._cardinality.pace(pattern.extent(position))
 
     def selectivity(self, pattern: Pattern, join: Join) -> float:
-        """Return f of all equalities of a join."""
+        """Return f of all predicates of a join."""
         left, right = pattern.extent(join.left), pattern.extent(join.right)
-        known = (left, right, join.keys)
+        known = (left, right, join.between)
         if known not in self._selectivity:
-            self._selectivity[known] = self._cardinality.join(
-                ((left, mine), (right, theirs)) for mine, theirs in join.keys
-            )
+            self._selectivity[known] = between_share(self._cardinality, left, right, join.between)
         return self._selectivity[known]
 
 

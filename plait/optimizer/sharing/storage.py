@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from plait.optimizer.cardinality import Cardinality, Extent
 from plait.optimizer.options import PlanOptions
-from plait.plan.relations import columns_of, keys_of, selection_of, window_of
+from plait.plan.relations import columns_of, keys_of, operands_of, selection_of, window_of
 from plait.query.model import Query, Relation
 
 
@@ -35,6 +35,8 @@ def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanO
             needed = columns.setdefault(relation.source, set())
             needed.update(columns_of(query, relation.alias))
             needed.update(key.name for key in keys_of(query, relation.alias))
+            operands = operands_of(query, relation.alias)
+            needed.update(each if isinstance(each, str) else each.name for each in operands)
     assumed = cardinality.assumed
     widths = {
         source: assumed.column_bytes * (len(columns[source]) + (not relations[source][0].is_table))

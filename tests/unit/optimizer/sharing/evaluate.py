@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import JoinSizes, step_cost
-from plait.optimizer.graph import candidates, equality_keys, starts
+from plait.optimizer.graph import candidates, starts
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
+from plait.plan.conditions import between
 from plait.plan.model import Member
 from plait.plan.relations import selection_of, window_of
 from plait.query.graph import QueryGraph
@@ -44,7 +45,7 @@ def content(query: Query, aliases: Iterable[str], within: Iterable[str]) -> Cont
         for one in chosen
         for other in chosen
         if one < other
-        for mine, theirs in equality_keys(query, one, other)
+        for mine, theirs in between(query, one, other).keys
     )
     return frozenset(known[alias] for alias in chosen), equalities
 
@@ -150,5 +151,5 @@ def _known(query: Query, before: tuple[str, ...], unit: tuple[str, ...]) -> froz
         (inner[inside] if len(unit) > 1 else None, mine.name)
         for inside in unit
         for outside in before
-        for mine, _ in equality_keys(query, inside, outside)
+        for mine, _ in between(query, inside, outside).keys
     )

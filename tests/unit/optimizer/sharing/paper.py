@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import JoinSizes, step_cost
-from plait.optimizer.graph import equality_keys, starts
+from plait.optimizer.graph import starts
 from plait.optimizer.options import PlanOptions
+from plait.plan.conditions import between
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.stats.model import Statistics
@@ -49,7 +50,7 @@ class Sub:
             for one in aliases
             for other in aliases
             if one < other
-            for mine, theirs in equality_keys(self.query, one, other)
+            for mine, theirs in between(self.query, one, other).keys
         )
 
     def result(self, aliases: Unit) -> Result:
@@ -95,7 +96,7 @@ def _keys_between(sub: Sub, joined: set[str], unit: Unit) -> frozenset[Key]:
         (inside, mine.name)
         for inside in unit
         for outside in joined
-        for mine, _ in equality_keys(sub.query, inside, outside)
+        for mine, _ in between(sub.query, inside, outside).keys
     )
 
 
