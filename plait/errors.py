@@ -53,6 +53,10 @@ class SinkError(PlacedError):
     """A query's results cannot be written."""
 
 
+class PredicateError(PlaitError):
+    """A join predicate failed for some pair of rows, or a registered one returned something else than truth values."""
+
+
 class CheckpointError(PlaitError):
     """A checkpoint is foreign, of another version, damaged, or does not fit the script."""
 

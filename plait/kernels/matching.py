@@ -41,7 +41,7 @@ def iter_matches(
     `index_row` None: the row is the index position. A bound that is None, or an index without τ, is no test. `bits`
     (int64[rows], by row) None: no test; `mask` has the bits of which one is enough.
     """
-    _check(capacity)
+    check_capacity(capacity)
     tau = None if probe_low is None and probe_high is None else index_tau
     flags = (tau is not None and probe_low is not None, tau is not None and probe_high is not None)
     arrays = (
@@ -55,10 +55,10 @@ def iter_matches(
     )
     tests = (*flags, index_row is not None, bits is not None)
     state = np.array([-1, 0, 0, 0, 0, 0], np.int64)
-    for probes, rows in _blocks(len(probe_key), capacity):
+    for probes, rows in blocks(len(probe_key), capacity):
         count = _match(*arrays, mask, *tests, state, probes, rows)
         if count:
-            yield _trimmed(probes, count), _trimmed(rows, count)
+            yield trimmed(probes, count), trimmed(rows, count)
         if state[0] >= len(probe_key):
             return
 
@@ -79,7 +79,7 @@ def iter_cross(
 
     `tau` (int64[row_count]) may be in any order.
     """
-    _check(capacity)
+    check_capacity(capacity)
     has_low, has_high = tau is not None and probe_low is not None, tau is not None and probe_high is not None
     arrays = (
         frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
@@ -88,20 +88,21 @@ def iter_cross(
         frozen(_NO_INT64 if bits is None else bits, np.int64),
     )
     state = np.zeros(2, np.int64)
-    for probes, rows in _blocks(probe_count, capacity):
+    for probes, rows in blocks(probe_count, capacity):
         count = _cross(*arrays, mask, has_low, has_high, bits is not None, probe_count, row_count, state, probes, rows)
         if count:
-            yield _trimmed(probes, count), _trimmed(rows, count)
+            yield trimmed(probes, count), trimmed(rows, count)
         if state[0] >= probe_count:
             return
 
 
-def _check(capacity: int) -> None:
+def check_capacity(capacity: int) -> None:
+    """Raise ValueError for a block without room."""
     if capacity < 1:
         raise ValueError(f"capacity is {capacity}; a block holds at least one pair")
 
 
-def _blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
+def blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
     """Yield room for pairs, growing up to `capacity`: most calls find few, and room costs time."""
     size = min(capacity, max(_FIRST_BLOCK, 2 * probe_count))
     while True:
@@ -109,7 +110,7 @@ def _blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
         size = min(capacity, 4 * size)
 
 
-def _trimmed(block: Int32s, count: int) -> Int32s:
+def trimmed(block: Int32s, count: int) -> Int32s:
     """Return the first `count` entries without keeping a mostly empty block alive."""
     return block[:count] if 2 * count >= len(block) else block[:count].copy()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import hashing, matching, ordering, sketch
+from plait.kernels import hashing, matching, ordering, sketch, spans
+from plait.kernels.compiled import Int64s
 
 
 def warm() -> None:
@@ -16,6 +17,7 @@ def warm() -> None:
     hashing.combine((keys, keys))
     hashing.partition_of(keys, 2)
     _warm_sorting()
+    _warm_spans(keys)
     sketch.kmv(keys)
     list(
         matching.iter_matches(
@@ -42,6 +44,25 @@ def warm() -> None:
             capacity=8,
         )
     )
+
+
+def _warm_spans(keys: Int64s) -> None:
+    list(
+        spans.iter_spans(
+            probe_from=keys,
+            probe_to=keys,
+            probe_low=keys,
+            probe_high=keys,
+            index_key=keys,
+            index_tau=keys,
+            index_row=None,
+            bits=None,
+            mask=1,
+            capacity=8,
+        )
+    )
+    rows = np.arange(len(keys), dtype=np.int32)
+    spans.within(keys, keys, keys, rows, rows)
 
 
 def _warm_sorting() -> None:

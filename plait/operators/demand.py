@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from plait.operators.projection import value_names
 from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
 from plait.plan.walks import split_part
 from plait.query.model import ColumnRef
@@ -73,8 +74,7 @@ def _ending_columns(ends: Ends, plan: Plan, wanted: Wanted) -> Iterator[tuple[in
 
 def carried_columns(store: Store) -> tuple[str, ...]:
     """Return the columns, keys and values that the buckets of a store carry."""
-    values = (key.value_name for key in store.keys if key.value_name is not None)
-    return (*store.columns, *(key.name for key in store.keys), *values)
+    return (*store.columns, *(key.name for key in store.keys), *value_names(store))
 
 
 def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
@@ -85,4 +85,7 @@ def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
         columns.append((match.position, key.name))
         if key.value_name is not None:
             columns.append((match.position, key.value_name))
+    columns += [(span.position, span.probe_key) for span in step.spans]
+    for check in step.checks:
+        columns += [(position, name) for position, name in check.operands if position is not None]
     return columns

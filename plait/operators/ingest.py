@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.kernels.sketch import kmv
+from plait.kernels.spans import ordered_int64
 from plait.operators.deadletter import DeadLetterWriter
 from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.placing import int64_values, split
 from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
-from plait.plan.model import Store
+from plait.plan.model import ORDERED, Store
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket, Layout
 from plait.state.storage import Storage
@@ -118,11 +119,19 @@ def _ingest_chunk(
 
 
 def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
-    """Add the columns that repeat others, without a copy: a timestamp is its microseconds."""
+    """Add the columns that repeat others, without a copy: a timestamp is its microseconds; give doubles an order."""
     for name, other in spec.aliases:
         column = table[other]
         table = table.append_column(name, column if column.type == pa.int64() else column.cast(pa.int64()))
+    for place, name in enumerate(table.column_names):
+        if name.startswith(ORDERED) and table.schema.field(place).type == pa.float64():
+            table = table.set_column(place, name, _ordered(table.column(place)))
     return table
+
+
+def _ordered(column: pa.ChunkedArray) -> pa.Array:
+    valid = column.is_valid().to_numpy()
+    return pa.array(ordered_int64(column.fill_null(0.0).to_numpy()), mask=~valid)
 
 
 def _bad_rows(table: pa.Table, spec: IngestSpec) -> Mask:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
-from plait.plan.model import KeyColumn, Store
+from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
 
@@ -47,7 +47,7 @@ def layout_of(store: Store) -> Layout:
     return Layout(
         columns=store.columns,
         keys=tuple(key.name for key in store.keys),
-        values=tuple(key.value_name for key in store.keys if key.value_name is not None),
+        values=value_names(store),
         selections=tuple(selection.sql for selection in store.selections),
         has_tau=not store.is_table,
     )
@@ -70,7 +70,9 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
     if isinstance(source, Stream):
         projection.append((TAU, tau_sql(source)))
     projection += [(key.name, key_sql(key)) for key in keys.values()]
-    projection += [(key.value_name, value_sql(key)) for key in keys.values() if key.value_name is not None]
+    values = {key.value_name: value_sql(key) for key in keys.values() if key.value_name is not None}
+    values.update((value.name, value_sql(value)) for store in stores for value in store.values)
+    projection += list(values.items())
     projection += [(name, bits_sql(selections, word)) for word, name in enumerate(_incoming_words(selections))]
     repeated = dict(aliases)
     return IngestSpec(
@@ -120,18 +122,27 @@ def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
     return () if selections in ((), ("true",)) else word_names(max(len(selections), 2))
 
 
-def value_sql(key: KeyColumn) -> str:
-    """Return the join attribute as a value of the common type."""
+def value_names(store: Store) -> tuple[str, ...]:
+    """Return the columns of computed values that the buckets of a store carry: behind hashed keys, for formulas."""
+    behind = (key.value_name for key in store.keys if key.value_name is not None)
+    return tuple(dict.fromkeys((*behind, *(value.name for value in store.values))))
+
+
+def value_sql(key: KeyColumn | ValueColumn) -> str:
+    """Return the expression as a value of its type."""
     return f"CAST(({key.expression.sql}) AS {key.type.upper()})"
 
 
 def key_sql(key: KeyColumn) -> str:
     """Return the join attribute as one BIGINT, NULL where the attribute is.
 
+    An ordered double is passed on as it is: the ingest task turns it into an int64 (`plait.kernels.spans`).
     ``xxhash64`` maps NULL to its seed, hence the test. A TIMESTAMP_NTZ is hashed too: reading it as an instant would
     make two wall-clock times of a clock change equal.
     """
     value = value_sql(key)
+    if key.is_ordered:
+        return value
     if key.type in _INTEGERS:
         return f"CAST({value} AS BIGINT)"
     if key.type == "date":

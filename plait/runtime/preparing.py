@@ -196,6 +196,7 @@ def _columns_read(store: Store) -> dict[str, tuple[str, ...]]:
         needs[key.name] = key.expression.columns
         if key.value_name is not None:
             needs[key.value_name] = key.expression.columns
+    needs.update((value.name, value.expression.columns) for value in store.values)
     for selection in store.selections:
         columns = (column for conjunct in selection.conjuncts for column in conjunct.columns)
         needs[selection.sql] = tuple(dict.fromkeys(columns))

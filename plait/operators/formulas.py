@@ -1,0 +1,123 @@
+"""Evaluate what theta predicates ask beyond keys: in DuckDB, or by a function the user registered.
+
+DuckDB was taken because its comparisons are Spark's: NaN equals itself and is larger than anything, text is compared by
+its bytes, integers overflow with an error. What differs is translated or refused before a plan is made
+(`plait.sql.evaluation`). It runs in the task's own thread, on Arrow data in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TypeAlias
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.errors import PredicateError
+from plait.operators.partials import Int64s, Rows
+from plait.plan.model import Formula
+
+Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
+"""Registered predicates by name: functions of Arrow arrays of one length to a boolean array of that length."""
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_PROBE_ROW, _STORED_ROW = "probe row", "stored row"
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Return this process's database, which holds no data."""
+    return duckdb.connect(config={"threads": 1, "TimeZone": "UTC", "autoinstall_known_extensions": False})
+
+
+def holds(formula: Formula, operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
+    """Return for each row whether the formula is true of it; NULL is not (bool[n])."""
+    found = _called(formula.sql, operands, predicates) if formula.is_function else _evaluated(formula.sql, operands)
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
+    rows = len(operands[0])
+    try:
+        found = predicates[name](*operands)
+    except KeyError as error:
+        raise PredicateError(
+            f"predicate '{name}' is not registered; call engine.predicate('{name}', function) before the engine starts"
+        ) from error
+    except Exception as error:
+        raise PredicateError(f"predicate '{name}' raised {type(error).__name__}: {error}") from error
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    if not isinstance(found, pa.Array) or not pa.types.is_boolean(found.type) or len(found) != rows:
+        shown = f"{found.type} array of {len(found)}" if isinstance(found, pa.Array) else type(found).__name__
+        raise PredicateError(f"predicate '{name}' returned a {shown}; expected a pyarrow boolean array of {rows} rows")
+    return found
+
+
+def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
+    table = pa.table({str(number): _naive(array) for number, array in enumerate(operands)})
+    try:
+        found = _database().cursor().from_arrow(table).project(f"({sql})").to_arrow_table().column(0)
+    except duckdb.Error as error:
+        raise _failed(sql, error) from error
+    return found.combine_chunks()
+
+
+def pairs_that_hold(
+    formula: Formula,
+    ours: Mapping[int, pa.Array],
+    theirs: Mapping[int, pa.Array],
+    *,
+    low: Int64s | None,
+    high: Int64s | None,
+    tau: Int64s | None,
+    chosen: Rows,
+    capacity: int,
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the (probe position, stored row) pairs of which a DuckDB formula is true, in pieces of about `capacity`.
+
+    `ours` and `theirs`: the formula's operands by number, one value a probe, one value a stored row of `chosen`. Bounds
+    on `tau` as in `plait.kernels.matching`; `tau` of the chosen rows.
+    """
+    probes = {str(number): _naive(array) for number, array in ours.items()}
+    stored = {str(number): _naive(array) for number, array in theirs.items()}
+    count = max((len(array) for array in ours.values()), default=0)
+    probes[_PROBE_ROW] = pa.array(np.arange(count, dtype=np.int32))
+    stored[_STORED_ROW] = pa.array(chosen)
+    conditions = [f"({formula.sql})"]
+    if tau is not None:
+        stored["tau"] = pa.array(tau)
+        for name, bound, sign in (("low", low, ">="), ("high", high, "<=")):
+            if bound is not None:
+                probes[name] = pa.array(bound)
+                conditions.append(f"tau {sign} {name}")
+    cursor = _database().cursor()
+    cursor.register("probes", pa.table(probes))
+    cursor.register("stored", pa.table(stored))
+    query = f'SELECT "{_PROBE_ROW}", "{_STORED_ROW}" FROM probes JOIN stored ON {" AND ".join(conditions)}'
+    try:
+        for batch in cursor.sql(query).fetch_record_batch(capacity):
+            if batch.num_rows:
+                yield batch.column(0).to_numpy(), batch.column(1).to_numpy()
+    except duckdb.Error as error:
+        raise _failed(formula.sql, error) from error
+
+
+def _naive(array: pa.Array) -> pa.Array:
+    """Return instants as UTC wall-clock times, which DuckDB compares without asking for a time zone."""
+    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+        return array.cast(pa.timestamp(array.type.unit))
+    return array
+
+
+def _failed(sql: str, error: duckdb.Error) -> PredicateError:
+    reason = str(error).splitlines()[0]
+    return PredicateError(
+        f"the join predicate {sql} cannot be computed for some pair of rows ({reason}); "
+        "guard the values it fails for, with a condition or with try_divide, nullif or coalesce"
+    )

@@ -1,0 +1,254 @@
+"""Find the stored rows a step may join: by equal keys, by keys within bounds, by a formula, or all of them.
+
+What a lookup yields satisfies the step's selection and windows, and the condition it looks up by. Whatever else the
+step requires is tested pair by pair (`plait.operators.verifying`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from plait.kernels.hashing import combine
+from plait.kernels.matching import iter_cross, iter_matches
+from plait.kernels.ordering import sort_order
+from plait.kernels.spans import iter_spans
+from plait.operators.formulas import pairs_that_hold
+from plait.operators.names import TAU
+from plait.operators.partials import Int64s, Partials, Rows, minus_window
+from plait.operators.selections import selection_words
+from plait.operators.verifying import span_bounds
+from plait.plan.model import Check, KeyMatch, Member, SpanMatch, Step
+from plait.state.buckets import OpenBucket
+from plait.state.model import Bucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """The probing side of a step: rows of the partials that have all keys, with the combined key of each."""
+
+    rows: Rows | None
+    combined: Int64s
+    parts: tuple[Int64s, ...]
+
+
+def probe_keys(partials: Partials, matches: tuple[KeyMatch, ...]) -> Keys:
+    """Gather the probing keys; a partial with a NULL key matches nothing and is left out."""
+    parts: list[Int64s] = []
+    valid = None
+    for match in matches:
+        values, there = partials.positions[match.position].int64(match.probe_key)
+        parts.append(values)
+        if there is not None:
+            valid = there if valid is None else valid & there
+    if valid is None:
+        return Keys(rows=None, combined=combine(parts), parts=tuple(parts))
+    rows = np.flatnonzero(valid).astype(np.int32)
+    kept = tuple(part[rows] for part in parts)
+    return Keys(rows=rows, combined=combine(kept), parts=kept)
+
+
+def sorted_matches(matches: tuple[KeyMatch, ...]) -> tuple[KeyMatch, ...]:
+    """Return one match per store key in index order; the others are verified after the index matched."""
+    first: dict[str, KeyMatch] = {}
+    for match in matches:
+        first.setdefault(match.store_key, match)
+    return tuple(first[name] for name in sorted(first))
+
+
+class Lookup(Protocol):
+    """A way to find stored rows, made for the partials of one step."""
+
+    def misses(self, bucket: Bucket) -> bool:
+        """Tell whether nothing in the bucket can be found."""
+
+    def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        """Yield (partial, stored row) pairs in pieces of about `capacity`."""
+
+
+def lookup_of(partials: Partials, step: Step, *, timed: bool) -> Lookup:
+    """Return how this step finds stored rows. `timed`: the store has τ."""
+    bounds = _TimeBounds.of(partials, step, timed=timed)
+    if step.matches:
+        return _EqualKeys.of(partials, step.matches, bounds)
+    if step.spans:
+        return _KeysWithin.of(partials, step.spans[0], bounds)
+    formulas = [check for check in step.checks if not check.formula.is_function]
+    if formulas:
+        return _Formula(partials=partials, check=formulas[0], bounds=bounds)
+    return _Everything(count=partials.count, bounds=bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TimeBounds:
+    """The τ each probe may find, [low, high]; None: any."""
+
+    low: Int64s | None
+    high: Int64s | None
+
+    @classmethod
+    def of(cls, partials: Partials, step: Step, *, timed: bool) -> _TimeBounds:
+        if not timed:
+            return cls(low=None, high=None)
+        return cls(low=minus_window(partials.newest, step.member.window_us), high=partials.high)
+
+    def at(self, rows: Rows | None) -> _TimeBounds:
+        if rows is None:
+            return self
+        return _TimeBounds(
+            low=None if self.low is None else self.low[rows], high=None if self.high is None else self.high[rows]
+        )
+
+    def miss(self, bucket: Bucket) -> bool:
+        """Tell whether no stored τ of the bucket can lie in any probe's bounds."""
+        if bucket.tau_min is None or bucket.tau_max is None or self.high is None:
+            return False
+        return bool(self.high.max() < bucket.tau_min) or (
+            self.low is not None and bool(self.low.min() > bucket.tau_max)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EqualKeys:
+    """The probing side, sorted by key: what the matching kernel reads. `rows` maps back to the partials."""
+
+    index: tuple[str, ...]
+    key: Int64s
+    rows: Rows | None
+    bounds: _TimeBounds
+
+    @classmethod
+    def of(cls, partials: Partials, all_matches: tuple[KeyMatch, ...], bounds: _TimeBounds) -> _EqualKeys:
+        matches = sorted_matches(all_matches)
+        keys = probe_keys(partials, matches)
+        order = None if _is_ascending(keys.combined) else sort_order(keys.combined, None)
+        rows = keys.rows if order is None else (order if keys.rows is None else keys.rows[order])
+        return cls(
+            index=tuple(match.store_key for match in matches),
+            key=keys.combined if order is None else keys.combined[order],
+            rows=rows,
+            bounds=bounds.at(rows),
+        )
+
+    def misses(self, bucket: Bucket) -> bool:
+        return len(self.key) == 0 or self.bounds.miss(bucket)
+
+    def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        entries = opened.index(self.index)
+        bits, mask = selection_words(opened, member)
+        timed = entries.tau is not None
+        for probes, stored in iter_matches(
+            probe_key=self.key,
+            probe_low=self.bounds.low if timed else None,
+            probe_high=self.bounds.high if timed else None,
+            index_key=entries.key,
+            index_tau=entries.tau,
+            index_row=entries.row,
+            bits=bits,
+            mask=mask,
+            capacity=capacity,
+        ):
+            yield (probes if self.rows is None else self.rows[probes]), stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeysWithin:
+    """The probing side of a bounded difference: the smallest and largest key each probe may find."""
+
+    index: tuple[str, ...]
+    smallest: Int64s
+    largest: Int64s
+    bounds: _TimeBounds
+
+    @classmethod
+    def of(cls, partials: Partials, span: SpanMatch, bounds: _TimeBounds) -> _KeysWithin:
+        smallest, largest = span_bounds(partials, span)
+        return cls(index=(span.store_key,), smallest=smallest, largest=largest, bounds=bounds)
+
+    def misses(self, bucket: Bucket) -> bool:
+        return len(self.smallest) == 0 or self.bounds.miss(bucket)
+
+    def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        entries = opened.index(self.index)
+        bits, mask = selection_words(opened, member)
+        yield from iter_spans(
+            probe_from=self.smallest,
+            probe_to=self.largest,
+            probe_low=self.bounds.low,
+            probe_high=self.bounds.high,
+            index_key=entries.key,
+            index_tau=entries.tau,
+            index_row=entries.row,
+            bits=bits,
+            mask=mask,
+            capacity=capacity,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Formula:
+    """Block against block: DuckDB joins the probes with the bucket's rows on the formula and the windows."""
+
+    partials: Partials
+    check: Check
+    bounds: _TimeBounds
+
+    def misses(self, bucket: Bucket) -> bool:
+        return self.partials.count == 0 or self.bounds.miss(bucket)
+
+    def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        bits, mask = selection_words(opened, member)
+        rows = opened.bucket.rows
+        everything = np.arange(rows, dtype=np.int32)
+        chosen = everything if bits is None else everything[(bits & mask) != 0]
+        ours: dict[int, pa.Array] = {}
+        theirs: dict[int, pa.Array] = {}
+        for number, (position, name) in enumerate(self.check.operands):
+            if position is not None:
+                ours[number] = self.partials.positions[position].column(name)
+            elif len(chosen) == rows:
+                theirs[number] = opened.batch.column(name)
+            else:
+                theirs[number] = opened.take(chosen, (name,)).column(0)
+        yield from pairs_that_hold(
+            self.check.formula,
+            ours,
+            theirs,
+            low=self.bounds.low,
+            high=self.bounds.high,
+            tau=opened.int64(TAU)[chosen] if opened.bucket.layout.has_tau else None,
+            chosen=chosen,
+            capacity=capacity,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Everything:
+    """The cross join: every stored row within the windows."""
+
+    count: int
+    bounds: _TimeBounds
+
+    def misses(self, bucket: Bucket) -> bool:
+        return self.count == 0 or self.bounds.miss(bucket)
+
+    def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        bits, mask = selection_words(opened, member)
+        yield from iter_cross(
+            probe_low=self.bounds.low,
+            probe_high=self.bounds.high,
+            probe_count=self.count,
+            tau=opened.int64(TAU) if opened.bucket.layout.has_tau else None,
+            row_count=opened.bucket.rows,
+            bits=bits,
+            mask=mask,
+            capacity=capacity,
+        )
+
+
+def _is_ascending(key: Int64s) -> bool:
+    return len(key) < 2 or bool(np.all(key[1:] >= key[:-1]))
