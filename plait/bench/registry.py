@@ -31,9 +31,16 @@ def _optimizer(arguments: list[str]) -> int:
     return main(arguments)
 
 
+def _theta(arguments: list[str]) -> int:
+    from plait.bench.theta import main
+
+    return main(arguments)
+
+
 BENCHES: dict[str, Bench] = {
     "three-way": _three_way,
     "state": _state,
     "multi-query": _multi_query,
     "optimizer": _optimizer,
+    "theta": _theta,
 }

@@ -79,7 +79,7 @@ def pairs_that_hold(
     chosen: Rows,
     capacity: int,
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the (probe position, stored row) pairs of which a DuckDB formula is true, in pieces of about `capacity`.
+    """Yield the (probe position, stored row) pairs of which a DuckDB formula is true, in pieces of at most `capacity`.
 
     `ours` and `theirs`: the formula's operands by number, one value a probe, one value a stored row of `chosen`. Bounds
     on `tau` as in `plait.kernels.matching`; `tau` of the chosen rows.
@@ -101,9 +101,10 @@ def pairs_that_hold(
     cursor.register("stored", pa.table(stored))
     query = f'SELECT "{_PROBE_ROW}", "{_STORED_ROW}" FROM probes JOIN stored ON {" AND ".join(conditions)}'
     try:
-        for batch in cursor.sql(query).fetch_record_batch(capacity):
-            if batch.num_rows:
-                yield batch.column(0).to_numpy(), batch.column(1).to_numpy()
+        for batch in pa.RecordBatchReader.from_stream(cursor.sql(query)):
+            rows, stored_rows = batch.column(0).to_numpy(), batch.column(1).to_numpy()
+            for start in range(0, len(rows), capacity):
+                yield rows[start : start + capacity], stored_rows[start : start + capacity]
     except duckdb.Error as error:
         raise _failed(formula.sql, error) from error
 

@@ -1,7 +1,7 @@
-"""What probing shows about joins: how many pairs of tuples were compared on an equality, and how many matched.
+"""What probing shows about joins: how many pairs of tuples were compared, and how many matched.
 
 The distinct counts of two keys say little about their join when the keys grow with time, are skewed, or have few values
-in common. The first step of a probe path compares arriving tuples with a store, so it measures the equality itself.
+in common. The first step of a probe path compares arriving tuples with a store, so it measures the predicate itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from plait.operators.reports import ProbeReport
-from plait.plan.model import Member, Plan, Selection, Store, is_routed
+from plait.plan.conditions import Between, Checked, Spanned, measured_names
+from plait.plan.model import Member, Plan, Selection, Step, Store, is_routed
 from plait.state.model import Bucket, JoinProgress, SourceProgress
 from plait.stats.model import conjunction
 
@@ -26,7 +27,7 @@ def observed_joins(
 ) -> dict[str, tuple[JoinProgress, ...]]:
     """Return what a batch showed, by the source of the starting relation. `buckets`: stored before, and of the batch.
 
-    The equalities of one step are measured together: of several it cannot be told which one a pair failed.
+    The predicates of one step are measured together: of several it cannot be told which one a pair failed.
     """
     sight = _Sight(*buckets)
     found: dict[str, list[JoinProgress]] = {}
@@ -35,12 +36,16 @@ def observed_joins(
         source = plan.store(tree.start.store).source
         for step in tree.children:
             target = plan.store(step.member.store)
-            if source is None or target.source is None or not step.matches or not sent.get(step.edge):
+            if source is None or target.source is None or not sent.get(step.edge):
+                continue
+            joined = _joined(plan.store(tree.start.store), target, step)
+            if joined == Between():
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
             rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
             rows *= _share_selected(step.member.selection, target, progress.get(target.source))
-            sides = conjunction(((source, match.probe_key), (target.source, match.store_key)) for match in step.matches)
+            named = measured_names(joined)
+            sides = conjunction(((source, mine), (target.source, theirs)) for mine, theirs in named)
             own, theirs = sides if source <= target.source else sides[::-1]
             seen = JoinProgress(
                 key=own[1],
@@ -51,6 +56,21 @@ def observed_joins(
             )
             found.setdefault(source, []).append(seen)
     return {source: merged_joins((), joins) for source, joins in found.items()}
+
+
+def _joined(start: Store, target: Store, step: Step) -> Between:
+    """Return what the first step of a path requires."""
+    return Between(
+        keys=tuple((start.key(match.probe_key), target.key(match.store_key)) for match in step.matches),
+        spans=tuple(
+            Spanned(left=start.key(each.probe_key), right=target.key(each.store_key), low=each.low, high=each.high)
+            for each in step.spans
+        ),
+        checks=tuple(
+            Checked(formula=check.formula, operands=tuple((at is not None, name) for at, name in check.operands))
+            for check in step.checks
+        ),
+    ).sorted()
 
 
 def merged_joins(before: Iterable[JoinProgress], added: Iterable[JoinProgress]) -> tuple[JoinProgress, ...]:

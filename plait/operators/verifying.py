@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 def span_bounds(partials: Partials, span: SpanMatch) -> tuple[Int64s, Int64s]:
     """Return the smallest and the largest key each partial may find; none at all where its own key is NULL."""
     keys, valid = partials.positions[span.position].int64(span.probe_key)
-    smallest, largest = bounds(keys, span.low, span.high, is_double=ORDERED in span.probe_key)
+    smallest, largest = bounds(keys, span.low, span.high, is_double=span.probe_key.startswith(ORDERED))
     if valid is not None:
         smallest, largest = np.where(valid, smallest, LARGEST), np.where(valid, largest, SMALLEST)
     return smallest, largest

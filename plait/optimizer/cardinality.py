@@ -9,6 +9,7 @@ from math import prod
 from typing import TypeAlias
 
 from plait.optimizer.assumptions import ASSUMED, Assumptions
+from plait.plan.conditions import Between, measured_names
 from plait.plan.model import KeyColumn, Selection
 from plait.query.model import SourceExpression
 from plait.stats.model import Side, Statistics, conjunction
@@ -106,17 +107,26 @@ class Cardinality:
         ordered = sorted(self.equality(left, right) for left, right in pairs)
         return prod(math.pow(selectivity, math.pow(0.5, place)) for place, selectivity in enumerate(ordered))
 
-    def theta(self, spans: Iterable[tuple[float | None, float | None]], formulas: int) -> float:
-        """Return the share of pairs that satisfy theta predicates: so many formulas, and bounds of differences.
+    def between(self, left: Extent, right: Extent, joined: Between) -> float:
+        """Return f(left, right): the selectivity of all that joins two relations, measured at once or put together."""
+        if joined.spans or joined.checks:
+            names = measured_names(joined)
+            sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in names)
+            measured = self.statistics.selectivity(*conjunction(sides))
+            if measured is not None:
+                return measured
+        return self.join(((left, mine), (right, theirs)) for mine, theirs in joined.keys) * self._thetas(joined)
+
+    def _thetas(self, joined: Between) -> float:
+        """Return the assumed share of pairs that satisfy the theta predicates.
 
         A formula beside a bound mostly is the exact form of it, so only those in excess of the bounds count.
         """
-        known = list(spans)
         share = prod(
-            self.assumed.one_sided_share if low is None or high is None else self.assumed.band_share
-            for low, high in known
+            self.assumed.one_sided_share if span.low is None or span.high is None else self.assumed.band_share
+            for span in joined.spans
         )
-        return share * math.pow(self.assumed.formula_share, max(formulas - len(known), 0))
+        return share * math.pow(self.assumed.formula_share, max(len(joined.checks) - len(joined.spans), 0))
 
     def equality(self, left: Operand, right: Operand) -> float:
         """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""

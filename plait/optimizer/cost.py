@@ -14,7 +14,7 @@ from math import prod
 from plait.optimizer.cardinality import Cardinality, Extent
 from plait.optimizer.graph import canonical
 from plait.optimizer.options import PlanOptions
-from plait.plan.conditions import Between, between
+from plait.plan.conditions import between
 from plait.plan.model import ProbeTree
 from plait.plan.relations import selection_of, window_of
 from plait.query.model import Query
@@ -48,12 +48,6 @@ def storage_cost(inputs: Iterable[float], intermediates: Iterable[float] = ()) -
     return sum(inputs) + sum(intermediates)
 
 
-def between_share(cardinality: Cardinality, left: Extent, right: Extent, joined: Between) -> float:
-    """Return f(left, right): the selectivity of everything that joins two relations, 1 without any."""
-    equal = cardinality.join(((left, mine), (right, theirs)) for mine, theirs in joined.keys)
-    return equal * cardinality.theta(((span.low, span.high) for span in joined.spans), len(joined.checks))
-
-
 class JoinSizes:
     """Sizes of all joins of one query's relations, each computed once."""
 
@@ -70,9 +64,7 @@ class JoinSizes:
         self._pace = {alias: cardinality.pace(extent) for alias, extent in extents.items()}
         self._rows = {alias: cardinality.rows(extent) * self._share[alias] for alias, extent in extents.items()}
         self._selectivity = {
-            frozenset((left, right)): between_share(
-                cardinality, extents[left], extents[right], between(query, left, right)
-            )
+            frozenset((left, right)): cardinality.between(extents[left], extents[right], between(query, left, right))
             for left, right in combinations(extents, 2)
         }
         self._sizes: dict[frozenset[str], float] = {}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from plait.errors import InvalidPlanError
-from plait.optimizer.cardinality import Cardinality, Extent, Operand
+from plait.optimizer.cardinality import Cardinality, Extent
 from plait.optimizer.cost import join_size
-from plait.plan.conditions import Place
-from plait.plan.model import Intermediate, Member, Step, Store
-from plait.plan.walks import split_part
+from plait.plan.conditions import Between, Checked, Conditions, Spanned, together
+from plait.plan.model import Intermediate, KeyColumn, Member, Step, Store
+from plait.plan.walks import conditions_in, conditions_of_step
 
 
 def extent_of(store: Store, window_us: int | None) -> Extent:
@@ -18,14 +18,6 @@ def extent_of(store: Store, window_us: int | None) -> Extent:
     if store.source is None:
         raise InvalidPlanError(f"store '{store.id}' is an intermediate result; expected the store of a source")
     return Extent(source=store.source, is_table=store.is_table, window_us=window_us)
-
-
-@dataclass(slots=True)
-class _Thetas:
-    """Theta predicates between two relations."""
-
-    spans: list[tuple[float | None, float | None]] = field(default_factory=list)
-    formulas: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,33 +51,37 @@ class Extents:
         """Return how many times per second a stream brings as many rows as its extent counts."""
         return self.cardinality.pace(self.of(member))
 
-    def _operand(self, member: Member, name: str) -> Operand:
-        return self.of(member), self.store(member.store).key(name)
+    def _selectivities(self, conditions: Conditions, members: Sequence[Member]) -> Iterator[float]:
+        """Yield the selectivity between each two of `members` that `conditions` (by place among them) compare."""
+        found: dict[tuple[int, int], list[Between]] = {}
+        for pair in conditions.equalities:
+            (left, mine), (right, theirs) = sorted(pair)
+            keys = ((self._key(members[left], mine), self._key(members[right], theirs)),)
+            found.setdefault((left, right), []).append(Between(keys=keys))
+        for bound in conditions.bounds:
+            (left, mine), (right, theirs) = bound.left, bound.right
+            span = Spanned(
+                left=self._key(members[left], mine),
+                right=self._key(members[right], theirs),
+                low=bound.low,
+                high=bound.high,
+            )
+            found.setdefault((left, right), []).append(Between(spans=(span,)))
+        for holds in conditions.formulas:
+            left, right = sorted({place for place, _ in holds.operands})
+            operands = tuple((place == left, name) for place, name in holds.operands)
+            checked = Checked(formula=holds.formula, operands=operands)
+            found.setdefault((left, right), []).append(Between(checks=(checked,)))
+        for (left, right), parts in sorted(found.items(), key=lambda item: item[0]):
+            yield self.cardinality.between(self.of(members[left]), self.of(members[right]), together(parts))
 
-    def _joins(self, equalities: Iterable[tuple[Place, Place]], members: Sequence[Member]) -> Iterator[float]:
-        """Yield the selectivity between each two of `members` that `equalities` (by place among them) compare."""
-        between: dict[tuple[int, int], list[tuple[Operand, Operand]]] = {}
-        for (left, left_key), (right, right_key) in equalities:
-            pair = self._operand(members[left], left_key), self._operand(members[right], right_key)
-            between.setdefault((left, right), []).append(pair)
-        return (self.cardinality.join(pairs) for pairs in between.values())
+    def _key(self, member: Member, name: str) -> KeyColumn:
+        return self.store(member.store).key(name)
 
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        equal = self._joins(
-            (((pair.left, pair.left_key), (pair.right, pair.right_key)) for pair in intermediate.joined), parts
-        )
-        thetas: dict[tuple[int, ...], _Thetas] = {}
-        for span in intermediate.spans:
-            thetas.setdefault((span.left, span.right), _Thetas()).spans.append((span.low, span.high))
-        for check in intermediate.checks:
-            pair = tuple(sorted({part for part, _ in check.operands}))
-            thetas.setdefault(pair, _Thetas()).formulas += 1
-        return join_size((self.rows(part) for part in parts), (*equal, *self._thetas(thetas)))
-
-    def _thetas(self, between: Mapping[tuple[int, ...], _Thetas]) -> Iterator[float]:
-        return (self.cardinality.theta(found.spans, found.formulas) for _, found in sorted(between.items()))
+        return join_size((self.rows(part) for part in parts), self._selectivities(conditions_in(intermediate), parts))
 
     def added_rows(self, step: Step) -> float:
         """Return the rows of what a step probes."""
@@ -94,16 +90,5 @@ class Extents:
 
     def selectivities(self, path: tuple[Member, ...], step: Step) -> Iterable[float]:
         """Return the selectivities between the relations of `path` and those that a step adds."""
-        store = self.store(step.member.store)
-        found = []
-        for match in step.matches:
-            part, name = split_part(store, match.store_key)
-            found.append(((match.position, match.probe_key), (len(path) + part, name)))
-        thetas: dict[tuple[int, ...], _Thetas] = {}
-        for span in step.spans:
-            pair = (span.position, len(path) + split_part(store, span.store_key)[0])
-            thetas.setdefault(pair, _Thetas()).spans.append((span.low, span.high))
-        for check in step.checks:
-            places = {len(path) + split_part(store, name)[0] if at is None else at for at, name in check.operands}
-            thetas.setdefault(tuple(sorted(places)), _Thetas()).formulas += 1
-        return (*self._joins(found, (*path, *step.members)), *self._thetas(thetas))
+        found = conditions_of_step(self.store(step.member.store), step, len(path))
+        return self._selectivities(found, (*path, *step.members))

@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from plait.errors import CheckpointError
 from plait.plan.model import Plan
 
-FORMAT = 3
+FORMAT = 4
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
 
 

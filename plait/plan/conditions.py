@@ -113,10 +113,44 @@ class Between:
     spans: tuple[Spanned, ...] = ()
     checks: tuple[Checked, ...] = ()
 
+    def sorted(self) -> Between:
+        """Return the same, in canonical order."""
+        return Between(
+            keys=tuple(sorted(self.keys, key=lambda pair: (pair[0].name, pair[1].name))),
+            spans=tuple(sorted(self.spans, key=_span_order)),
+            checks=tuple(sorted(self.checks, key=_check_order)),
+        )
+
     @property
     def keys_of_right(self) -> tuple[KeyColumn, ...]:
         """The keys by which the right one is found."""
         return (*(theirs for _, theirs in self.keys), *(span.right for span in self.spans))
+
+
+def together(parts: Iterable[Between]) -> Between:
+    """Return all conditions of several that join the same relations."""
+    found = list(parts)
+    return Between(
+        keys=tuple(key for part in found for key in part.keys),
+        spans=tuple(span for part in found for span in part.spans),
+        checks=tuple(check for part in found for check in part.checks),
+    ).sorted()
+
+
+def measured_names(joined: Between) -> tuple[tuple[str, str], ...]:
+    """Return what each condition is measured as, seen from the left and from the right relation.
+
+    An equality has the names of its keys. A bound is named from either side by how far the other key may be, a formula
+    by what it reads.
+    """
+    names = [(mine.name, theirs.name) for mine, theirs in joined.keys]
+    for span in joined.spans:
+        seen = f"{span.left.name} {span.low}:{span.high}"
+        names.append((seen, f"{span.right.name} {negated(span.high)}:{negated(span.low)}"))
+    for check in joined.checks:
+        text = f"{check.formula.sql} {[name for _, name in check.operands]}"
+        names.append((text, text))
+    return tuple(names)
 
 
 def between(query: Query, left: str, right: str) -> Between:

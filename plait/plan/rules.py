@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plait.plan.model import KeyMatch, Member, Plan, Requirement
+from plait.plan.model import Check, KeyMatch, Member, Plan, Requirement, SpanMatch
 from plait.plan.walks import fillings, kept_stores, probes
 
 
@@ -38,8 +38,8 @@ class Receive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What comes in on `edge` probes with `matches`; results go out on the edges `send`, to the queries `emit` and into
-    the intermediate stores `keep`.
+    """What comes in on `edge` probes with `matches`, `spans` and `checks`; results go out on the edges `send`, to the
+    queries `emit` and into the intermediate stores `keep`.
 
     `path` lists the members a tuple on the edge consists of, by position.
     """
@@ -52,6 +52,8 @@ class Probe:
     emit: tuple[str, ...]
     keep: tuple[str, ...] = ()
     parts: tuple[Member, ...] = ()
+    spans: tuple[SpanMatch, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -98,6 +100,8 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
                 emit=tuple(output.query for output in step.outputs),
                 keep=tuple(fill.store for fill in step.fills),
                 parts=step.parts,
+                spans=step.spans,
+                checks=step.checks,
             )
         )
     return tuple(StoreRules(store=store.id, rules=tuple(found[store.id])) for store in plan.stores)

@@ -78,47 +78,44 @@ def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[s
 
 def equalities_on(plan: Plan, steps: tuple[Step, ...]) -> frozenset[frozenset[Place]]:
     """Return all pairs of keys that are equal in what a path has joined, inside intermediate stores included."""
-    found: set[frozenset[Place]] = set()
-    position = 1
-    for step in steps:
-        store = plan.store(step.member.store)
-        for match in step.matches:
-            part, name = split_part(store, match.store_key)
-            found.add(frozenset(((match.position, match.probe_key), (position + part, name))))
-        if store.intermediate is not None:
-            found.update(
-                frozenset(((position + pair.left, pair.left_key), (position + pair.right, pair.right_key)))
-                for pair in store.intermediate.joined
-            )
-        position += len(step.members)
-    return frozenset(found)
+    return conditions_on(plan, steps).equalities
 
 
 def conditions_on(plan: Plan, steps: tuple[Step, ...]) -> Conditions:
     """Return all that holds of what a path has joined, by position, inside intermediate stores included."""
-    found = Conditions(equalities=equalities_on(plan, steps))
+    found = Conditions()
     position = 1
     for step in steps:
         store = plan.store(step.member.store)
-
-        def place(at: int | None, name: str, store: Store = store, position: int = position) -> Place:
-            part, own = split_part(store, name) if at is None else (0, name)
-            return (position + part, own) if at is None else (at, own)
-
-        found |= Conditions(
-            bounds=frozenset(
-                Bound.of((span.position, span.probe_key), place(None, span.store_key), span.low, span.high)
-                for span in step.spans
-            ),
-            formulas=frozenset(
-                Holds(formula=check.formula, operands=tuple(place(*operand) for operand in check.operands))
-                for check in step.checks
-            ),
-        )
+        found |= conditions_of_step(store, step, position)
         if store.intermediate is not None:
             found |= conditions_in(store.intermediate).renamed(position.__add__)
         position += len(step.members)
     return found
+
+
+def conditions_of_step(store: Store, step: Step, position: int) -> Conditions:
+    """Return what a step into `store` requires, by position; what it finds begins at `position`."""
+
+    def found(name: str) -> Place:
+        part, own = split_part(store, name)
+        return position + part, own
+
+    return Conditions(
+        equalities=frozenset(
+            frozenset(((match.position, match.probe_key), found(match.store_key))) for match in step.matches
+        ),
+        bounds=frozenset(
+            Bound.of((span.position, span.probe_key), found(span.store_key), span.low, span.high) for span in step.spans
+        ),
+        formulas=frozenset(
+            Holds(
+                formula=check.formula,
+                operands=tuple(found(name) if at is None else (at, name) for at, name in check.operands),
+            )
+            for check in step.checks
+        ),
+    )
 
 
 def conditions_in(intermediate: Intermediate) -> Conditions:

@@ -19,6 +19,7 @@ from plait.operators.projection import quoted
 from plait.operators.results import Delivery
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
+from plait.query.windows import TimeOf, with_narrow_windows
 from plait.sinks import Sink
 
 _FILES = frozenset({"parquet", "csv", "json"})
@@ -57,8 +58,11 @@ class Binding:
         )
 
 
-def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame]) -> Binding:
-    """Return the confirmed query. Raises SqlError with Spark's own words if Spark rejects it."""
+def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame], time_of: TimeOf) -> Binding:
+    """Return the confirmed query, its windows as narrow as its time predicates allow.
+
+    Raises SqlError with Spark's own words if Spark rejects it.
+    """
     empty = {relation.source: frames[relation.source] for relation in query.relations}
 
     def type_of(operand: Operand) -> str:
@@ -67,7 +71,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
 
     try:
         output = spark.sql(query.spark_text, **empty).schema
-        query = resolve_types(query, type_of)
+        query = with_narrow_windows(resolve_thetas(resolve_types(query, type_of), type_of), time_of)
     except PySparkException as error:
         raise SqlError(f"query '{query.name}': {_first_lines(error)}") from error
     _check_names(query, output)

@@ -153,6 +153,15 @@ class Engine:
         declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
         self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
 
+    def predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
+        """Register a join predicate that queries call by `name`: ``... JOIN b ON similar(a.name, b.name)``.
+
+        `function` takes one Arrow array per argument, all of one length, and returns a boolean array of that length;
+        NULL counts as false. It runs in Spark's Python workers, must depend on its arguments alone, and has to be
+        registered again, the same, by every program that opens the checkpoint.
+        """
+        self._registry.add_predicate(name, function)
+
     def query(
         self,
         name: str,
@@ -166,7 +175,14 @@ class Engine:
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         """
         overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
-        query = bind_query(name=name, select=select, sink=sink.spec, windows=overrides, sources=self.sources())
+        query = bind_query(
+            name=name,
+            select=select,
+            sink=sink.spec,
+            windows=overrides,
+            sources=self.sources(),
+            predicates=self._registry.predicates,
+        )
         self._add_query(query, sink)
         return QueryHandle(name, self)
 
@@ -256,7 +272,12 @@ class Engine:
             dict(self._registry.bindings),
         )
         processor = BatchProcessor(
-            self._spark, prepared.storage, self._options.settings(self._spark), listener=self._heard, clock=self._clock
+            self._spark,
+            prepared.storage,
+            self._options.settings(self._spark),
+            listener=self._heard,
+            clock=self._clock,
+            predicates=self._registry.predicates,
         )
         processor.deliverer.memory = self._memory
         processor.govern(prepared.epoch, prepared.before)

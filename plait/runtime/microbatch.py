@@ -35,6 +35,7 @@ from plait.operators.coordinator import (
     walk_past,
     with_intermediates,
 )
+from plait.operators.formulas import Predicates
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.results import SPOOL
@@ -97,9 +98,11 @@ class BatchProcessor:
         *,
         listener: Listener,
         clock: Callable[[], float] = time.time,
+        predicates: Predicates | None = None,
     ) -> None:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
+        self._predicates = dict(predicates or {})
         self._log = ManifestLog(storage)
         self._prober = Prober(spark, settings.routing)
         self.deliverer = Deliverer(spark, storage)
@@ -181,6 +184,7 @@ class BatchProcessor:
             buckets={},
             wanted={name: binding.joined for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
+            predicates=self._predicates,
         )
 
     def _probe(self, epoch: Epoch) -> Probe:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError
@@ -13,6 +16,7 @@ from plait.runtime.sources import OpenSource, schema_of
 from plait.sinks import Sink
 
 _TIME_TYPES = frozenset({"timestamp", "timestamp_ntz", "date"})
+_NAME = re.compile(r"[A-Za-z]\w*")
 _KEEPS = ("needed", "all")
 
 
@@ -25,6 +29,7 @@ class Registry:
         self._spark = spark
         self.opened: dict[str, OpenSource] = {}
         self.bindings: dict[str, Binding] = {}
+        self.predicates: dict[str, Callable[..., pa.Array]] = {}
 
     def sources(self) -> dict[str, Source]:
         """Return the registered streams and tables by name."""
@@ -49,12 +54,30 @@ class Registry:
             described = _checked(described)
         self.opened[source.name] = replace(opened, source=described)
 
+    def add_predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
+        """Register a join predicate. Raises OptionError for a name that SQL could take for something else."""
+        if not _NAME.fullmatch(name):
+            raise OptionError(f"predicate '{name}': a name consists of letters, digits and _, and starts with a letter")
+        if self._spark.catalog.functionExists(name):
+            raise OptionError(f"predicate '{name}': Spark has a function of this name; choose another one")
+        if not callable(function):
+            raise OptionError(f"predicate '{name}': expected a function, found {type(function).__name__}")
+        self.predicates[name.lower()] = function
+
     def add_query(self, query: Query, sink: Sink) -> None:
         """Register a query that Spark accepts. Raises SqlError with Spark's words, OptionError for a taken name."""
         if query.name in self.bindings:
             raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
         frames: dict[str, DataFrame] = {name: opened.frame for name, opened in self.opened.items()}
-        self.bindings[query.name] = bind(self._spark, query, sink, frames)
+        self.bindings[query.name] = bind(self._spark, query, sink, frames, self._time_of)
+
+    def _time_of(self, source: str) -> str | None:
+        """Return the event-time column of a stream if it is a TIMESTAMP: then predicates can bound it."""
+        found = self.opened[source].source
+        if not isinstance(found, Stream):
+            return None
+        types = {column.name: column.type for column in found.schema or ()}
+        return found.time if types.get(found.time) == "timestamp" else None
 
     def drop_query(self, name: str) -> None:
         """Forget a query. Raises OptionError if there is none of this name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.cost import between_share
 from plait.optimizer.sharing.patterns import Join, Mask, Pattern
 from plait.plan.model import Member
 
@@ -32,7 +31,7 @@ class ContentSizes:
         left, right = pattern.extent(join.left), pattern.extent(join.right)
         known = (left, right, join.between)
         if known not in self._selectivity:
-            self._selectivity[known] = between_share(self._cardinality, left, right, join.between)
+            self._selectivity[known] = self._cardinality.between(left, right, join.between)
         return self._selectivity[known]
 
 

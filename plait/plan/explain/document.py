@@ -12,7 +12,19 @@ from plait.plan.explain.costs import Comparison, PlanCost, cost_of
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.measured import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
-from plait.plan.model import KeyMatch, Member, Output, Plan, ProbeTree, Solution, Step, Store, is_routed
+from plait.plan.model import (
+    Check,
+    KeyMatch,
+    Member,
+    Output,
+    Plan,
+    ProbeTree,
+    Solution,
+    SpanMatch,
+    Step,
+    Store,
+    is_routed,
+)
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores, probe_tuples_estimate
 
@@ -148,6 +160,8 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
         "member": _member(step.member),
         "parts": [_member(part) for part in step.parts],
         "matches": _matches(step.matches),
+        "spans": _spans(step.spans),
+        "checks": _checks(step.checks),
         "routed": is_routed(store, step),
         "estimate": {
             "probe_tuples": rounded(step.estimate.probe_tuples),
@@ -165,6 +179,29 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
 def _matches(matches: tuple[KeyMatch, ...]) -> list[Json]:
     return [
         {"position": match.position, "probe_key": match.probe_key, "store_key": match.store_key} for match in matches
+    ]
+
+
+def _spans(spans: tuple[SpanMatch, ...]) -> list[Json]:
+    return [
+        {
+            "position": span.position,
+            "probe_key": span.probe_key,
+            "store_key": span.store_key,
+            "low": span.low,
+            "high": span.high,
+        }
+        for span in spans
+    ]
+
+
+def _checks(checks: tuple[Check, ...]) -> list[Json]:
+    return [
+        {
+            "formula": check.formula.sql,
+            "operands": [{"position": position, "column": name} for position, name in check.operands],
+        }
+        for check in checks
     ]
 
 
@@ -201,6 +238,8 @@ def _rule(rule: Rule) -> Json:
                 "kind": "probe",
                 "edge": rule.edge,
                 "matches": _matches(rule.matches),
+                "spans": _spans(rule.spans),
+                "checks": _checks(rule.checks),
                 "send": list(rule.send),
                 "emit": list(rule.emit),
                 "keep": list(rule.keep),

@@ -9,6 +9,7 @@ from plait.plan.explain import wording
 from plait.plan.explain.costs import cost_of
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.measured import off_by
+from plait.plan.explain.predicates import joined, joining
 from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
 from plait.plan.explain.summary import summary
 from plait.plan.explain.units import Pace, pace_for
@@ -89,7 +90,7 @@ class _Text:
 
     def _keeps(self, store: Store) -> list[str]:
         if store.intermediate is not None:
-            return [wording.joined(store.intermediate, self.plan)]
+            return [joined(store.intermediate, self.plan)]
         return [wording.requirement(store, need) for need in store.requirements]
 
     def _uses(self, store: Store) -> Iterator[tuple[str, list[str]]]:
@@ -161,10 +162,9 @@ class _Text:
 def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     """Return whom a step probes and on what."""
     store = plan.store(step.member.store)
-    stores = tuple(plan.store(member.store) for member in path)
-    equalities = " and ".join(wording.match(path, stores, store, step.members, match) for match in step.matches)
+    condition = joining(plan, path, step)
     target = wording.described(step.member, store)
-    return f"{target} on {equalities}" if equalities else f"{target}, every row"
+    return f"{target} on {condition}" if condition else f"{target}, every row"
 
 
 def _ends(queries: Iterable[str]) -> str:

@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from plait.plan.model import (
     SELECTED,
     TAU,
-    Intermediate,
     KeyColumn,
-    KeyMatch,
     Member,
     Output,
-    Plan,
     Requirement,
     Selection,
     Step,
@@ -117,7 +114,8 @@ def described(shown: Member, store: Store) -> str:
 def key(shown: KeyColumn, store: Store) -> str:
     """Return a key of a store with the type it is compared as."""
     text = _expression(shown, store)
-    return text if shown.type == UNKNOWN_TYPE else f"{text} as {shown.type}"
+    by_size = " by size" if shown.is_ordered else ""
+    return text if shown.type == UNKNOWN_TYPE else f"{text} as {shown.type}{by_size}"
 
 
 def keys(store: Store, names: tuple[str, ...]) -> str:
@@ -151,28 +149,6 @@ def _expression(shown: KeyColumn, store: Store) -> str:
     if store.intermediate is None or shown.part is None:
         return sql(shown.expression.sql)
     return sql(shown.expression.sql, member_name(store.intermediate.parts[shown.part]))
-
-
-def match(
-    path: tuple[Member, ...], stores: tuple[Store, ...], probed: Store, targets: tuple[Member, ...], shown: KeyMatch
-) -> str:
-    """Return an equality of a step: what is known on the path = what is looked up in the store."""
-    left = stores[shown.position].key(shown.probe_key)
-    right = probed.key(shown.store_key)
-    known = sql(left.expression.sql, member_name(path[shown.position]))
-    return f"{known} = {sql(right.expression.sql, member_name(targets[right.part or 0]))}"
-
-
-def joined(shown: Intermediate, plan: Plan) -> str:
-    """Return the join that an intermediate store keeps."""
-    parts = [described(part, plan.store(part.store)) for part in shown.parts]
-
-    def side(part: int, name: str) -> str:
-        member = shown.parts[part]
-        return sql(plan.store(member.store).key(name).expression.sql, member_name(member))
-
-    pairs = [f"{side(pair.left, pair.left_key)} = {side(pair.right, pair.right_key)}" for pair in shown.joined]
-    return f"{' ⋈ '.join(parts)} on {' and '.join(pairs)}"
 
 
 def limits(shown: Output, path: tuple[Member, ...]) -> str:
