@@ -1,8 +1,8 @@
-"""From the text of a SELECT to a `Query`: names resolved, conditions sorted into selections and equalities."""
+"""From the text of a SELECT to a `Query`: names resolved, conditions sorted into selections and join predicates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from plait.errors import SqlError
 from plait.query.model import Query, Relation, SinkSpec, Source, Stream
@@ -26,14 +26,16 @@ def bind_query(
     sink: SinkSpec,
     sources: Mapping[str, Source],
     windows: Mapping[str, int | None] | None = None,
+    predicates: Collection[str] = (),
     file: str | None = None,
     line: int = 1,
     column: int = 1,
 ) -> Query:
     """Bind a SELECT to the streams and tables it reads.
 
-    `windows` overrides windows by alias, in microseconds, None for unbounded. `line` and `column`: where the text
-    starts in `file`. Raises the first mistake: SqlError, or UnsupportedQueryError for what Plait does not run.
+    `windows` overrides windows by alias, in microseconds, None for unbounded. `predicates`: the names that may be
+    called as join predicates although Spark does not know them (`Engine.predicate`). `line` and `column`: where the
+    text starts in `file`. Raises the first mistake: SqlError, or UnsupportedQueryError for what Plait does not run.
     """
     statement = CreateQuery(
         name=name,
@@ -45,7 +47,7 @@ def bind_query(
         line=line,
         column=column,
     )
-    query, problems = bind_statement(statement, sources, file=file)
+    query, problems = bind_statement(statement, sources, file=file, predicates=predicates)
     if problems:
         raise problems[0]
     assert query is not None
@@ -53,11 +55,15 @@ def bind_query(
 
 
 def bind_statement(
-    statement: CreateQuery, sources: Mapping[str, Source], *, file: str | None = None
+    statement: CreateQuery,
+    sources: Mapping[str, Source],
+    *,
+    file: str | None = None,
+    predicates: Collection[str] = (),
 ) -> tuple[Query | None, tuple[SqlError, ...]]:
     """Bind a query and return it, or everything that is wrong with it, in order of appearance."""
     text = SourceText(text=statement.select, file=file, line=statement.select_line, column=statement.select_column)
-    binder = _Binder(statement, text)
+    binder = _Binder(statement, text, tuple(predicates))
     try:
         query = binder.bind(sources)
     except SqlError as problem:
@@ -68,9 +74,9 @@ def bind_statement(
 
 
 class _Binder:
-    def __init__(self, statement: CreateQuery, text: SourceText) -> None:
+    def __init__(self, statement: CreateQuery, text: SourceText, registered: Sequence[str]) -> None:
         self.problems: list[SqlError] = []
-        self._statement, self._text = statement, text
+        self._statement, self._text, self._registered = statement, text, registered
 
     def bind(self, sources: Mapping[str, Source]) -> Query | None:
         problem = naming_problem("query", self._statement.name)
@@ -78,8 +84,8 @@ class _Binder:
             raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
         masked, tokens = self._read()
         syntax = parse_select(Cursor(self._text, masked, tokens, tokens[-1].end))
-        expressions = ExpressionBinder(self._text, masked, self.problems)
-        predicates = Predicates(self._text, self.problems)
+        expressions = ExpressionBinder(self._text, masked, self.problems, self._registered)
+        predicates = Predicates(self._text, self.problems, self._registered)
         clause = bind_from(syntax.relations, sources, expressions, predicates)
         if clause is None:
             return None  # with a relation missing, its columns would only be reported over and over
@@ -101,7 +107,8 @@ class _Binder:
             output=tuple(column for column, _ in output),
             sink=self._statement.sink,
             text=self._text.text[tokens[0].start : tokens[-1].end],
-            spark_text=_spark_text(self._text.text, tokens, syntax, clause),
+            spark_text=_spark_text(self._text.text, tokens, syntax, clause, expressions.registered_calls),
+            thetas=predicates.thetas,
         )
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
@@ -152,14 +159,23 @@ def _relations(clause: FromClause, predicates: Predicates, windows: Mapping[str,
     )
 
 
-def _spark_text(text: str, tokens: Sequence[Token], syntax: SelectSyntax, clause: FromClause) -> str:
-    """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve."""
-    pieces, position = [], tokens[0].start
+def _spark_text(
+    text: str, tokens: Sequence[Token], syntax: SelectSyntax, clause: FromClause, calls: Sequence[Sequence[Token]]
+) -> str:
+    """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve.
+
+    Spark does not know registered predicates: ``similar(a.x, b.x)`` becomes ``(a.x, b.x) IS NOT NULL``, so that it
+    still looks at the arguments.
+    """
+    replaced = {call[0].start: (call[0].end, "") for call in calls}
+    replaced |= {call[-1].start: (call[-1].end, ") IS NOT NULL") for call in calls}
     for relation, bound in zip(syntax.relations, clause.scope.relations, strict=True):
-        pieces.append(_doubled(text[position : relation.source.start]))
-        pieces.append("{" + bound.source.name + "}")
-        pieces.append("" if relation.alias else f" AS {backquoted(bound.alias)}")
-        position = relation.source.end
+        alias = "" if relation.alias else f" AS {backquoted(bound.alias)}"
+        replaced[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
+    pieces, position = [], tokens[0].start
+    for start, (end, new) in sorted(replaced.items()):
+        pieces += (_doubled(text[position:start]), new)
+        position = end
     pieces.append(_doubled(text[position : tokens[-1].end]))
     return "".join(pieces)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SinkError, SqlError
@@ -30,24 +30,33 @@ class Script:
     drops: tuple[str, ...] = ()
 
 
-def check_script(text: str, *, file: str | None = None, base: str = ".") -> tuple[PlacedError, ...]:
-    """Return every mistake that can be found without Spark, in order of appearance.
+def check_script(
+    text: str, *, file: str | None = None, base: str = ".", predicates: Collection[str] = ()
+) -> tuple[PlacedError, ...]:
+    """Return every mistake that can be found without Spark, in order of appearance. `predicates` as in `bind_query`.
 
     A script without one can still fail: what takes Spark to know (columns behind unusual formats, types inside
     expressions) is left to it.
     """
-    loader = _Loader(file=file, schema_of=None)
+    loader = _Loader(file=file, schema_of=None, predicates=predicates)
     loader.load(read_script(text, file=file, base=base))
     found = [problem for problem in loader.problems if not isinstance(problem, SchemaUnknownError)]
     return tuple(_in_order(found))
 
 
-def load_script(text: str, *, file: str | None = None, base: str = ".", schema_of: SchemaOf | None = None) -> Script:
-    """Return what a script says, queries bound. Raises its first mistake.
+def load_script(
+    text: str,
+    *,
+    file: str | None = None,
+    base: str = ".",
+    schema_of: SchemaOf | None = None,
+    predicates: Collection[str] = (),
+) -> Script:
+    """Return what a script says, queries bound. Raises its first mistake. `predicates` as in `bind_query`.
 
     `schema_of` is asked for the columns of a source that declares none; without it they are looked for in its files.
     """
-    loader = _Loader(file=file, schema_of=schema_of)
+    loader = _Loader(file=file, schema_of=schema_of, predicates=predicates)
     loader.load(read_script(text, file=file, base=base))
     for problem in _in_order(loader.problems):
         raise problem
@@ -61,9 +70,9 @@ def _in_order(problems: Iterable[PlacedError]) -> list[PlacedError]:
 class _Loader:
     """Goes through the statements: first what queries need (options, sources), then queries and drops in order."""
 
-    def __init__(self, *, file: str | None, schema_of: SchemaOf | None) -> None:
+    def __init__(self, *, file: str | None, schema_of: SchemaOf | None, predicates: Collection[str]) -> None:
         self.problems: list[PlacedError] = []
-        self._file, self._schema_of = file, schema_of
+        self._file, self._schema_of, self._predicates = file, schema_of, predicates
         self._sources: dict[str, Source] = {}
         self._broken: set[str] = set()
         self._queries: dict[str, Query | None] = {}
@@ -128,7 +137,8 @@ class _Loader:
             self._report(message, (statement.line, statement.column))
             return
         broken = {name: Stream(name=name, time="") for name in self._broken}
-        query, problems = bind_statement(statement, {**broken, **self._by_name()}, file=self._file)
+        sources = {**broken, **self._by_name()}
+        query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
         self.problems.extend(problems)
         self._queries[name] = query
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
+from plait.sql.operations import bare_words
 from plait.sql.tokens import Token, depths, split, without_outer_parentheses
 
 Tokens: TypeAlias = tuple[Token, ...]
@@ -23,7 +24,7 @@ def conjuncts(condition: Sequence[Token]) -> Iterator[Tokens]:
     tokens = without_outer_parentheses(condition)
     cuts: list[int] = []
     betweens = 0
-    for index, word in _words(tokens):
+    for index, word in bare_words(tokens):
         if word == "OR":
             yield tokens
             return
@@ -47,23 +48,8 @@ def conjuncts(condition: Sequence[Token]) -> Iterator[Tokens]:
 def equality_sides(tokens: Sequence[Token]) -> tuple[Tokens, Tokens] | None:
     """Return the sides of ``left = right``, None if the conjunct is anything else."""
     signs = [index for index, depth, token in depths(tokens) if depth == 0 and token.is_symbol(*COMPARISONS, "!")]
-    predicates = any(word in _PREDICATES for _, word in _words(tokens))
+    predicates = any(word in _PREDICATES for _, word in bare_words(tokens))
     if predicates or len(signs) != 1 or not tokens[signs[0]].is_symbol("=", "=="):
         return None
     left, right = (without_outer_parentheses(side) for side in split(tokens, signs))
     return (left, right) if left and right else None
-
-
-def operator_of(tokens: Sequence[Token]) -> str | None:
-    """Name what makes a conjunct no equality, for a message."""
-    words = [word for _, word in _words(tokens) if word in _PREDICATES]
-    if words:
-        return words[0]
-    signs = [token.value for _, depth, token in depths(tokens) if depth == 0 and token.is_symbol(*COMPARISONS)]
-    return signs[0] if signs else None
-
-
-def _words(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
-    for index, depth, token in depths(tokens):
-        if depth == 0 and token.keyword and not (index > 0 and tokens[index - 1].is_symbol(".")):
-            yield index, token.keyword

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.sql.bound import BoundExpression
@@ -11,30 +13,45 @@ from plait.sql.functions import REFUSED, is_clock, refused_calls
 from plait.sql.names import folded
 from plait.sql.scope import Meaning, Scope
 from plait.sql.text import SourceText
-from plait.sql.tokens import Token
+from plait.sql.thetas import named_call
+from plait.sql.tokens import Token, without_outer_parentheses
+
+_MISPLACED: Final = (
+    "the registered predicate {0}() here: call it in WHERE or ON as a condition of its own, not inside an expression; "
+    "register its opposite for NOT {0}(...)"
+)
 
 
 class ExpressionBinder:
     """Binds the expressions of one query; `problems` is shared with whoever else looks at that query."""
 
-    def __init__(self, text: SourceText, masked: str, problems: list[SqlError]) -> None:
+    def __init__(self, text: SourceText, masked: str, problems: list[SqlError], registered: Sequence[str] = ()) -> None:
         self.text, self.masked, self.problems = text, masked, problems
+        self.registered_calls: list[Sequence[Token]] = []
+        self._registered = registered
 
     def report(self, message: str, at: Token, kind: type[SqlError] = SqlError) -> None:
         """Note a mistake."""
         self.problems.append(self.text.error(message, at.start, kind))
 
     def bind_condition(self, tokens: Sequence[Token], scope: Scope) -> BoundExpression | None:
-        """Bind a conjunct; None if it is wrong."""
-        parsed = self.parse(tokens)
+        """Bind a conjunct; None if it is wrong. It may be the call of a registered predicate."""
+        call = without_outer_parentheses(tokens) if named_call(tokens, self._registered) else ()
+        if call:
+            self.registered_calls.append(call)
+        parsed = self.parse(tokens, call=call[0] if call else None)
         if parsed is not None and parsed.alias is not None:
             self.report(f"expected AND, OR or the end of the condition before '{parsed.alias.value}'", parsed.alias)
             return None
         return self.bind(parsed, tokens, scope)
 
-    def parse(self, tokens: Sequence[Token]) -> Parsed | None:
-        """Parse an expression; None if it is none, or calls a function that Plait does not run."""
-        refused = list(refused_calls(tokens))
+    def parse(self, tokens: Sequence[Token], *, call: Token | None = None) -> Parsed | None:
+        """Parse an expression; None if it is none, or calls a function that Plait does not run.
+
+        `call`: the one token that may name a registered predicate.
+        """
+        refused = [found for found in refused_calls(tokens) if found[0] is not call]
+        refused += [(token, _MISPLACED.format(token.value)) for token in self._misplaced(tokens, call)]
         for token, what in refused:
             self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
         if refused:
@@ -44,6 +61,12 @@ class ExpressionBinder:
         except SqlError as problem:
             self.problems.append(problem)
             return None
+
+    def _misplaced(self, tokens: Sequence[Token], call: Token | None) -> Iterator[Token]:
+        names = [name.lower() for name in self._registered]
+        for token, following in pairwise(tokens):
+            if token.value.lower() in names and following.is_symbol("(") and token is not call:
+                yield token
 
     def bind(self, parsed: Parsed | None, tokens: Sequence[Token], scope: Scope) -> BoundExpression | None:
         """Resolve the references of a parsed expression, which `tokens` are all of, without its alias."""

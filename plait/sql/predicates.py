@@ -1,4 +1,4 @@
-"""Conjuncts, sorted: a selection on one relation, an equality between two; anything else is refused."""
+"""Conjuncts, sorted: a selection on one relation, an equality between two, or a theta predicate of two."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import ColumnRef, Equality, Operand, SourceExpression
+from plait.query.model import ColumnRef, Equality, Operand, SourceExpression, Theta
 from plait.query.types import mismatch
 from plait.sql.bound import BoundExpression, column_of_source, parted
-from plait.sql.conditions import equality_sides, operator_of
+from plait.sql.conditions import equality_sides
+from plait.sql.operations import taken_apart
 from plait.sql.text import SourceText
+from plait.sql.thetas import ThetaWriter, named_call, operand
 from plait.sql.tokens import Token
 
 _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")
@@ -19,16 +21,22 @@ _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")
 class Predicates:
     """What the conditions of a query amount to so far."""
 
-    def __init__(self, text: SourceText, problems: list[SqlError]) -> None:
-        self._text, self._problems = text, problems
+    def __init__(self, text: SourceText, problems: list[SqlError], registered: Sequence[str] = ()) -> None:
+        self._text, self._problems, self._registered = text, problems, registered
         self._selections: dict[str, dict[SourceExpression, None]] = {}
         self._constants: dict[SourceExpression, None] = {}
         self._equalities: dict[Equality, None] = {}
+        self._thetas: dict[Theta, None] = {}
 
     @property
     def equalities(self) -> tuple[Equality, ...]:
         """The equalities, each once, in order of appearance."""
         return tuple(self._equalities)
+
+    @property
+    def thetas(self) -> tuple[Theta, ...]:
+        """The theta predicates, each once, in order of appearance."""
+        return tuple(self._thetas)
 
     def selections(self, alias: str, *, is_first: bool) -> tuple[SourceExpression, ...]:
         """Return the selections of a relation. A condition on no relation at all selects on the first."""
@@ -37,13 +45,19 @@ class Predicates:
     def add(self, conjunct: BoundExpression) -> None:
         """Sort a conjunct in."""
         relations = conjunct.relations
-        if not relations:
+        call = named_call(conjunct.tokens, self._registered)
+        if call is not None:
+            self._add_call(call[0], conjunct, [conjunct.part(argument) for argument in call[1] if argument])
+        elif not relations:
             if conjunct.as_written().upper() not in _ALWAYS_TRUE:
                 self._constants[conjunct.over_source()] = None
         elif len(relations) == 1:
             self._selections.setdefault(relations[0], {})[conjunct.over_source()] = None
         else:
-            self._add_equality(conjunct)
+            try:
+                self._add_join(conjunct)
+            except SqlError as problem:
+                self._problems.append(problem)
 
     def add_merge(
         self, left: ColumnRef, left_type: str | None, right: ColumnRef, right_type: str | None, at: Token
@@ -59,56 +73,81 @@ class Predicates:
     def require_connection(self, places: Mapping[str, Token], crosses: Sequence[tuple[str, str]]) -> None:
         """Refuse a cross product that no CROSS JOIN asks for. `places`: the relations, and where they are named."""
         edges = [(equality.left.relation, equality.right.relation) for equality in self._equalities]
+        edges += [(theta.relations[0], theta.relations[1]) for theta in self._thetas]
         parts = parted([*edges, *crosses], tuple(places))
         if len(parts) > 1:
             first, second = parts[0], parts[1]
             halves = f"{_listed(first)} with {_listed(second)}"
             message = (
-                f"nothing joins {halves}; add an equality between them (such as {first[0]}.id = {second[0]}.id), "
+                f"nothing joins {halves}; add a condition on both (such as {first[0]}.id = {second[0]}.id), "
                 "or write CROSS JOIN if every pair is wanted"
             )
             self._problems.append(self._text.error(message, places[second[0]].start))
 
-    def _add_equality(self, conjunct: BoundExpression) -> None:
+    def _add_call(self, name: str, conjunct: BoundExpression, arguments: Sequence[BoundExpression]) -> None:
+        relations = conjunct.relations
+        try:
+            if len(relations) != 2:
+                found = _listed(relations) if relations else "no relation"
+                message = f"the registered predicate {name}() joins two relations, but its arguments are of {found}"
+                advice = "pass it expressions of two relations, and write what concerns one in plain SQL"
+                raise self._text.error(f"{message}; {advice}", conjunct.tokens[0].start, UnsupportedQueryError)
+            self._thetas[ThetaWriter(self._text).call(name, arguments)] = None
+        except SqlError as problem:
+            self._problems.append(problem)
+
+    def _add_join(self, conjunct: BoundExpression) -> None:
+        operation = taken_apart(conjunct.text, conjunct.tokens)
         tokens = equality_sides(conjunct.tokens)
         sides = [conjunct.part(side) for side in tokens] if tokens else []
-        if not sides or any(len(side.relations) != 1 for side in sides):
-            self._refuse(conjunct, is_equality=bool(sides))
-            return
-        left, right = sides
+        if operation is not None and operation.kind == "BETWEEN":
+            value, low, high = (conjunct.part(part) for part in operation.parts)
+            self._add_bound(value, ">=", low)
+            self._add_bound(value, "<=", high)
+        elif sides and all(len(side.relations) == 1 for side in sides):
+            self._add_equality(conjunct, *sides)
+        else:
+            self._require_two(conjunct)
+            self._thetas[ThetaWriter(self._text).theta(conjunct)] = None
+
+    def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
         at = conjunct.tokens[0]
         self._check_types((left.as_written(), left.column_type), (right.as_written(), right.column_type), at)
-        self._equalities[Equality(left=_operand(left), right=_operand(right))] = None
+        self._equalities[Equality(left=operand(left), right=operand(right))] = None
+
+    def _add_bound(self, value: BoundExpression, sign: str, bound: BoundExpression) -> None:
+        """Add one half of ``value BETWEEN bound AND bound``."""
+        relations = tuple(dict.fromkeys((*value.relations, *bound.relations)))
+        if len(relations) > 1:
+            self._require_two(value, bound)
+            self._thetas[ThetaWriter(self._text).comparison(value, sign, bound)] = None
+            return
+        left, right = value.over_source(), bound.over_source()
+        columns = tuple(dict.fromkeys((*left.columns, *right.columns)))
+        selection = SourceExpression(sql=f"({left.sql}) {sign} ({right.sql})", columns=columns)
+        if relations:
+            self._selections.setdefault(relations[0], {})[selection] = None
+        else:
+            self._constants[selection] = None
+
+    def _require_two(self, *parts: BoundExpression) -> None:
+        """Refuse a condition on three relations or more, which no step of a join could check."""
+        relations = tuple(dict.fromkeys(alias for part in parts for alias in part.relations))
+        if len(relations) > 2:
+            written = " and ".join(f"'{part.as_written()}'" for part in parts)
+            message = (
+                f"Plait joins two relations by one condition, but {written} needs {_listed(relations)}; "
+                "write it as conditions on two relations each, joined by AND, or compute it on the results"
+            )
+            raise self._text.error(message, parts[0].tokens[0].start, UnsupportedQueryError)
 
     def _check_types(self, left: tuple[str, str | None], right: tuple[str, str | None], at: Token) -> None:
         problem = mismatch(*left, *right)
         if problem is not None:
             self._report(problem, at)
 
-    def _refuse(self, conjunct: BoundExpression, *, is_equality: bool) -> None:
-        sign, written = operator_of(conjunct.tokens), conjunct.as_written()
-        if is_equality:
-            advice = "put everything of one relation on one side, as in a.x + 1 = b.y"
-        elif sign in ("<=>", "IS"):
-            advice = "use =; where NULLs should match, compare coalesce(a.x, value) = coalesce(b.x, value)"
-        elif sign == "OR":
-            advice = "write one CREATE QUERY for each alternative"
-        elif sign is None:
-            advice = "compute it on the results, where they are read"
-        else:
-            advice = (
-                f"select both sides and apply {sign} to the results; how far apart in time rows may be is set by WINDOW"
-            )
-        between = f"'{written}' between {_listed(conjunct.relations)}"
-        message = f"Plait does not run the theta join {between}: it joins on equal keys only; {advice}"
-        self._report(message, conjunct.tokens[0], UnsupportedQueryError)
-
     def _report(self, message: str, at: Token, kind: type[SqlError] = SqlError) -> None:
         self._problems.append(self._text.error(message, at.start, kind))
-
-
-def _operand(side: BoundExpression) -> Operand:
-    return Operand(relation=side.relations[0], expression=side.over_source())
 
 
 def _listed(aliases: tuple[str, ...]) -> str:

@@ -1,0 +1,89 @@
+"""Join predicates that are no equality: what concerns one relation alone is cut out, for Spark to compute.
+
+``upper(a.name) LIKE concat('%', b.pat)`` → operands ``upper(`name`)`` of a and ``concat('%', `pat`)`` of b, and the
+text ``(`0` LIKE `1`)``. Operands are as large as Spark's grammar allows, so the text holds only what needs both
+relations. They are computed for every row that passes its selections, also where CASE or OR would not come to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plait.errors import SqlError, UnsupportedQueryError
+from plait.query.model import Operand, Theta
+from plait.sql.bound import BoundExpression
+from plait.sql.operations import called, taken_apart
+from plait.sql.text import SourceText
+from plait.sql.tokens import Token, without_outer_parentheses
+
+_ADVICE = "compare two expressions of one relation each, or register a predicate with engine.predicate(name, function)"
+
+
+class ThetaWriter:
+    """Writes join predicates over two relations. Raises UnsupportedQueryError for what cannot be cut."""
+
+    def __init__(self, text: SourceText) -> None:
+        self._text = text
+        self._operands: dict[Operand, int] = {}
+
+    def theta(self, conjunct: BoundExpression) -> Theta:
+        """Cut a conjunct."""
+        return self._finished(self._written(conjunct))
+
+    def comparison(self, left: BoundExpression, sign: str, right: BoundExpression) -> Theta:
+        """Cut a comparison, given its sides."""
+        return self._finished(f"({self._written(left)} {sign} {self._written(right)})")
+
+    def call(self, name: str, arguments: Sequence[BoundExpression]) -> Theta:
+        """Write the call of a registered predicate, whose arguments are operands as they are."""
+        for argument in arguments:
+            if len(argument.relations) == 1:
+                continue
+            found, advice = "columns of two relations", "pass these as two arguments"
+            if not argument.relations:
+                found, advice = "no column", "constants belong into the registered function"
+            message = (
+                f"each argument of {name}() is computed from one relation, but {argument.as_written()} has {found}"
+            )
+            raise self._refused(f"{message}; {advice}", argument)
+        sql = f"{name}({', '.join(f'`{position}`' for position in range(len(arguments)))})"
+        return Theta(operands=tuple(operand(argument) for argument in arguments), sql=sql, function=name)
+
+    def _finished(self, sql: str) -> Theta:
+        operands, self._operands = tuple(self._operands), {}
+        return Theta(operands=operands, sql=sql)
+
+    def _written(self, expression: BoundExpression) -> str:
+        if len(expression.relations) == 1:
+            return f"`{self._operands.setdefault(operand(expression), len(self._operands))}`"
+        operation = taken_apart(expression.text, expression.tokens)
+        if operation is None:
+            inner = expression.part(without_outer_parentheses(expression.tokens))
+            if expression.relations:
+                message = f"Plait cannot compute '{inner.as_written()}' from two relations; {_ADVICE}"
+                raise self._refused(message, expression)
+            return f"({inner.as_written()})" if len(inner.tokens) > 1 else inner.as_written()
+        parts = [self._written(expression.part(part)) for part in operation.parts]
+        pieces = [operation.pieces[0]]
+        for part, piece in zip(parts, operation.pieces[1:], strict=True):
+            pieces += (part, piece)
+        written = "".join(pieces)
+        return written if operation.kind in ("CALL", "CAST") else f"({written})"
+
+    def _refused(self, message: str, at: BoundExpression) -> SqlError:
+        return self._text.error(message, at.tokens[0].start, UnsupportedQueryError)
+
+
+def named_call(tokens: Sequence[Token], names: Sequence[str]) -> tuple[str, tuple[tuple[Token, ...], ...]] | None:
+    """Return the registered name, and the arguments, if all of it is a call of one of these names."""
+    found = called(tokens)
+    if found is None:
+        return None
+    registered = next((name for name in names if name.lower() == found[0].value.lower()), None)
+    return (registered, found[1]) if registered is not None else None
+
+
+def operand(expression: BoundExpression) -> Operand:
+    """Return an expression over one relation as an operand."""
+    inner = expression.part(without_outer_parentheses(expression.tokens))
+    return Operand(relation=expression.relations[0], expression=inner.over_source())
