@@ -1,7 +1,7 @@
 """Confirm a query with Spark and decide how its results travel.
 
 Spark's analyzer has the last word on every expression: the query's own text is analyzed over the real schemas, which
-yields the output columns' names and types, and every key operand's type.
+yields the output columns' names and types, and the type of every operand of a join predicate.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.sinks import Sink
+from plait.sql.evaluation import resolve_thetas
 
 _FILES = frozenset({"parquet", "csv", "json"})
 
@@ -71,7 +72,9 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
 
     try:
         output = spark.sql(query.spark_text, **empty).schema
-        query = with_narrow_windows(resolve_thetas(resolve_types(query, type_of), type_of), time_of)
+        query = resolve_types(query, type_of)
+        query = resolve_thetas(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+        query = with_narrow_windows(query, time_of)
     except PySparkException as error:
         raise SqlError(f"query '{query.name}': {_first_lines(error)}") from error
     _check_names(query, output)

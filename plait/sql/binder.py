@@ -172,7 +172,8 @@ def _spark_text(
     for relation, bound in zip(syntax.relations, clause.scope.relations, strict=True):
         alias = "" if relation.alias else f" AS {backquoted(bound.alias)}"
         replaced[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
-    pieces, position = [], tokens[0].start
+    pieces: list[str] = []
+    position = tokens[0].start
     for start, (end, new) in sorted(replaced.items()):
         pieces += (_doubled(text[position:start]), new)
         position = end

@@ -7,6 +7,7 @@ import re
 from plait.query.model import Operand, Query, Source
 from plait.query.types import resolve_types
 from plait.sql.binder import bind_statement
+from plait.sql.evaluation import resolve_thetas
 from plait.sql.script import parse_script
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable
 from tests.oracle.duckdb_oracle import load
@@ -59,11 +60,18 @@ def from_structure(case: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
 def with_types(case: Case, queries: tuple[Query, ...]) -> tuple[Query, ...]:
     """Give every equality its common type where it has none, as Spark is asked for it in the product."""
     load(connection(), {source.name: source.rows.slice(0, 0) for source in case.sources})
-    return tuple(resolve_types(query, lambda operand, query=query: operand_type(query, operand)) for query in queries)
+    return tuple(_with_types(query) for query in queries)
+
+
+def _with_types(query: Query) -> Query:
+    def type_of(operand: Operand) -> str:
+        return operand_type(query, operand)
+
+    return resolve_thetas(resolve_types(query, type_of), type_of)
 
 
 def operand_type(query: Query, operand: Operand) -> str:
-    """Return the Spark type of one side of an equality, as DuckDB infers it (wider in places, which does no harm)."""
+    """Return the Spark type of an operand, as DuckDB infers it (wider in places, which does no harm)."""
     source = query.relation(operand.relation).source
     relation = connection().sql(f'SELECT {to_duckdb(operand.expression.sql)} AS v FROM "{source}"')
     found = str(relation.types[0])

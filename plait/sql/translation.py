@@ -1,0 +1,398 @@
+"""Spark SQL to DuckDB SQL, for predicates between columns of known types.
+
+Every operation is in a list, for some types; anything else is refused, because the two differ in more corners than
+anybody knows: errors, rounding, coercions, time zones. What is in the list is compared with Spark in
+`tests/spark/test_theta_semantics.py`. Operands arrive as Arrow values of their Spark types, timestamps without a zone,
+in UTC. Spark's errors of ANSI mode are errors in DuckDB where arithmetic overflows; division is only translated where
+it cannot fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from plait.sql.coercions import Untranslatable, Value, cast, common_type_of, converted
+from plait.sql.duckdb_functions import FUNCTIONS, STRING
+from plait.sql.literals import INTERVAL, NOTHING, literal
+from plait.sql.numbers import FLOATING, INTEGERS, TIMES, decimal_size, exact_type, is_decimal, is_numeric
+from plait.sql.operations import Operation, taken_apart
+from plait.sql.text import SourceText, scan
+from plait.sql.tokens import Token, tokenize, without_outer_parentheses
+
+_COMPARISONS: Final = {
+    "=": "=",
+    "==": "=",
+    "<>": "<>",
+    "!=": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "<=>": "IS NOT DISTINCT FROM",
+}
+_BITS: Final = {"&": "({} & {})", "|": "({} | {})", "^": "xor({}, {})"}
+_DIFFERENCES: Final = ("timestampdiff", "datediff", "date_diff")
+_UNITS_US: Final = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+_DAY_US: Final = _UNITS_US["DAY"]
+
+
+def translated(
+    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+) -> str:
+    """Return a predicate over operands of these types as DuckDB SQL. Raises Untranslatable.
+
+    `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
+    """
+    tokens = tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql))
+    value = _Translator(sql, types, never_zero, time_zone).translate(tokens)
+    if value.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"it is of type {value.type}", "a condition must be true or false")
+    return value.sql
+
+
+class _Translator:
+    def __init__(self, text: str, types: Sequence[str], never_zero: Collection[int], time_zone: str | None) -> None:
+        self._text, self._types, self._never_zero, self._time_zone = text, types, never_zero, time_zone
+
+    def translate(self, tokens: Sequence[Token]) -> Value:
+        inner = without_outer_parentheses(tokens)
+        operation = taken_apart(self._text, inner)
+        return self._leaf(inner) if operation is None else self._operation(operation)
+
+    def _leaf(self, tokens: Sequence[Token]) -> Value:
+        if len(tokens) == 1 and tokens[0].kind == "quoted":
+            operand = int(tokens[0].value)
+            return Value(sql=f'"{operand}"', type=self._types[operand], never_zero=operand in self._never_zero)
+        found = literal(self._text, tokens)
+        if found is None:
+            shown = self._text[tokens[0].start : tokens[-1].end]
+            raise Untranslatable(f"'{shown}' is no value that both read alike", "write it as a plain literal")
+        if found.type in TIMES and ":" in str(found.value):
+            self._require_utc(f"TIMESTAMP '{found.value}'")
+        nonzero = not isinstance(found.value, str | bool | None) and found.value != 0
+        return Value(sql=found.sql, type=found.type, literal=found, never_zero=nonzero)
+
+    def _operation(self, operation: Operation) -> Value:
+        kind, name = operation.kind, operation.name
+        if name in _DIFFERENCES and len(operation.parts) == 3:
+            return self._time_between(operation)
+        parts = [self.translate(part) for part in operation.parts]
+        if kind in _COMPARISONS:
+            return self._compared(kind, *parts)
+        if kind in ("AND", "OR", "NOT"):
+            return self._logic(kind, parts)
+        if kind.startswith("IS "):
+            return self._is(kind, parts[0])
+        if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE"):
+            return self._predicate(kind, parts, operation.pieces[-1])
+        if kind == "CASE":
+            return self._case(operation, parts)
+        if kind == "CAST":
+            return self._cast(operation, parts[0])
+        if kind == "SIGN":
+            return self._sign(operation.pieces[0].strip(), parts[0])
+        if kind == "CALL":
+            return self._call(name, parts)
+        return self._arithmetic(kind, *parts)
+
+    def _require_utc(self, what: str) -> None:
+        if self._time_zone is not None:
+            raise Untranslatable(
+                f"{what} depends on the session's time zone, {self._time_zone}",
+                "set spark.sql.session.timeZone to UTC, or compute it per relation",
+            )
+
+    def _as(self, value: Value, type_: str) -> str:
+        if value.type == "date" and type_ in TIMES:
+            self._require_utc("a date compared with a timestamp")
+        if {value.type, type_} == set(TIMES):
+            self._require_utc("a timestamp compared with one without a time zone")
+        return converted(value, type_)
+
+    def _compared(self, kind: str, left: Value, right: Value) -> Value:
+        type_ = common_type_of((left, right), kind)
+        return _boolean(f"({self._as(left, type_)} {_COMPARISONS[kind]} {self._as(right, type_)})")
+
+    def _logic(self, kind: str, parts: Sequence[Value]) -> Value:
+        written = [_condition(part, kind) for part in parts]
+        return _boolean(f"(NOT {written[0]})" if kind == "NOT" else f"({written[0]} {kind} {written[1]})")
+
+    def _is(self, kind: str, part: Value) -> Value:
+        constant = kind.rsplit(" ", 1)[1]
+        if constant == "NULL":
+            return _boolean(f"({part.sql} {kind})")
+        comparison = "IS DISTINCT FROM" if "NOT" in kind else "IS NOT DISTINCT FROM"
+        return _boolean(f"({_condition(part, kind)} {comparison} {constant})")
+
+    def _predicate(self, kind: str, parts: Sequence[Value], tail: str) -> Value:
+        word = kind.removeprefix("NOT ")
+        value, others = parts[0], parts[1:]
+        if word == "IN":
+            type_ = common_type_of(parts, word)
+            written = f"({self._as(value, type_)} IN ({', '.join(self._as(other, type_) for other in others)}))"
+        elif word == "BETWEEN":
+            bounds = (self._compared(sign, value, other) for sign, other in zip((">=", "<="), others, strict=True))
+            written = f"({' AND '.join(bound.sql for bound in bounds)})"
+        elif word == "LIKE":
+            written = _like(value, others[0], tail)
+        else:
+            raise Untranslatable(
+                f"{word} differs between Spark and DuckDB",
+                "use LIKE, contains(), startswith() or endswith() on text that each relation prepares"
+                if word == "RLIKE"
+                else "compare lower(a.x) LIKE lower(b.y)",
+            )
+        return _boolean(f"(NOT {written})" if kind.startswith("NOT ") else written)
+
+    def _case(self, operation: Operation, parts: Sequence[Value]) -> Value:
+        words = [piece.split()[-1] if piece.split() else "" for piece in operation.pieces]
+        of_value = words[0] == "CASE"
+        conditions = [part for part, word in zip(parts, words[:-1], strict=True) if word == "WHEN"]
+        results = [part for part, word in zip(parts, words[:-1], strict=True) if word in ("THEN", "ELSE")]
+        type_ = common_type_of(results, "CASE")
+        if of_value:
+            conditions = [self._compared("=", parts[0], condition) for condition in conditions]
+        written = [
+            f"WHEN {_condition(condition, 'CASE')} THEN {self._as(result, type_)}"
+            for condition, result in zip(conditions, results, strict=False)
+        ]
+        otherwise = f" ELSE {self._as(results[-1], type_)}" if len(results) > len(conditions) else ""
+        return Value(sql=f"(CASE {' '.join(written)}{otherwise} END)", type=type_)
+
+    def _cast(self, operation: Operation, value: Value) -> Value:
+        if operation.name != "CAST" and operation.name != "cast":
+            raise Untranslatable(f"{operation.name} is not translated", "compute it per relation")
+        target = operation.pieces[1].removeprefix(" AS ").removesuffix(")").strip().lower()
+        if target in TIMES or value.type in TIMES:
+            self._require_utc(f"a cast between {value.type} and {target}")
+        return cast(value, target)
+
+    def _sign(self, sign: str, value: Value) -> Value:
+        if sign == "~" and value.type in INTEGERS:
+            return Value(sql=f"(~{value.sql})", type=value.type)
+        if sign == "~" or not (is_numeric(value.type) or value.type == INTERVAL):
+            raise Untranslatable(f"{sign} of {value.type} is not translated", "compute it per relation")
+        if sign == "+":
+            return value
+        zero = converted(Value(sql="0", type="int"), "bigint" if value.type == INTERVAL else value.type)
+        sql = f"(-{value.sql})" if value.type in FLOATING or is_decimal(value.type) else f"({zero} - {value.sql})"
+        return Value(sql=sql, type=value.type, never_zero=value.never_zero)
+
+    def _call(self, name: str, parts: Sequence[Value]) -> Value:
+        special = _SPECIAL.get(name)
+        if special is not None:
+            found = special(self, parts)
+            if found is not None:
+                return found
+        function = FUNCTIONS.get((name, len(parts)))
+        if function is None:
+            raise Untranslatable(
+                f"{name}() of {len(parts)} arguments is not known to be the same in DuckDB",
+                "compute it from one relation at a time",
+            )
+        for part, taken in zip(parts, function.takes, strict=True):
+            if taken == STRING and part.type not in (STRING, NOTHING):
+                raise Untranslatable(f"{name}() of {part.type}", "cast it to a string")
+        arguments = [self._as(part, taken) for part, taken in zip(parts, function.takes, strict=True)]
+        if name in ("pow", "power") and parts[1].literal is not None and parts[1].literal.value == 2:
+            return Value(sql=f"({arguments[0]} * {arguments[0]})", type=function.gives)  # so does Java, exactly
+        return Value(sql=function.sql.format(*arguments), type=function.gives)
+
+    def _arithmetic(self, kind: str, left: Value, right: Value) -> Value:
+        types = {left.type, right.type}
+        if kind == "||" and types <= {STRING, NOTHING}:
+            return Value(sql=f"({left.sql} || {right.sql})", type=STRING)
+        if kind in _BITS and types <= set(INTEGERS):
+            type_ = common_type_of((left, right), kind)
+            return Value(sql=_BITS[kind].format(self._as(left, type_), self._as(right, type_)), type=type_)
+        if all(is_numeric(type_) for type_ in types):
+            return self._number(kind, left, right)
+        if kind in ("+", "-"):
+            found = self._time(kind, left, right)
+            if found is not None:
+                return found
+        raise Untranslatable(
+            f"{kind} between {left.type} and {right.type} is not translated", "compute it per relation, or cast"
+        )
+
+    def _number(self, kind: str, left: Value, right: Value) -> Value:
+        if kind in ("/", "%", "DIV") and not right.never_zero:
+            raise Untranslatable(
+                f"{kind} fails in Spark where the divisor is zero",
+                "use try_divide(x, y) or x / nullif(y, 0)" if kind == "/" else "divide by nullif(y, 0)",
+            )
+        if kind == "/":
+            return self._quotient(left, right)
+        if is_decimal(left.type) or is_decimal(right.type):
+            found = exact_type(kind, left.type, right.type)
+            if found is None and not {left.type, right.type} & set(FLOATING):
+                raise Untranslatable(f"{kind} of {left.type} and {right.type} is rounded", "cast to double first")
+            if found is not None:
+                return self._exact(kind, left, right, found)
+        type_ = "double" if {left.type, right.type} & set(FLOATING) else common_type_of((left, right), kind)
+        type_ = left.type if left.type == right.type else type_
+        operator = {"DIV": "//"}.get(kind, kind)
+        if kind == "DIV":
+            if type_ not in INTEGERS:
+                raise Untranslatable(f"DIV of {type_} is not translated", "use / and floor() in one relation")
+            type_ = "bigint"
+        return Value(sql=f"({self._as(left, type_)} {operator} {self._as(right, type_)})", type=type_)
+
+    def _exact(self, kind: str, left: Value, right: Value, type_: str) -> Value:
+        if kind not in ("+", "-", "*"):
+            raise Untranslatable(f"{kind} of decimals is not translated", "cast both to double")
+        if kind == "*":
+            sides = [f"CAST({side.sql} AS {_as_decimal(side)})" for side in (left, right)]
+        else:
+            sides = [converted(side, type_) for side in (left, right)]
+        return Value(sql=f"CAST({sides[0]} {kind} {sides[1]} AS {type_.upper()})", type=type_)
+
+    def _quotient(self, left: Value, right: Value) -> Value:
+        if (is_decimal(left.type) or is_decimal(right.type)) and not {left.type, right.type} & set(FLOATING):
+            raise Untranslatable("the quotient of decimals is rounded", "cast one of them to double")
+        return Value(sql=f"({self._as(left, 'double')} / {self._as(right, 'double')})", type="double")
+
+    def _time(self, kind: str, left: Value, right: Value) -> Value | None:
+        if left.type == right.type == INTERVAL:
+            return Value(sql=f"({left.sql} {kind} {right.sql})", type=INTERVAL)
+        if kind == "+" and left.type == INTERVAL:
+            left, right = right, left
+        if left.type in TIMES and right.type == INTERVAL:
+            if right.literal is None or abs(int(right.literal.value or 0)) >= _DAY_US:
+                self._require_utc("a timestamp and an interval of days")
+            return Value(sql=f"make_timestamp(epoch_us({left.sql}) {kind} {right.sql})", type=left.type)
+        if left.type == "date" and right.type in INTEGERS and right.type != "bigint":
+            return Value(sql=f"({left.sql} {kind} {converted(right, 'int')})", type="date")
+        if kind == "-" and left.type in TIMES and right.type in TIMES:
+            self._require_utc("the difference of timestamps")
+            return Value(sql=f"(epoch_us({left.sql}) - epoch_us({right.sql}))", type=INTERVAL)
+        if kind == "-" and left.type == right.type == "date":
+            return Value(sql=f"(({left.sql} - {right.sql}) * {_DAY_US})", type=INTERVAL)
+        return None
+
+    def _time_between(self, operation: Operation) -> Value:
+        """Translate ``timestampdiff(unit, start, end)``: whole units, cut off towards zero."""
+        unit = self._text[operation.parts[0][0].start : operation.parts[0][-1].end].upper()
+        start, end = (self.translate(part) for part in operation.parts[1:])
+        if unit not in _UNITS_US or not {start.type, end.type} <= {*TIMES, "date"}:
+            raise Untranslatable(
+                f"{operation.name}({unit}) from {start.type} to {end.type} is not translated", "use units up to WEEK"
+            )
+        self._require_utc("the difference of timestamps")
+        micros = [f"epoch_us({self._as(side, 'timestamp')})" for side in (end, start)]
+        return Value(sql=f"(({micros[0]} - {micros[1]}) // {_UNITS_US[unit]})", type="bigint")
+
+    def abs_(self, parts: Sequence[Value]) -> Value | None:
+        """``abs(x)``."""
+        if len(parts) != 1 or not (is_numeric(parts[0].type) or parts[0].type == INTERVAL):
+            return None
+        return Value(sql=f"abs({parts[0].sql})", type=parts[0].type, never_zero=parts[0].never_zero)
+
+    def choice(self, name: str, parts: Sequence[Value]) -> Value:
+        """``coalesce``, ``greatest`` and ``least``; the latter two leave NULLs out, in both."""
+        type_ = common_type_of(parts, name)
+        return Value(sql=f"{name}({', '.join(self._as(part, type_) for part in parts)})", type=type_)
+
+    def nullif(self, parts: Sequence[Value]) -> Value | None:
+        """``nullif(x, y)``; with a zero for y it can be divided by."""
+        if len(parts) != 2:
+            return None
+        equal = self._compared("=", *parts)
+        is_zero = parts[1].literal is not None and parts[1].literal.value == 0
+        sql = f"(CASE WHEN {equal.sql} THEN NULL ELSE {parts[0].sql} END)"
+        return Value(sql=sql, type=parts[0].type, never_zero=is_zero)
+
+    def if_(self, parts: Sequence[Value]) -> Value | None:
+        """``if(condition, x, y)``."""
+        if len(parts) != 3:
+            return None
+        type_ = common_type_of(parts[1:], "if()")
+        yes, no = (self._as(part, type_) for part in parts[1:])
+        return Value(sql=f"(CASE WHEN {_condition(parts[0], 'if()')} THEN {yes} ELSE {no} END)", type=type_)
+
+    def try_divide(self, parts: Sequence[Value]) -> Value | None:
+        """``try_divide(x, y)``: NULL where y is zero."""
+        if len(parts) != 2 or not all(is_numeric(part.type) for part in parts):
+            return None
+        quotient = self._quotient(*parts)
+        divisor = self._as(parts[1], "double")
+        return Value(sql=f"(CASE WHEN {divisor} = 0 THEN NULL ELSE {quotient.sql} END)", type="double")
+
+    def concat(self, parts: Sequence[Value]) -> Value | None:
+        """``concat(x, y, ...)``: NULL if one of them is."""
+        if len(parts) < 2 or not all(part.type in (STRING, NOTHING) for part in parts):
+            return None
+        return Value(sql=f"({' || '.join(self._as(part, STRING) for part in parts)})", type=STRING)
+
+    def days(self, parts: Sequence[Value]) -> Value | None:
+        """``datediff(end, start)``."""
+        if len(parts) != 2 or any(part.type != "date" for part in parts):
+            return None
+        return Value(sql=f"CAST({parts[0].sql} - {parts[1].sql} AS INTEGER)", type="int")
+
+    def later(self, kind: str, parts: Sequence[Value]) -> Value | None:
+        """``date_add(date, days)`` and ``date_sub``."""
+        if len(parts) != 2 or parts[0].type != "date":
+            return None
+        return self._time(kind, *parts)
+
+    def nothing(self, kind: str, parts: Sequence[Value]) -> Value | None:
+        """``isnull(x)`` and ``isnotnull(x)``."""
+        return self._is(kind, parts[0]) if len(parts) == 1 else None
+
+
+_Special: TypeAlias = Callable[[_Translator, Sequence[Value]], Value | None]
+
+_SPECIAL: Final[Mapping[str, _Special]] = MappingProxyType(
+    {
+        "abs": _Translator.abs_,
+        "coalesce": lambda translator, parts: translator.choice("coalesce", parts),
+        "ifnull": lambda translator, parts: translator.choice("coalesce", parts),
+        "nvl": lambda translator, parts: translator.choice("coalesce", parts),
+        "greatest": lambda translator, parts: translator.choice("greatest", parts),
+        "least": lambda translator, parts: translator.choice("least", parts),
+        "nullif": _Translator.nullif,
+        "if": _Translator.if_,
+        "try_divide": _Translator.try_divide,
+        "concat": _Translator.concat,
+        "datediff": _Translator.days,
+        "date_diff": _Translator.days,
+        "date_add": lambda translator, parts: translator.later("+", parts),
+        "dateadd": lambda translator, parts: translator.later("+", parts),
+        "date_sub": lambda translator, parts: translator.later("-", parts),
+        "isnull": lambda translator, parts: translator.nothing("IS NULL", parts),
+        "isnotnull": lambda translator, parts: translator.nothing("IS NOT NULL", parts),
+    }
+)
+
+
+def _boolean(sql: str) -> Value:
+    return Value(sql=sql, type="boolean")
+
+
+def _condition(value: Value, what: str) -> str:
+    if value.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"{what} of {value.type}", "compare it with something")
+    return converted(value, "boolean")
+
+
+def _like(value: Value, pattern: Value, tail: str) -> str:
+    if not {value.type, pattern.type} <= {STRING, NOTHING}:
+        raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
+    escape = tail.removeprefix(" ESCAPE ") if tail else r"'\'"
+    return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"
+
+
+def _as_decimal(value: Value) -> str:
+    size = decimal_size(value.type)
+    return value.type.upper() if is_decimal(value.type) or size is None else f"DECIMAL({size[0]},{size[1]})"
