@@ -13,6 +13,7 @@ from plait.optimizer.unknowns import Unknown
 from plait.plan.explain import cost_of, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded
+from plait.plan.explain.predicates import joined
 from plait.plan.explain.summary import solved
 from plait.plan.explain.table import aligned
 from plait.plan.explain.units import Pace, pace_for
@@ -81,7 +82,7 @@ def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
             f"{store_name(found.store)} saves {pace.rate(found.saved_per_s, 'probe tuples')} for "
             f"{wording.some(found.queries)}; keeps {wording.plural_of(found.rows, 'row')} ({wording.size(found.bytes)})"
         )
-        yield f"  {'' if made is None else wording.joined(made, advice.best)}"
+        yield f"  {'' if made is None else joined(made, advice.best)}"
     yield from _more(len(advice.stores))
     yield "What a store saves is what its readers would send if they joined its parts one by one, less what fills it"
 

@@ -32,7 +32,7 @@ _PROBE_ROW, _STORED_ROW = "probe row", "stored row"
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
     """Return this process's database, which holds no data."""
-    return duckdb.connect(config={"threads": 1, "TimeZone": "UTC", "autoinstall_known_extensions": False})
+    return duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
 
 
 def holds(formula: Formula, operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
