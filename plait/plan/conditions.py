@@ -192,7 +192,11 @@ def _span_order(span: Spanned) -> tuple[object, ...]:
 
 def _check(theta: Theta, left: str) -> Checked:
     return Checked(
-        formula=Formula(sql=theta.function or theta.evaluated or theta.sql, is_function=theta.function is not None),
+        formula=Formula(
+            sql=theta.function or theta.evaluated or theta.sql,
+            text=theta.sql,
+            is_function=theta.function is not None,
+        ),
         operands=tuple(
             (operand.relation == left, operand_name(theta, number)) for number, operand in enumerate(theta.operands)
         ),

@@ -157,9 +157,13 @@ class JoinedSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formula:
-    """A condition over columns ``"0"``, ``"1"``, ...: DuckDB SQL, or the name of a registered predicate."""
+    """A condition over columns ``"0"``, ``"1"``, ...: DuckDB SQL, or the name of a registered predicate.
+
+    `text` is the same as Spark SQL over columns `` `0` ``, `` `1` ``, ...: what the user wrote.
+    """
 
     sql: str
+    text: str
     is_function: bool = False
 
 

@@ -198,7 +198,7 @@ def _spans(spans: tuple[SpanMatch, ...]) -> list[Json]:
 def _checks(checks: tuple[Check, ...]) -> list[Json]:
     return [
         {
-            "formula": check.formula.sql,
+            "formula": check.formula.text,
             "operands": [{"position": position, "column": name} for position, name in check.operands],
         }
         for check in checks

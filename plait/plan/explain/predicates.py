@@ -10,7 +10,7 @@ from plait.plan.relations import member_name
 from plait.plan.rules import Probe
 from plait.plan.walks import split_part
 
-_OPERAND = re.compile(r'"(\d+)"')
+_OPERAND = re.compile(r"`(\d+)`")
 
 
 def joining(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
@@ -82,6 +82,4 @@ def _moved(text: str, offset: float, kind: str) -> str:
 
 
 def _formula(formula: Formula, operands: list[str]) -> str:
-    if formula.is_function:
-        return f"{formula.sql}({', '.join(operands)})"
-    return _OPERAND.sub(lambda found: operands[int(found.group(1))], formula.sql)
+    return _OPERAND.sub(lambda found: operands[int(found.group(1))], formula.text)
