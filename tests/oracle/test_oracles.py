@@ -37,6 +37,28 @@ def test_duckdb_and_the_nested_loop_compute_the_same(chunk: int) -> None:
     assert rows > 100
 
 
+@pytest.mark.parametrize("chunk", range(4))
+def test_duckdb_and_the_nested_loop_agree_on_predicates_that_are_no_equality(chunk: int) -> None:
+    compared = rows = 0
+    for seed in range(6_000_000 + chunk * CHUNK, 6_000_000 + (chunk + 1) * CHUNK):
+        case = random_case(seed, thetas=True)
+        try:
+            results = expected(case)
+        except UnsuitableCaseError:
+            continue
+        for query in case.queries:
+            try:
+                loop = nested_loop(case, query)
+            except TooManyCombinationsError:
+                continue
+            problem = difference(table_rows(results[query.name]), loop)
+            assert problem is None, f"{query.name}: {problem}\n{describe(case)}"
+            compared += 1
+            rows += len(loop)
+    assert compared > CHUNK
+    assert rows > 1000
+
+
 def test_punctual_cases_have_no_late_row_and_late_cases_have_some() -> None:
     assert not any(any(mask) for seed in range(60) for mask in late_masks(random_case(seed)).values())
     late = [sum(map(sum, late_masks(random_case(seed, late=True)).values())) for seed in range(60)]

@@ -21,6 +21,7 @@ from sqlglot import exp
 
 _MACROS = (
     "CREATE OR REPLACE MACRO strong_hash(v) AS CAST(CAST(hash(v) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
+    "CREATE OR REPLACE MACRO near(a, b) AS abs(a::BIGINT - b::BIGINT) <= 1",
     "CREATE OR REPLACE MACRO weak_hash(v) AS CAST(hash(v) % 3 AS BIGINT)",
 )
 _DAY_ZERO = exp.cast(exp.Literal.string("1970-01-01"), "DATE")

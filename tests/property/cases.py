@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tests.property.arrivals import Arrivals, make_punctual, random_batches, random_taus
 from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
-from tests.property.queries import CROSS_ROWS, random_query
+from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
 from tests.property.values import BY_NAME, KINDS, Domain
 
 STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "random", "random")
@@ -37,11 +37,13 @@ class Clock:
         return ages + ages[3:] * 2
 
 
-def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0, queries: int | None = None) -> Case:
+def random_case(
+    seed: int, *, late: bool = False, rows_scale: float = 1.0, queries: int | None = None, thetas: bool = False
+) -> Case:
     """Return the case of this seed. `rows_scale` below 1 gives the same kind of case with fewer rows; `queries` fixes
-    their number.
+    their number. `thetas`: with join predicates other than equalities.
     """
-    rng = random.Random(f"{seed} {late} {rows_scale}")
+    rng = random.Random(f"{seed} {late} {rows_scale}{' thetas' if thetas else ''}")
     batches = rng.choice((3, 4, 6) if late else (1, 2, 3, 4, 5, 6, 8))
     unit_us = rng.choice((1, 1_000, 1_000_000, 3_600_000_000))
     span = rng.choice((1, 2, 5, 10, 40))
@@ -51,18 +53,21 @@ def random_case(seed: int, *, late: bool = False, rows_scale: float = 1.0, queri
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
     drawn = rng.choice((1, 1, 2, 2, 3, 4))
     queries = drawn if queries is None else queries
-    largest = rng.choice((2, 3, 3, 4, 5, 6))
+    largest = rng.choice((2, 2, 3, 3, 4) if thetas else (2, 3, 3, 4, 5, 6))
     rows = max(3, int(rng.choice((12, 25, 40, 60)) * rows_scale * (1.0, 1.0, 1.0, 0.6, 0.45, 0.4)[largest - 1]))
     domain = max(2, int(rows * rng.uniform(0.12, 0.6) * (1.0 if largest < 5 else 1.2)))
     skew = 1.0 if largest < 5 else 0.0
     choices = clock.window_choices_us(batches)
     choices = choices[-1:] if largest > 4 and rng.random() < 0.6 else choices
+    drawn_thetas = Thetas(instead=rng.choice((0.0, 0.3, 1.0)), beside=rng.choice((0.3, 0.6))) if thetas else NO_THETAS
     sources = _random_sources(rng, clock, batches, count, rows, domain, choices, skew=skew, late=late)
     return Case(
         seed=seed,
         sources=sources,
         queries=tuple(
-            random_query(rng, f"q{number}", sources, rng.randint(1, largest) if number else largest, choices)
+            random_query(
+                rng, f"q{number}", sources, rng.randint(1, largest) if number else largest, choices, drawn_thetas
+            )
             for number in range(queries)
         ),
         batches=batches,

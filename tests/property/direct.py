@@ -44,6 +44,7 @@ from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
 from tests.property.structured import backquoted
+from tests.property.thetas import PREDICATES
 from tests.unit.optimizer.random_orders import random_plan
 
 MOST_MESSAGES = 30_000
@@ -193,6 +194,7 @@ class DirectRun:
             wanted=self.wanted,
             capacity=self.options.block_rows,
             attempt=f"a{next(self._attempts)}",
+            predicates=PREDICATES,
         )
         spread = Spread(slots=3, rows_per_start=max(1, self.options.block_rows))
         live = with_intermediates(context, live_buckets(plan, manifest), self._probe, spread)

@@ -22,7 +22,10 @@ Row = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expression:
-    """`columns`: the (alias, column) pairs it reads. `sql` renders it, given how each is written; `value` evaluates."""
+    """`columns`: the (alias, column) pairs it reads. `sql` renders it, given how each is written; `value` evaluates.
+
+    `template`: its text, with ``{n}`` for the n-th of `operands`.
+    """
 
     columns: tuple[tuple[str, str], ...]
     sql: Callable[[Callable[[str, str], str]], str]
@@ -30,6 +33,7 @@ class Expression:
     kind: str
     small: bool = True
     operands: tuple[Expression, ...] = ()
+    template: str | None = None
 
 
 def column(alias: str, name: str, kind: str, small: bool) -> Expression:
@@ -63,6 +67,7 @@ def apply(
         value=value,
         kind=kind,
         operands=operands,
+        template=template,
     )
 
 

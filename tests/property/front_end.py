@@ -6,6 +6,7 @@ import re
 
 from plait.query.model import Operand, Query, Source
 from plait.query.types import resolve_types
+from plait.query.windows import with_narrow_windows
 from plait.sql.binder import bind_statement
 from plait.sql.evaluation import resolve_thetas
 from plait.sql.script import parse_script
@@ -14,6 +15,7 @@ from tests.oracle.duckdb_oracle import load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, script
 from tests.property.structured import structured_query, structured_source
+from tests.property.thetas import PREDICATES
 
 _SPARK_TYPES = {
     "TINYINT": "tinyint",
@@ -41,7 +43,7 @@ def from_text(given: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
             case CreateTable():
                 sources[statement.table.name] = statement.table
             case CreateQuery():
-                query, problems = bind_statement(statement, sources, file="case.sql")
+                query, problems = bind_statement(statement, sources, file="case.sql", predicates=PREDICATES)
                 if query is None:
                     raise problems[0]
                 queries.append(query)
@@ -60,14 +62,15 @@ def from_structure(case: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
 def with_types(case: Case, queries: tuple[Query, ...]) -> tuple[Query, ...]:
     """Give every equality its common type where it has none, as Spark is asked for it in the product."""
     load(connection(), {source.name: source.rows.slice(0, 0) for source in case.sources})
-    return tuple(_with_types(query) for query in queries)
+    return tuple(_with_types(case, query) for query in queries)
 
 
-def _with_types(query: Query) -> Query:
+def _with_types(case: Case, query: Query) -> Query:
     def type_of(operand: Operand) -> str:
         return operand_type(query, operand)
 
-    return resolve_thetas(resolve_types(query, type_of), type_of)
+    resolved = resolve_thetas(resolve_types(query, type_of), type_of)
+    return with_narrow_windows(resolved, lambda source: case.source(source).time)
 
 
 def operand_type(query: Query, operand: Operand) -> str:

@@ -8,9 +8,21 @@ from dataclasses import dataclass, field
 
 from tests.property.case import CaseQuery, CaseSource, Windows, quoted
 from tests.property.expressions import Expression, apply, column, derived, either, equal, equality, greater, literal
+from tests.property.thetas import random_theta
 from tests.property.values import BY_NAME
 
 Ref = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thetas:
+    """How often a theta predicate stands in the place of an equality, and beside one."""
+
+    instead: float
+    beside: float
+
+
+NO_THETAS = Thetas(instead=0.0, beside=0.0)
 CROSS_ROWS = 4
 """A source this small may be joined by CROSS JOIN."""
 
@@ -32,16 +44,43 @@ class _Draft:
 
 
 def random_query(
-    rng: random.Random, name: str, sources: tuple[CaseSource, ...], relations: int, spans_us: list[int]
+    rng: random.Random,
+    name: str,
+    sources: tuple[CaseSource, ...],
+    relations: int,
+    spans_us: list[int],
+    thetas: Thetas = NO_THETAS,
 ) -> CaseQuery:
     """Return a query over `relations` relations, at least one of them a stream."""
     draft = _Draft(rng=rng, aliases=[], sources=_choose_sources(rng, sources, relations))
     draft.aliases = _choose_aliases(rng, draft.sources)
     _connect(draft)
+    _add_thetas(draft, thetas, spans_us)
     for position in range(relations):
         for _ in range(rng.choice((0, 0, 1, 1, 2)) if relations < 4 else rng.choice((0, 0, 0, 1))):
             draft.selections.append((position, random_selection(rng, draft.columns(position))))
     return _Writer(draft, name, _choose_windows(draft, spans_us)).query()
+
+
+def _add_thetas(draft: _Draft, thetas: Thetas, spans_us: list[int]) -> None:
+    """Put theta predicates in the place of some equalities, and beside some."""
+    rng, edges = draft.rng, []
+    for low, high, condition, using in draft.edges:
+        instead = rng.random() < thetas.instead
+        if not instead:
+            edges.append((low, high, condition, using))
+        if instead or rng.random() < thetas.beside:
+            for _ in range(rng.choice((1, 1, 1, 2))):
+                times = [_time_of(draft, position) for position in (low, high)]
+                both = (times[0], times[1]) if times[0] is not None and times[1] is not None else None
+                theta = random_theta(rng, draft.columns(low), draft.columns(high), both, spans_us)
+                edges.append((low, high, theta, None))
+    draft.edges = edges
+
+
+def _time_of(draft: _Draft, position: int) -> Expression | None:
+    time = draft.sources[position].time
+    return None if time is None else next(each for each in draft.columns(position) if each.columns[0][1] == time)
 
 
 def _choose_sources(rng: random.Random, sources: tuple[CaseSource, ...], relations: int) -> list[CaseSource]:

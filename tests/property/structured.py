@@ -19,9 +19,11 @@ from plait.query.model import (
     SourceExpression,
     Stream,
     Table,
+    Theta,
 )
 from tests.property.case import Case, CaseQuery, CaseSource
 from tests.property.expressions import Expression
+from tests.property.thetas import PREDICATES
 
 
 def backquoted(name: str) -> str:
@@ -58,10 +60,13 @@ def structured_query(case: Case, query: CaseQuery) -> Query:
                 selections=tuple(_of_source(item) for item in own),
             )
         )
+    thetas = []
     for item in query.conditions:
-        if len({alias for alias, _ in item.columns}) == 2:
+        if _aliases(item) == 2 and item.template == "{0} = {1}" and all(_aliases(side) == 1 for side in item.operands):
             left, right = item.operands
             equalities.append(Equality(left=_operand(left), right=_operand(right)))
+        elif _aliases(item) == 2:
+            thetas.append(_theta(item))
     return Query(
         name=query.name,
         relations=tuple(relations),
@@ -70,7 +75,26 @@ def structured_query(case: Case, query: CaseQuery) -> Query:
         sink=SinkSpec(format="noop"),
         text=query.sql,
         spark_text=query.sql,
+        thetas=tuple(thetas),
     )
+
+
+def _aliases(item: Expression) -> int:
+    return len({alias for alias, _ in item.columns})
+
+
+def _theta(item: Expression) -> Theta:
+    """Cut what concerns one relation out of a predicate over two."""
+    operands: dict[Operand, int] = {}
+
+    def written(part: Expression) -> str:
+        if _aliases(part) == 1:
+            return f"`{operands.setdefault(_operand(part), len(operands))}`"
+        return (part.template or part.sql(lambda *_: "")).format(*map(written, part.operands))
+
+    sql = written(item)
+    function = sql.split("(")[0] if sql.split("(")[0] in PREDICATES else None
+    return Theta(operands=tuple(operands), sql=sql, function=function)
 
 
 def _of_source(item: Expression) -> SourceExpression:

@@ -23,6 +23,7 @@ FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 CHUNK = 50
 LATE_EVERY = 10
 MANY_FROM = 5_000_000
+THETAS_FROM = 6_000_000
 
 
 def case_of(seed: int) -> Case:
@@ -64,6 +65,21 @@ def test_five_and_six_queries_at_once_output_what_duckdb_computes(first: int) ->
             continue
         if problem is not None:
             pytest.fail(report(case, problem), pytrace=False)
+
+
+@pytest.mark.parametrize("first", range(THETAS_FROM, THETAS_FROM + CASES // 2, CHUNK))
+def test_queries_with_other_predicates_than_equalities_output_what_duckdb_computes(first: int) -> None:
+    checked = 0
+    for seed in range(first, first + CHUNK):
+        case = random_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1, thetas=True)
+        try:
+            problem = check(case)
+        except UnsuitableCaseError:
+            continue
+        if problem is not None:
+            pytest.fail(report(case, problem), pytrace=False)
+        checked += 1
+    assert checked > CHUNK * 0.6
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
