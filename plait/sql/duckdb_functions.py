@@ -41,6 +41,9 @@ def _textual(sql: str, gives: str = "boolean") -> Function:
     return Function(takes=(STRING, STRING), gives=gives, sql=sql)
 
 
+_POWER: Final = (  # of one, Java has no infinite power
+    f"(CASE WHEN abs({{0}}) = 1 AND (isnan({{1}}) OR isinf({{1}})) THEN {_NAN} ELSE pow({{0}}, {{1}}) END)"
+)
 _INFINITE: Final = "isinf({0})"
 _COMMON: Final = "list_intersect(string_split({0}, ''), string_split({1}, ''))"
 
@@ -79,8 +82,8 @@ FUNCTIONS: Mapping[tuple[str, int], Function] = MappingProxyType(
         ("atan2", 2): _numeric("atan2({0} + 0, {1} + 0)", 2),
         ("radians", 1): _numeric("({0} * CAST('0.017453292519943295' AS DOUBLE))"),
         ("degrees", 1): _numeric("({0} * CAST('57.29577951308232' AS DOUBLE))"),
-        ("pow", 2): _numeric("pow({0}, {1})", 2),
-        ("power", 2): _numeric("pow({0}, {1})", 2),
+        ("pow", 2): _numeric(_POWER, 2),
+        ("power", 2): _numeric(_POWER, 2),
         ("pi", 0): Function(takes=(), gives=DOUBLE, sql="CAST('3.141592653589793' AS DOUBLE)"),
         ("isnan", 1): Function(takes=(DOUBLE,), gives="boolean", sql="coalesce(isnan({0}), FALSE)"),
         ("startswith", 2): _textual("starts_with({0}, {1})"),

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from plait.sql.coercions import Untranslatable, Value, cast, common_type_of, converted
 from plait.sql.duckdb_functions import FUNCTIONS, STRING
-from plait.sql.literals import INTERVAL, NOTHING, literal
+from plait.sql.literals import INTERVAL, NOTHING, duckdb_type, literal
 from plait.sql.numbers import FLOATING, INTEGERS, TIMES, decimal_size, exact_type, is_decimal, is_numeric
 from plait.sql.operations import Operation, taken_apart
 from plait.sql.text import SourceText, scan
@@ -53,11 +53,18 @@ def translated(
 
     `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
     """
+    found = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
+    if found.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"it is of type {found.type}", "a condition must be true or false")
+    return found.sql
+
+
+def value_of(
+    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+) -> Value:
+    """Translate an expression of any type; arguments as in `translated`."""
     tokens = tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql))
-    value = _Translator(sql, types, never_zero, time_zone).translate(tokens)
-    if value.type not in ("boolean", NOTHING):
-        raise Untranslatable(f"it is of type {value.type}", "a condition must be true or false")
-    return value.sql
+    return _Translator(sql, types, never_zero, time_zone).translate(tokens)
 
 
 class _Translator:
@@ -72,6 +79,10 @@ class _Translator:
     def _leaf(self, tokens: Sequence[Token]) -> Value:
         if len(tokens) == 1 and tokens[0].kind == "quoted":
             operand = int(tokens[0].value)
+            if self._types[operand].startswith("interval"):
+                raise Untranslatable(
+                    "an interval is computed from one relation", "write one timestamp on each side of the comparison"
+                )
             return Value(sql=f'"{operand}"', type=self._types[operand], never_zero=operand in self._never_zero)
         found = literal(self._text, tokens)
         if found is None:
@@ -184,8 +195,10 @@ class _Translator:
             raise Untranslatable(f"{sign} of {value.type} is not translated", "compute it per relation")
         if sign == "+":
             return value
-        zero = converted(Value(sql="0", type="int"), "bigint" if value.type == INTERVAL else value.type)
-        sql = f"(-{value.sql})" if value.type in FLOATING or is_decimal(value.type) else f"({zero} - {value.sql})"
+        if value.type in FLOATING or is_decimal(value.type):
+            sql = f"(-{value.sql})"
+        else:  # a minus sign may widen a constant, where subtraction overflows as it does in Spark
+            sql = f"(CAST(0 AS {duckdb_type(value.type)}) - {value.sql})"
         return Value(sql=sql, type=value.type, never_zero=value.never_zero)
 
     def _call(self, name: str, parts: Sequence[Value]) -> Value:
@@ -252,7 +265,10 @@ class _Translator:
         if kind not in ("+", "-", "*"):
             raise Untranslatable(f"{kind} of decimals is not translated", "cast both to double")
         if kind == "*":
-            sides = [f"CAST({side.sql} AS {_as_decimal(side)})" for side in (left, right)]
+            # DuckDB multiplies in 18 digits as long as both factors fit there, whatever the product needs.
+            sizes = decimal_size(type_), decimal_size(left.type)
+            wide = f"DECIMAL({sizes[0][0]},{sizes[1][1]})" if sizes[0] and sizes[1] else ""
+            sides = [f"CAST({left.sql} AS {wide})", f"CAST({right.sql} AS {_as_decimal(right)})"]
         else:
             sides = [converted(side, type_) for side in (left, right)]
         return Value(sql=f"CAST({sides[0]} {kind} {sides[1]} AS {type_.upper()})", type=type_)

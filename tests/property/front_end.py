@@ -74,7 +74,7 @@ def _with_types(case: Case, query: Query) -> Query:
 
 
 def operand_type(query: Query, operand: Operand) -> str:
-    """Return the Spark type of an operand, as DuckDB infers it (wider in places, which does no harm)."""
+    """Return the Spark type of an operand of a join predicate, as DuckDB infers it (wider in places: no harm)."""
     source = query.relation(operand.relation).source
     relation = connection().sql(f'SELECT {to_duckdb(operand.expression.sql)} AS v FROM "{source}"')
     found = str(relation.types[0])
