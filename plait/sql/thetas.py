@@ -8,11 +8,12 @@ relations. They are computed for every row that passes its selections, also wher
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Operand, Theta
 from plait.sql.bound import BoundExpression
-from plait.sql.operations import called, taken_apart
+from plait.sql.operations import Operation, called, taken_apart
 from plait.sql.text import SourceText
 from plait.sql.tokens import Token, without_outer_parentheses
 
@@ -55,7 +56,7 @@ class ThetaWriter:
 
     def _written(self, expression: BoundExpression) -> str:
         if len(expression.relations) == 1:
-            return f"`{self._operands.setdefault(operand(expression), len(self._operands))}`"
+            return self._column(operand(expression))
         operation = taken_apart(expression.text, expression.tokens)
         if operation is None:
             inner = expression.part(without_outer_parentheses(expression.tokens))
@@ -63,12 +64,30 @@ class ThetaWriter:
                 message = f"Plait cannot compute '{inner.as_written()}' from two relations; {_ADVICE}"
                 raise self._refused(message, expression)
             return f"({inner.as_written()})" if len(inner.tokens) > 1 else inner.as_written()
+        if operation.kind.endswith("ILIKE"):
+            return self._ilike(operation, [expression.part(part) for part in operation.parts])
         parts = [self._written(expression.part(part)) for part in operation.parts]
         pieces = [operation.pieces[0]]
         for part, piece in zip(parts, operation.pieces[1:], strict=True):
             pieces += (part, piece)
         written = "".join(pieces)
         return written if operation.kind in ("CALL", "CAST") else f"({written})"
+
+    def _column(self, part: Operand) -> str:
+        return f"`{self._operands.setdefault(part, len(self._operands))}`"
+
+    def _ilike(self, operation: Operation, parts: Sequence[BoundExpression]) -> str:
+        """Write ILIKE as LIKE between lower case texts, as Spark does; which letters there are is Spark's to know."""
+        lowered = []
+        for part in parts:
+            if len(part.relations) == 1:
+                side = operand(part)
+                expression = replace(side.expression, sql=f"lower({side.expression.sql})")
+                lowered.append(self._column(replace(side, expression=expression)))
+            else:
+                lowered.append(f"lower({self._written(part)})")
+        word = operation.kind.replace("ILIKE", "LIKE")
+        return f"({lowered[0]} {word} {lowered[1]}{operation.pieces[-1]})"
 
     def _refused(self, message: str, at: BoundExpression) -> SqlError:
         return self._text.error(message, at.tokens[0].start, UnsupportedQueryError)

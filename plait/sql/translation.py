@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from plait.sql.coercions import Untranslatable, Value, cast, common_type_of, converted
 from plait.sql.duckdb_functions import FUNCTIONS, STRING
-from plait.sql.literals import INTERVAL, NOTHING, duckdb_type, literal
+from plait.sql.literals import INTERVAL, NOTHING, Literal, duckdb_type, literal
 from plait.sql.numbers import FLOATING, INTEGERS, TIMES, decimal_size, exact_type, is_decimal, is_numeric
 from plait.sql.operations import Operation, taken_apart
 from plait.sql.text import SourceText, scan
@@ -32,6 +32,7 @@ _COMPARISONS: Final = {
     ">=": ">=",
     "<=>": "IS NOT DISTINCT FROM",
 }
+_ARITHMETIC: Final = ("+", "-", "*", "/", "%", "DIV")
 _BITS: Final = {"&": "({} & {})", "|": "({} | {})", "^": "xor({}, {})"}
 _DIFFERENCES: Final = ("timestampdiff", "datediff", "date_diff")
 _UNITS_US: Final = {
@@ -104,7 +105,7 @@ class _Translator:
             return self._logic(kind, parts)
         if kind.startswith("IS "):
             return self._is(kind, parts[0])
-        if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE"):
+        if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "RLIKE"):
             return self._predicate(kind, parts, operation.pieces[-1])
         if kind == "CASE":
             return self._case(operation, parts)
@@ -159,9 +160,7 @@ class _Translator:
         else:
             raise Untranslatable(
                 f"{word} differs between Spark and DuckDB",
-                "use LIKE, contains(), startswith() or endswith() on text that each relation prepares"
-                if word == "RLIKE"
-                else "compare lower(a.x) LIKE lower(b.y)",
+                "use LIKE, contains(), startswith() or endswith() on text that each relation prepares",
             )
         return _boolean(f"(NOT {written})" if kind.startswith("NOT ") else written)
 
@@ -228,7 +227,7 @@ class _Translator:
         if kind in _BITS and types <= set(INTEGERS):
             type_ = common_type_of((left, right), kind)
             return Value(sql=_BITS[kind].format(self._as(left, type_), self._as(right, type_)), type=type_)
-        if all(is_numeric(type_) for type_ in types):
+        if kind in _ARITHMETIC and all(is_numeric(type_) for type_ in types):
             return self._number(kind, left, right)
         if kind in ("+", "-"):
             found = self._time(kind, left, right)
@@ -350,6 +349,14 @@ class _Translator:
             return None
         return Value(sql=f"({' || '.join(self._as(part, STRING) for part in parts)})", type=STRING)
 
+    def lower(self, parts: Sequence[Value]) -> Value | None:
+        """``lower('text')`` of ASCII; beyond that the two have different letters."""
+        text = parts[0].literal.value if len(parts) == 1 and parts[0].literal is not None else None
+        if not isinstance(text, str) or not text.isascii() or parts[0].type != STRING:
+            return None
+        constant = Literal(type=STRING, value=text.lower())
+        return Value(sql=constant.sql, type=STRING, literal=constant)
+
     def days(self, parts: Sequence[Value]) -> Value | None:
         """``datediff(end, start)``."""
         if len(parts) != 2 or any(part.type != "date" for part in parts):
@@ -381,6 +388,7 @@ _SPECIAL: Final[Mapping[str, _Special]] = MappingProxyType(
         "if": _Translator.if_,
         "try_divide": _Translator.try_divide,
         "concat": _Translator.concat,
+        "lower": _Translator.lower,
         "datediff": _Translator.days,
         "date_diff": _Translator.days,
         "date_add": lambda translator, parts: translator.later("+", parts),

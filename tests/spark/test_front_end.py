@@ -1,9 +1,10 @@
 """The front end against Spark: the same columns, the same names, the same results, and the same functions refused.
 
-A bound query is evaluated naively from its parts (selections, equalities, output) over a cross product; Spark runs the
-user's own text. They must agree.
+A bound query is evaluated naively from its parts (selections, equalities, theta predicates, output) over a cross
+product; Spark runs the user's own text. They must agree.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -79,6 +80,18 @@ QUERIES = (
     "SELECT `ö`.id AS `größe`, `ö`.city AS `a b`, `ö`.cust FROM orders `ö` WHERE `ö`.city <> '日本'",
     "SELECT ALL o . id, o\n.\ncust FROM orders o;",
     "SELECT if(o.id = 1, o.city, NULL), coalesce(o.city, 'none'), o.id % 2 = 0 AS even FROM orders o WHERE o.id != 3",
+    "SELECT o.id, i.sku FROM orders o JOIN items i ON o.id < i.qty AND i.ts >= o.ts",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE i.ts BETWEEN o.ts AND o.ts + INTERVAL 4 SECONDS",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE NOT o.id = i.oid OR o.city IS NULL AND i.qty > o.cust",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE o.id = i.oid IS NOT NULL",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE o.id - i.oid * 2 + i.qty & 3 ^ o.cust | 1 = o.id % 5 + i.qty",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE - o.id - i.oid < -2 - 1 AND o.id << i.oid + 1 > i.qty DIV 2",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE o.id NOT IN (i.oid, i.qty + o.id, 7) OR i.sku LIKE lower(o.user)",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE CASE WHEN o.id > i.oid THEN i.sku ELSE o.user END > 'ann'",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE CASE o.id WHEN i.oid THEN 1 ELSE i.qty END BETWEEN 1 AND o.id",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE (o.id + i.oid)::STRING || i.sku <> '2b' AND !(o.id > i.oid)",
+    "SELECT o.id, i.sku FROM orders o, items i WHERE o.addr.zip IS DISTINCT FROM i.qty AND get(i.tags, 0) < o.city",
+    "SELECT o.id, i.sku, n.city FROM orders o, items i, nation n WHERE o.id BETWEEN i.oid AND n.`sel``ect`",
     "SELECT left(o.city, 2) l FROM orders o JOIN nation n ON left(o.city, 1) = left(upper(n.city), 1) WHERE n.cust > 0",
 )
 
@@ -115,12 +128,20 @@ def evaluated(query: Query, frames: Mapping[str, DataFrame]) -> DataFrame:
             for side in (equality.left, equality.right)
             if side.relation == relation.alias
         ]
+        keys += [
+            f"({operand.expression.sql}) AS `theta {position} {place}`"
+            for position, theta in enumerate(query.thetas)
+            for place, operand in enumerate(theta.operands)
+            if operand.relation == relation.alias
+        ]
         columns = [f"{backquoted(name)} AS {backquoted(f'{relation.alias}.{name}')}" for name in frame.columns]
         frame = frame.selectExpr(*columns, *keys)
         joined = frame if joined is None else joined.crossJoin(frame)
     assert joined is not None
     for position, equality in enumerate(query.equalities):
         joined = joined.where(f"`key {equality.left.relation} {position}` = `key {equality.right.relation} {position}`")
+    for position, theta in enumerate(query.thetas):
+        joined = joined.where(re.sub(r"`(\d+)`", rf"`theta {position} \1`", theta.sql))
     return joined.selectExpr(
         *(f"{column.expression.sql} AS c{position}" for position, column in enumerate(query.output))
     )

@@ -33,6 +33,8 @@ CASES = (
     ("CASE o.id WHEN i.oid THEN TRUE END", "(CASE `0` WHEN `1` THEN TRUE END)", "o.`id`, i.`oid`"),
     ("(o.id + i.oid)::STRING = 'x'", "(CAST((`0` + `1`) AS STRING) = 'x')", "o.`id`, i.`oid`"),
     ("o.addr.city NOT LIKE i.sku ESCAPE '!'", "(`0` NOT LIKE `1` ESCAPE '!')", "o.`addr`.city, i.`sku`"),
+    ("o.city NOT ILIKE i.sku", "(`0` NOT LIKE `1`)", "o.lower(`city`), i.lower(`sku`)"),
+    ("concat(o.city, i.sku) ILIKE 'A'", "(lower(concat(`0`, `1`)) LIKE lower('A'))", "o.`city`, i.`sku`"),
     ("concat(o.city, i.sku) REGEXP '^a'", "(concat(`0`, `1`) RLIKE '^a')", "o.`city`, i.`sku`"),
     ("timestampdiff(HOUR, o.ts, i.ts) < 5", "(timestampdiff(HOUR, `0`, `1`) < 5)", "o.`ts`, i.`ts`"),
     ("i.ts - o.ts < INTERVAL 5 MINUTES", "((`0` - `1`) < (INTERVAL 5 MINUTES))", "i.`ts`, o.`ts`"),
