@@ -166,7 +166,7 @@ def main(arguments: list[str]) -> int:
         console.print(f"  {case.name}: {outcomes[-1].seconds:.3f} s", highlight=False)
     if options.json is not None:
         write_json(options.json, _document(options, where, outcomes))
-    console.print(_table(outcomes))
+    console.print(_table(outcomes), width=max(console.width, 110))
     return 0 if all(outcome.is_within_limit for outcome in outcomes) else 1
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.errors import PredicateError
-from plait.operators.partials import Int64s, Rows
+from plait.operators.partials import NO_HIGH, NO_LOW, Int64s, Rows
 from plait.plan.model import Formula
 
 Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
@@ -90,12 +90,15 @@ def pairs_that_hold(
     probes[_PROBE_ROW] = pa.array(np.arange(count, dtype=np.int32))
     stored[_STORED_ROW] = pa.array(chosen)
     conditions = [f"({formula.sql})"]
-    if tau is not None:
+    if tau is not None and len(tau):
         stored["tau"] = pa.array(tau)
-        for name, bound, sign in (("low", low, ">="), ("high", high, "<=")):
-            if bound is not None:
-                probes[name] = pa.array(bound)
-                conditions.append(f"tau {sign} {name}")
+        # A bound that every pair keeps would cost as much as a formula.
+        if low is not None and low.max(initial=NO_LOW) > tau.min():
+            probes["low"] = pa.array(low)
+            conditions.append("tau >= low")
+        if high is not None and high.min(initial=NO_HIGH) < tau.max():
+            probes["high"] = pa.array(high)
+            conditions.append("tau <= high")
     cursor = _database().cursor()
     cursor.register("probes", pa.table(probes))
     cursor.register("stored", pa.table(stored))
