@@ -76,6 +76,13 @@ def converted(value: Value, type_: str) -> str:
     return f"CAST({value.sql} AS {duckdb_type(type_)})"
 
 
+def condition(value: Value, what: str) -> str:
+    """Write a value that must be true or false."""
+    if value.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"{what} of {value.type}", "compare it with something")
+    return converted(value, "boolean")
+
+
 def cast(value: Value, target: str) -> Value:
     """Write the user's own CAST. Raises Untranslatable for what the two convert differently."""
     type_ = _ALIASES.get(target, target).replace(", ", ",")

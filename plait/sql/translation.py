@@ -9,15 +9,16 @@ it cannot fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Final
 
-from plait.sql.coercions import Untranslatable, Value, cast, common_type_of, converted
+from plait.sql.arithmetic import number
+from plait.sql.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
 from plait.sql.duckdb_functions import FUNCTIONS, STRING
-from plait.sql.literals import INTERVAL, NOTHING, Literal, duckdb_type, literal
-from plait.sql.numbers import FLOATING, INTEGERS, TIMES, decimal_size, exact_type, is_decimal, is_numeric
+from plait.sql.literals import INTERVAL, NOTHING, duckdb_type, literal
+from plait.sql.numbers import FLOATING, INTEGERS, TIMES, is_decimal, is_numeric
 from plait.sql.operations import Operation, taken_apart
+from plait.sql.special_functions import SPECIAL
 from plait.sql.text import SourceText, scan
 from plait.sql.tokens import Token, tokenize, without_outer_parentheses
 
@@ -100,11 +101,11 @@ class _Translator:
             return self._time_between(operation)
         parts = [self.translate(part) for part in operation.parts]
         if kind in _COMPARISONS:
-            return self._compared(kind, *parts)
+            return self.compared(kind, *parts)
         if kind in ("AND", "OR", "NOT"):
             return self._logic(kind, parts)
         if kind.startswith("IS "):
-            return self._is(kind, parts[0])
+            return self.is_constant(kind, parts[0])
         if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "RLIKE"):
             return self._predicate(kind, parts, operation.pieces[-1])
         if kind == "CASE":
@@ -124,36 +125,36 @@ class _Translator:
                 "set spark.sql.session.timeZone to UTC, or compute it per relation",
             )
 
-    def _as(self, value: Value, type_: str) -> str:
+    def as_type(self, value: Value, type_: str) -> str:
         if value.type == "date" and type_ in TIMES:
             self._require_utc("a date compared with a timestamp")
         if {value.type, type_} == set(TIMES):
             self._require_utc("a timestamp compared with one without a time zone")
         return converted(value, type_)
 
-    def _compared(self, kind: str, left: Value, right: Value) -> Value:
+    def compared(self, kind: str, left: Value, right: Value) -> Value:
         type_ = common_type_of((left, right), kind)
-        return _boolean(f"({self._as(left, type_)} {_COMPARISONS[kind]} {self._as(right, type_)})")
+        return _boolean(f"({self.as_type(left, type_)} {_COMPARISONS[kind]} {self.as_type(right, type_)})")
 
     def _logic(self, kind: str, parts: Sequence[Value]) -> Value:
-        written = [_condition(part, kind) for part in parts]
+        written = [condition(part, kind) for part in parts]
         return _boolean(f"(NOT {written[0]})" if kind == "NOT" else f"({written[0]} {kind} {written[1]})")
 
-    def _is(self, kind: str, part: Value) -> Value:
+    def is_constant(self, kind: str, part: Value) -> Value:
         constant = kind.rsplit(" ", 1)[1]
         if constant == "NULL":
             return _boolean(f"({part.sql} {kind})")
         comparison = "IS DISTINCT FROM" if "NOT" in kind else "IS NOT DISTINCT FROM"
-        return _boolean(f"({_condition(part, kind)} {comparison} {constant})")
+        return _boolean(f"({condition(part, kind)} {comparison} {constant})")
 
     def _predicate(self, kind: str, parts: Sequence[Value], tail: str) -> Value:
         word = kind.removeprefix("NOT ")
         value, others = parts[0], parts[1:]
         if word == "IN":
             type_ = common_type_of(parts, word)
-            written = f"({self._as(value, type_)} IN ({', '.join(self._as(other, type_) for other in others)}))"
+            written = f"({self.as_type(value, type_)} IN ({', '.join(self.as_type(other, type_) for other in others)}))"
         elif word == "BETWEEN":
-            bounds = (self._compared(sign, value, other) for sign, other in zip((">=", "<="), others, strict=True))
+            bounds = (self.compared(sign, value, other) for sign, other in zip((">=", "<="), others, strict=True))
             written = f"({' AND '.join(bound.sql for bound in bounds)})"
         elif word == "LIKE":
             written = _like(value, others[0], tail)
@@ -171,12 +172,12 @@ class _Translator:
         results = [part for part, word in zip(parts, words[:-1], strict=True) if word in ("THEN", "ELSE")]
         type_ = common_type_of(results, "CASE")
         if of_value:
-            conditions = [self._compared("=", parts[0], condition) for condition in conditions]
+            conditions = [self.compared("=", parts[0], condition) for condition in conditions]
         written = [
-            f"WHEN {_condition(condition, 'CASE')} THEN {self._as(result, type_)}"
-            for condition, result in zip(conditions, results, strict=False)
+            f"WHEN {condition(when, 'CASE')} THEN {self.as_type(result, type_)}"
+            for when, result in zip(conditions, results, strict=False)
         ]
-        otherwise = f" ELSE {self._as(results[-1], type_)}" if len(results) > len(conditions) else ""
+        otherwise = f" ELSE {self.as_type(results[-1], type_)}" if len(results) > len(conditions) else ""
         return Value(sql=f"(CASE {' '.join(written)}{otherwise} END)", type=type_)
 
     def _cast(self, operation: Operation, value: Value) -> Value:
@@ -201,7 +202,7 @@ class _Translator:
         return Value(sql=sql, type=value.type, never_zero=value.never_zero)
 
     def _call(self, name: str, parts: Sequence[Value]) -> Value:
-        special = _SPECIAL.get(name)
+        special = SPECIAL.get(name)
         if special is not None:
             found = special(self, parts)
             if found is not None:
@@ -215,7 +216,7 @@ class _Translator:
         for part, taken in zip(parts, function.takes, strict=True):
             if taken == STRING and part.type not in (STRING, NOTHING):
                 raise Untranslatable(f"{name}() of {part.type}", "cast it to a string")
-        arguments = [self._as(part, taken) for part, taken in zip(parts, function.takes, strict=True)]
+        arguments = [self.as_type(part, taken) for part, taken in zip(parts, function.takes, strict=True)]
         if name in ("pow", "power") and parts[1].literal is not None and parts[1].literal.value == 2:
             return Value(sql=f"({arguments[0]} * {arguments[0]})", type=function.gives)  # so does Java, exactly
         return Value(sql=function.sql.format(*arguments), type=function.gives)
@@ -226,58 +227,18 @@ class _Translator:
             return Value(sql=f"({left.sql} || {right.sql})", type=STRING)
         if kind in _BITS and types <= set(INTEGERS):
             type_ = common_type_of((left, right), kind)
-            return Value(sql=_BITS[kind].format(self._as(left, type_), self._as(right, type_)), type=type_)
+            return Value(sql=_BITS[kind].format(self.as_type(left, type_), self.as_type(right, type_)), type=type_)
         if kind in _ARITHMETIC and all(is_numeric(type_) for type_ in types):
-            return self._number(kind, left, right)
+            return number(kind, left, right)
         if kind in ("+", "-"):
-            found = self._time(kind, left, right)
+            found = self.time(kind, left, right)
             if found is not None:
                 return found
         raise Untranslatable(
             f"{kind} between {left.type} and {right.type} is not translated", "compute it per relation, or cast"
         )
 
-    def _number(self, kind: str, left: Value, right: Value) -> Value:
-        if kind in ("/", "%", "DIV") and not right.never_zero:
-            raise Untranslatable(
-                f"{kind} fails in Spark where the divisor is zero",
-                "use try_divide(x, y) or x / nullif(y, 0)" if kind == "/" else "divide by nullif(y, 0)",
-            )
-        if kind == "/":
-            return self._quotient(left, right)
-        if is_decimal(left.type) or is_decimal(right.type):
-            found = exact_type(kind, left.type, right.type)
-            if found is None and not {left.type, right.type} & set(FLOATING):
-                raise Untranslatable(f"{kind} of {left.type} and {right.type} is rounded", "cast to double first")
-            if found is not None:
-                return self._exact(kind, left, right, found)
-        type_ = "double" if {left.type, right.type} & set(FLOATING) else common_type_of((left, right), kind)
-        type_ = left.type if left.type == right.type else type_
-        operator = {"DIV": "//"}.get(kind, kind)
-        if kind == "DIV":
-            if type_ not in INTEGERS:
-                raise Untranslatable(f"DIV of {type_} is not translated", "use / and floor() in one relation")
-            type_ = "bigint"
-        return Value(sql=f"({self._as(left, type_)} {operator} {self._as(right, type_)})", type=type_)
-
-    def _exact(self, kind: str, left: Value, right: Value, type_: str) -> Value:
-        if kind not in ("+", "-", "*"):
-            raise Untranslatable(f"{kind} of decimals is not translated", "cast both to double")
-        if kind == "*":
-            # DuckDB multiplies in 18 digits as long as both factors fit there, whatever the product needs.
-            sizes = decimal_size(type_), decimal_size(left.type)
-            wide = f"DECIMAL({sizes[0][0]},{sizes[1][1]})" if sizes[0] and sizes[1] else ""
-            sides = [f"CAST({left.sql} AS {wide})", f"CAST({right.sql} AS {_as_decimal(right)})"]
-        else:
-            sides = [converted(side, type_) for side in (left, right)]
-        return Value(sql=f"CAST({sides[0]} {kind} {sides[1]} AS {type_.upper()})", type=type_)
-
-    def _quotient(self, left: Value, right: Value) -> Value:
-        if (is_decimal(left.type) or is_decimal(right.type)) and not {left.type, right.type} & set(FLOATING):
-            raise Untranslatable("the quotient of decimals is rounded", "cast one of them to double")
-        return Value(sql=f"({self._as(left, 'double')} / {self._as(right, 'double')})", type="double")
-
-    def _time(self, kind: str, left: Value, right: Value) -> Value | None:
+    def time(self, kind: str, left: Value, right: Value) -> Value | None:
         if left.type == right.type == INTERVAL:
             return Value(sql=f"({left.sql} {kind} {right.sql})", type=INTERVAL)
         if kind == "+" and left.type == INTERVAL:
@@ -304,110 +265,12 @@ class _Translator:
                 f"{operation.name}({unit}) from {start.type} to {end.type} is not translated", "use units up to WEEK"
             )
         self._require_utc("the difference of timestamps")
-        micros = [f"epoch_us({self._as(side, 'timestamp')})" for side in (end, start)]
+        micros = [f"epoch_us({self.as_type(side, 'timestamp')})" for side in (end, start)]
         return Value(sql=f"(({micros[0]} - {micros[1]}) // {_UNITS_US[unit]})", type="bigint")
-
-    def abs_(self, parts: Sequence[Value]) -> Value | None:
-        """``abs(x)``."""
-        if len(parts) != 1 or not (is_numeric(parts[0].type) or parts[0].type == INTERVAL):
-            return None
-        return Value(sql=f"abs({parts[0].sql})", type=parts[0].type, never_zero=parts[0].never_zero)
-
-    def choice(self, name: str, parts: Sequence[Value]) -> Value:
-        """``coalesce``, ``greatest`` and ``least``; the latter two leave NULLs out, in both."""
-        type_ = common_type_of(parts, name)
-        return Value(sql=f"{name}({', '.join(self._as(part, type_) for part in parts)})", type=type_)
-
-    def nullif(self, parts: Sequence[Value]) -> Value | None:
-        """``nullif(x, y)``; with a zero for y it can be divided by."""
-        if len(parts) != 2:
-            return None
-        equal = self._compared("=", *parts)
-        is_zero = parts[1].literal is not None and parts[1].literal.value == 0
-        sql = f"(CASE WHEN {equal.sql} THEN NULL ELSE {parts[0].sql} END)"
-        return Value(sql=sql, type=parts[0].type, never_zero=is_zero)
-
-    def if_(self, parts: Sequence[Value]) -> Value | None:
-        """``if(condition, x, y)``."""
-        if len(parts) != 3:
-            return None
-        type_ = common_type_of(parts[1:], "if()")
-        yes, no = (self._as(part, type_) for part in parts[1:])
-        return Value(sql=f"(CASE WHEN {_condition(parts[0], 'if()')} THEN {yes} ELSE {no} END)", type=type_)
-
-    def try_divide(self, parts: Sequence[Value]) -> Value | None:
-        """``try_divide(x, y)``: NULL where y is zero."""
-        if len(parts) != 2 or not all(is_numeric(part.type) for part in parts):
-            return None
-        quotient = self._quotient(*parts)
-        divisor = self._as(parts[1], "double")
-        return Value(sql=f"(CASE WHEN {divisor} = 0 THEN NULL ELSE {quotient.sql} END)", type="double")
-
-    def concat(self, parts: Sequence[Value]) -> Value | None:
-        """``concat(x, y, ...)``: NULL if one of them is."""
-        if len(parts) < 2 or not all(part.type in (STRING, NOTHING) for part in parts):
-            return None
-        return Value(sql=f"({' || '.join(self._as(part, STRING) for part in parts)})", type=STRING)
-
-    def lower(self, parts: Sequence[Value]) -> Value | None:
-        """``lower('text')`` of ASCII; beyond that the two have different letters."""
-        text = parts[0].literal.value if len(parts) == 1 and parts[0].literal is not None else None
-        if not isinstance(text, str) or not text.isascii() or parts[0].type != STRING:
-            return None
-        constant = Literal(type=STRING, value=text.lower())
-        return Value(sql=constant.sql, type=STRING, literal=constant)
-
-    def days(self, parts: Sequence[Value]) -> Value | None:
-        """``datediff(end, start)``."""
-        if len(parts) != 2 or any(part.type != "date" for part in parts):
-            return None
-        return Value(sql=f"CAST({parts[0].sql} - {parts[1].sql} AS INTEGER)", type="int")
-
-    def later(self, kind: str, parts: Sequence[Value]) -> Value | None:
-        """``date_add(date, days)`` and ``date_sub``."""
-        if len(parts) != 2 or parts[0].type != "date":
-            return None
-        return self._time(kind, *parts)
-
-    def nothing(self, kind: str, parts: Sequence[Value]) -> Value | None:
-        """``isnull(x)`` and ``isnotnull(x)``."""
-        return self._is(kind, parts[0]) if len(parts) == 1 else None
-
-
-_Special: TypeAlias = Callable[[_Translator, Sequence[Value]], Value | None]
-
-_SPECIAL: Final[Mapping[str, _Special]] = MappingProxyType(
-    {
-        "abs": _Translator.abs_,
-        "coalesce": lambda translator, parts: translator.choice("coalesce", parts),
-        "ifnull": lambda translator, parts: translator.choice("coalesce", parts),
-        "nvl": lambda translator, parts: translator.choice("coalesce", parts),
-        "greatest": lambda translator, parts: translator.choice("greatest", parts),
-        "least": lambda translator, parts: translator.choice("least", parts),
-        "nullif": _Translator.nullif,
-        "if": _Translator.if_,
-        "try_divide": _Translator.try_divide,
-        "concat": _Translator.concat,
-        "lower": _Translator.lower,
-        "datediff": _Translator.days,
-        "date_diff": _Translator.days,
-        "date_add": lambda translator, parts: translator.later("+", parts),
-        "dateadd": lambda translator, parts: translator.later("+", parts),
-        "date_sub": lambda translator, parts: translator.later("-", parts),
-        "isnull": lambda translator, parts: translator.nothing("IS NULL", parts),
-        "isnotnull": lambda translator, parts: translator.nothing("IS NOT NULL", parts),
-    }
-)
 
 
 def _boolean(sql: str) -> Value:
     return Value(sql=sql, type="boolean")
-
-
-def _condition(value: Value, what: str) -> str:
-    if value.type not in ("boolean", NOTHING):
-        raise Untranslatable(f"{what} of {value.type}", "compare it with something")
-    return converted(value, "boolean")
 
 
 def _like(value: Value, pattern: Value, tail: str) -> str:
@@ -415,8 +278,3 @@ def _like(value: Value, pattern: Value, tail: str) -> str:
         raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
     escape = tail.removeprefix(" ESCAPE ") if tail else r"'\'"
     return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"
-
-
-def _as_decimal(value: Value) -> str:
-    size = decimal_size(value.type)
-    return value.type.upper() if is_decimal(value.type) or size is None else f"DECIMAL({size[0]},{size[1]})"
