@@ -14,8 +14,8 @@ Float64s = NDArray[np.float64]
 
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _BELOW_SIGN = np.int64(LARGEST)
-_SLACK = 4 * float(np.finfo(np.float64).eps)
-"""What a sum or difference of two doubles, and the one it is compared with, may be rounded by, with room to spare."""
+_SLACK = 2.0**-49
+"""What a difference of two doubles and what it is compared with may be off by rounding, relative to the largest."""
 
 
 def ordered_int64(values: Float64s) -> Int64s:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.kernels.spans import LARGEST, SMALLEST, bounds, within
+from plait.kernels.spans import bounds, within
 from plait.operators.formulas import Predicates, holds
 from plait.operators.names import UNTIL
 from plait.operators.partials import Int64s, Partials, Rows
@@ -20,12 +20,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 def span_bounds(partials: Partials, span: SpanMatch) -> tuple[Int64s, Int64s]:
-    """Return the smallest and the largest key each partial may find; none at all where its own key is NULL."""
-    keys, valid = partials.positions[span.position].int64(span.probe_key)
-    smallest, largest = bounds(keys, span.low, span.high, is_double=span.probe_key.startswith(ORDERED))
-    if valid is not None:
-        smallest, largest = np.where(valid, smallest, LARGEST), np.where(valid, largest, SMALLEST)
-    return smallest, largest
+    """Return the smallest and the largest key each partial may find. One whose own key is NULL was sent nowhere."""
+    keys, _ = partials.positions[span.position].int64(span.probe_key)
+    return bounds(keys, span.low, span.high, is_double=span.probe_key.startswith(ORDERED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

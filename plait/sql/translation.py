@@ -181,7 +181,7 @@ class _Translator:
         return Value(sql=f"(CASE {' '.join(written)}{otherwise} END)", type=type_)
 
     def _cast(self, operation: Operation, value: Value) -> Value:
-        if operation.name != "CAST" and operation.name != "cast":
+        if operation.name.upper() != "CAST":
             raise Untranslatable(f"{operation.name} is not translated", "compute it per relation")
         target = operation.pieces[1].removeprefix(" AS ").removesuffix(")").strip().lower()
         if target in TIMES or value.type in TIMES:
@@ -276,5 +276,11 @@ def _boolean(sql: str) -> Value:
 def _like(value: Value, pattern: Value, tail: str) -> str:
     if not {value.type, pattern.type} <= {STRING, NOTHING}:
         raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
-    escape = tail.removeprefix(" ESCAPE ") if tail else r"'\'"
+    escape = r"'\'"
+    if tail:
+        text = tail.removeprefix(" ESCAPE ")
+        found = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
+        if found is None or found.type != STRING:
+            raise Untranslatable(f"ESCAPE {text}", "write the escape character as a string")
+        escape = found.sql
     return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"

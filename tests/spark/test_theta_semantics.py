@@ -74,9 +74,25 @@ VALUES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "z": (pa.binary(), (b"", b"\x00", b"a", b"\xff", b"a\x00")),
 }  # fmt: skip
 TYPES = {
-    "t": "tinyint", "h": "smallint", "i": "int", "ie": "int", "b": "bigint", "be": "bigint", "f": "float",
-    "x": "double", "y": "double", "m": "decimal(10,2)", "w": "decimal(30,5)", "s": "string", "p": "string",
-    "d": "date", "de": "date", "ts": "timestamp", "te": "timestamp", "n": "timestamp_ntz", "q": "boolean",
+    "t": "tinyint",
+    "h": "smallint",
+    "i": "int",
+    "ie": "int",
+    "b": "bigint",
+    "be": "bigint",
+    "f": "float",
+    "x": "double",
+    "y": "double",
+    "m": "decimal(10,2)",
+    "w": "decimal(30,5)",
+    "s": "string",
+    "p": "string",
+    "d": "date",
+    "de": "date",
+    "ts": "timestamp",
+    "te": "timestamp",
+    "n": "timestamp_ntz",
+    "q": "boolean",
     "z": "binary",
 }
 ROWS = 500

@@ -128,6 +128,9 @@ REFUSED = (
 
 EVALUATED: tuple[tuple[str, list[Any], list[Any], list[bool | None]], ...] = (
     ("a.s LIKE b.s", ["a%", "a%b", None], ["a\\%", "a\\%", "%"], [True, False, None]),
+    ("concat(a.s, b.s) LIKE 'a\\%_'", ["a%", "ab"], ["b", "b"], [True, False]),
+    ("a.s LIKE b.s ESCAPE '\\\\'", ["a%", "ab"], ["a\\%", "a\\%"], [True, False]),
+    ("a.s LIKE b.s ESCAPE '!'", ["a%", "a\\b"], ["a!%", "a\\_"], [True, True]),
     ("a.s <> b.s", ["é", "e", None], ["e", "e", "e"], [True, False, None]),
     ("levenshtein(a.s, b.s) < 2", ["日本", "🤦é", ""], ["日木", "ab", "ö"], [True, False, True]),
     ("levenshtein(a.s, b.s) = 3", ["kitten", "äbc", "éa"], ["sitting", "xyö", "aéß"], [True, True, False]),
