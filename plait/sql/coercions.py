@@ -86,6 +86,8 @@ def condition(value: Value, what: str) -> str:
 def cast(value: Value, target: str) -> Value:
     """Write the user's own CAST. Raises Untranslatable for what the two convert differently."""
     type_ = _ALIASES.get(target, target).replace(", ", ",")
+    if value.type == NOTHING and type_ in _COMPARED:
+        return Value(sql=converted(value, type_), type=type_)
     narrower = value.type in INTEGERS and type_ in INTEGERS
     shown = value.type in INTEGERS and type_ == "string"
     if not (narrower or shown or value.type == type_ or _widens(value.type, type_)):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream, Table
@@ -163,6 +164,20 @@ def test_a_bound_query_means_what_spark_makes_of_its_text(select: str, frames: d
     found = evaluated(resolve_types(query, type_of), frames)
     assert types(found) == types(expected)
     assert Counter(map(str, found.collect())) == Counter(map(str, expected.toDF(*found.columns).collect()))
+
+
+def test_spark_looks_at_the_arguments_of_registered_predicates(frames: dict[str, DataFrame]) -> None:
+    spark = frames["orders"].sparkSession
+
+    def analyzed(condition: str) -> list[str]:
+        select = f"SELECT o.id, i.sku FROM orders o JOIN items i ON o.cust > 1 AND {condition}"
+        sink = SinkSpec(format="memory")
+        query = bind_query(name="q", select=select, sink=sink, sources=sources(), predicates=("near",))
+        return spark.sql(query.spark_text, orders=frames["orders"], items=frames["items"]).columns
+
+    assert analyzed("near(o.city, upper(i.sku))") == ["id", "sku"]
+    with pytest.raises(AnalysisException, match="no_such"):
+        analyzed("near(o.city, no_such(i.sku))")
 
 
 def types(frame: DataFrame) -> list[str]:

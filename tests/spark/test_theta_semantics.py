@@ -321,6 +321,41 @@ def test_expressions_have_the_types_and_the_values_of_spark(pairs: DataFrame) ->
     assert problems == []
 
 
+CONDITIONS = (
+    *(f"{left} {sign} {right}" for left, right in COMPARED[::3] for sign in SIGNS[2::2]),
+    *("a.q", "b.q", "a.i IN (1, b.i, NULL)", "a.s LIKE b.p", "contains(a.s, b.s)", "levenshtein(a.s, b.s) < 3"),
+    *("CAST(NULL AS BOOLEAN)", "a.i < 3", "b.s IS NULL"),
+    *("a.i + b.i > 3", "a.x - b.x < 0.1", "abs(a.m - b.m) <= 1", "a.ts - b.ts < INTERVAL 5 MINUTES", "TRUE"),
+)
+COMPOSITIONS = (
+    *("({0}) AND ({1})", "({0}) OR ({1})", "NOT ({0})", "NOT {0}", "CASE WHEN {0} THEN {1} ELSE {2} END"),
+    *(
+        "({0}) = ({1})",
+        "({0}) <=> ({1})",
+        "({0}) IS NULL",
+        "if({0}, {1}, {2})",
+        "coalesce({0}, {1})",
+        "{0} AND {1} OR {2}",
+    ),
+)
+
+
+def composed(rng: random.Random, depth: int) -> str:
+    """Put conditions together; those of one relation alone become parts of operands."""
+    if depth == 0:
+        return rng.choice(CONDITIONS)
+    return rng.choice(COMPOSITIONS).format(*(composed(rng, rng.randrange(depth)) for _ in range(3)))
+
+
+def test_conditions_put_together_at_random_are_those_of_spark(pairs: DataFrame) -> None:
+    rng = random.Random(11)
+    drawn = (composed(rng, 3) for _ in range(400))
+    conditions = list(dict.fromkeys(text for text in drawn if "a." in text and "b." in text and len(text) < 400))[:120]
+    for condition, _, type_, wanted, found in both(pairs, conditions):
+        wrong = [index for index, (one, two) in enumerate(zip(wanted, found, strict=True)) if one != two]
+        assert (condition, type_, wrong) == (condition, "boolean", [])
+
+
 def test_mathematical_functions_differ_in_the_last_places_at_most(pairs: DataFrame) -> None:
     problems = []
     for expression, theirs, ours, wanted, found in both(pairs, APPROXIMATE):
