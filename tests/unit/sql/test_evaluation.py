@@ -34,6 +34,7 @@ TYPES = {
     "tags": "array<int>",
     "c": "string collate UTF8_LCASE",
     "gap": "interval day to second",
+    "v": "decimal(38,30)",
 }
 OF_EXPRESSIONS = (
     (r"(date_add|date_sub)\(.*|`d` [+-] (INTERVAL )?\d+( DAYS)?", "date"),
@@ -111,6 +112,7 @@ REFUSED = (
     ("a.m / b.m > 1", "use try_divide"),
     ("(a.m - b.m) / 3 > 1", "the quotient of decimals is rounded"),
     ("a.w * b.w > 1", "is rounded; cast to double first"),
+    ("a.w < b.v", "< between decimal(38,10) and decimal(38,30) loses digits"),
     ("a.w < b.x", "decimal(38,10) as a double"),
     ("concat(a.s, b.s) RLIKE 'x'", "RLIKE differs"),
     ("upper(concat(a.s, b.s)) = 'X'", "upper() of 1 arguments is not known"),
