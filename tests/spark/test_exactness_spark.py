@@ -25,6 +25,7 @@ from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
 from tests.property import found
 from tests.property.case import Case, CaseSource, describe, script
 from tests.property.cases import random_case
+from tests.property.thetas import PREDICATES
 from tests.property.values import KINDS
 
 NAMES = sorted(STRATEGIES)
@@ -37,12 +38,12 @@ FIRST_SEED = 900_000
 _ENDLESS_US = 10**17
 
 
-def suitable_cases(first: int) -> Iterator[tuple[Case, dict[str, pa.Table]]]:
+def suitable_cases(first: int, *, thetas: bool = False) -> Iterator[tuple[Case, dict[str, pa.Table]]]:
     """Yield short cases that have output, without the streams that no query reads: the engine skips these."""
     seed = first
     while True:
         seed += 1
-        case = random_case(seed, late=seed % 5 == 0)
+        case = random_case(seed, late=seed % 5 == 0, thetas=thetas)
         read = {name for query in case.queries for _, name in query.relations}
         case = replace(case, sources=tuple(source for source in case.sources if source.name in read))
         try:
@@ -64,6 +65,20 @@ def test_the_engine_outputs_what_duckdb_computes(group: int, spark: SparkSession
             problem = difference(outcome.rows[query.name], table_rows(wanted[query.name]))
             assert problem is None, f"{query.name}: {problem}\n{describe(case)}"
         assert outcome.late == sum(sum(mask) for mask in late_masks(case).values()), describe(case)
+
+
+@pytest.mark.parametrize("group", range(max(CASES // 8, 1)))
+def test_the_engine_outputs_what_duckdb_computes_on_other_predicates_than_equalities(
+    group: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    cases = suitable_cases(FIRST_SEED + 1000 * group, thetas=True)
+    for number in range(PER_TEST):
+        case, wanted = next(cases)
+        outcome = _Run(spark, case, tmp_path / str(number), strategy=NAMES[(group + number) % len(NAMES)])
+        outcome.run()
+        for query in case.queries:
+            problem = difference(outcome.rows[query.name], table_rows(wanted[query.name]))
+            assert problem is None, f"{query.name}: {problem}\n{describe(case)}"
 
 
 class _Run:
@@ -115,7 +130,9 @@ class _Run:
         engine.set_option("plait.capacity", str(max(options.block_rows, 16)))
         live = replace(self.case, queries=tuple(query for query in self.case.queries if query.name in names))
         text = script(live, sink="memory", stream_options="maxFilesPerTrigger '1'")
-        engine.load(load_script(text, file="case.sql", base=str(self.directory)))
+        for name, function in PREDICATES.items():
+            engine.predicate(name, function)
+        engine.load(load_script(text, file="case.sql", base=str(self.directory), predicates=PREDICATES))
         summary = engine.run_available()
         self.late += summary.late
         for name in names:
