@@ -28,7 +28,17 @@ def number(kind: str, left: Value, right: Value) -> Value:
         if type_ not in INTEGERS:
             raise Untranslatable(f"DIV of {type_} is not translated", "use / and floor() in one relation")
         type_ = "bigint"
-    return Value(sql=f"({converted(left, type_)} {operator} {converted(right, type_)})", type=type_)
+    return Value(
+        sql=f"({converted(left, type_)} {operator} {converted(right, type_)})",
+        type=type_,
+        never_negative=_never_negative(kind, left, right),
+    )
+
+
+def _never_negative(kind: str, left: Value, right: Value) -> bool:
+    """Tell whether a sum or product cannot be below zero; a whole number that overflows is an error."""
+    is_square = kind == "*" and left.sql == right.sql
+    return is_square or (kind in ("+", "*") and left.never_negative and right.never_negative)
 
 
 def _exact(kind: str, left: Value, right: Value, type_: str) -> Value:
@@ -41,7 +51,11 @@ def _exact(kind: str, left: Value, right: Value, type_: str) -> Value:
         sides = [f"CAST({left.sql} AS {wide})", f"CAST({right.sql} AS {_as_decimal(right)})"]
     else:
         sides = [converted(side, type_) for side in (left, right)]
-    return Value(sql=f"CAST({sides[0]} {kind} {sides[1]} AS {type_.upper()})", type=type_)
+    return Value(
+        sql=f"CAST({sides[0]} {kind} {sides[1]} AS {type_.upper()})",
+        type=type_,
+        never_negative=_never_negative(kind, left, right),
+    )
 
 
 def quotient(left: Value, right: Value) -> Value:

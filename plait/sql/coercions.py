@@ -30,12 +30,15 @@ class Untranslatable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """DuckDB SQL, and the Spark type of what it yields. `never_zero`: safe to divide by."""
+    """DuckDB SQL, and the Spark type of what it yields. `never_zero`: safe to divide by. `never_negative`: not below 0,
+    or NaN, or NULL; squares, absolute values and their sums are.
+    """
 
     sql: str
     type: str
     literal: Literal | None = None
     never_zero: bool = False
+    never_negative: bool = False
 
 
 def common_type_of(values: Sequence[Value], what: str) -> str:

@@ -36,7 +36,8 @@ def _abs(writer: Writer, parts: Sequence[Value]) -> Value | None:
     """``abs(x)``."""
     if len(parts) != 1 or not (is_numeric(parts[0].type) or parts[0].type == INTERVAL):
         return None
-    return Value(sql=f"abs({parts[0].sql})", type=parts[0].type, never_zero=parts[0].never_zero)
+    sql, type_ = f"abs({parts[0].sql})", parts[0].type
+    return Value(sql=sql, type=type_, never_zero=parts[0].never_zero, never_negative=is_numeric(type_))
 
 
 def _choice(writer: Writer, name: str, parts: Sequence[Value]) -> Value:

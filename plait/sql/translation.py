@@ -218,7 +218,10 @@ class _Translator:
                 raise Untranslatable(f"{name}() of {part.type}", "cast it to a string")
         arguments = [self.as_type(part, taken) for part, taken in zip(parts, function.takes, strict=True)]
         if name in ("pow", "power") and parts[1].literal is not None and parts[1].literal.value == 2:
-            return Value(sql=f"({arguments[0]} * {arguments[0]})", type=function.gives)  # so does Java, exactly
+            # So does Java, exactly.
+            return Value(sql=f"({arguments[0]} * {arguments[0]})", type=function.gives, never_negative=True)
+        if name == "sqrt" and parts[0].never_negative:  # without the test for what has no root
+            return Value(sql=f"sqrt({arguments[0]})", type=function.gives, never_negative=True)
         return Value(sql=function.sql.format(*arguments), type=function.gives)
 
     def _arithmetic(self, kind: str, left: Value, right: Value) -> Value:
