@@ -48,6 +48,7 @@ from plait.state.model import Bucket
 from plait.state.storage import Storage
 from plait.stats.model import Statistics
 
+_WIDTH = 110
 _COLUMNS = {"ts": "timestamp", "k": "bigint", "x": "bigint", "f": "double", "name": "string"}
 _STREAMS = {
     name: Stream(name=name, time="ts", schema=tuple(Column(name=each, type=kind) for each, kind in _COLUMNS.items()))
@@ -166,7 +167,7 @@ def main(arguments: list[str]) -> int:
         console.print(f"  {case.name}: {outcomes[-1].seconds:.3f} s", highlight=False)
     if options.json is not None:
         write_json(options.json, _document(options, where, outcomes))
-    console.print(_table(outcomes), width=max(console.width, 110))
+    Console(width=max(console.width, _WIDTH)).print(_table(outcomes))
     return 0 if all(outcome.is_within_limit for outcome in outcomes) else 1
 
 
