@@ -14,7 +14,7 @@ class PlanOptions:
 
     `sources` in catalog order, which is the order of the stream ranks. `parallelism` partitions per store, overridden
     per source by `parallelism_by_source`. All stores together may keep `storage_rows` or `storage_bytes`, None for any
-    number; inputs are kept in any case. `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row
+    number (`ilp`, `bushy`, `chain`); inputs are kept in any case. `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row
     of an intermediate store, and is content within `gap` of the least possible, or after `time_limit_s`. Raises
     OptionError for a parallelism below one or of an unknown source, and for negative limits and weights.
     """

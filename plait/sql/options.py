@@ -12,7 +12,18 @@ from plait.errors import OptionError
 from plait.sql.durations import parse_duration_us
 from plait.sql.names import did_you_mean
 
-STRATEGIES: Final = ("fixed", "selectivity", "greedy", "ilp", "independent", "shared")
+STRATEGIES: Final = (
+    "fixed",
+    "selectivity",
+    "greedy",
+    "ilp",
+    "flat",
+    "left-deep",
+    "chain",
+    "bushy",
+    "independent",
+    "shared",
+)
 """The strategies a script may name; a test keeps this equal to `plait.optimizer.strategies.STRATEGIES`."""
 
 _MOST_PARTITIONS: Final = 4096

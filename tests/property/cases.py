@@ -13,8 +13,9 @@ from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
 from tests.property.values import BY_NAME, KINDS, Domain
 
-STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "random", "random")
-SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random")
+TREES = ("flat", "left-deep", "chain", "bushy")
+STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "ilp", "random", "random", *TREES)
+SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random", *TREES[1:])
 """Strategies whose plans have the same stores, so that one can follow another on the same state."""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)
 _ODD_NAMES = ("odd name", "dot.ted", "quo`te", "Größe", "select", "#hash")

@@ -7,10 +7,14 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from plait.optimizer.options import PlanOptions
+from plait.optimizer.strategies.bushy import bushy
+from plait.optimizer.strategies.chain import chain
 from plait.optimizer.strategies.fixed import fixed
+from plait.optimizer.strategies.flat import flat
 from plait.optimizer.strategies.greedy import greedy
 from plait.optimizer.strategies.ilp import ilp
 from plait.optimizer.strategies.independent import independent
+from plait.optimizer.strategies.left_deep import left_deep
 from plait.optimizer.strategies.selectivity import selectivity
 from plait.optimizer.strategies.shared import shared
 from plait.plan.model import Plan
@@ -25,6 +29,10 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "selectivity": selectivity,
         "greedy": greedy,
         "ilp": ilp,
+        "flat": flat,
+        "left-deep": left_deep,
+        "chain": chain,
+        "bushy": bushy,
         "independent": independent,
         "shared": shared,
     }

@@ -1,0 +1,77 @@
+"""From one join tree a query to the plan of all, within one storage budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from plait.optimizer.build import build
+from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.cost import JoinSizes
+from plait.optimizer.intermediates import Subset
+from plait.optimizer.join_trees import Aliases, Inner, JoinTrees
+from plait.optimizer.naming import one_per_source
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.sharing.storage import Storage, storage
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+@dataclass(slots=True, kw_only=True)
+class Room:
+    """What the budget leaves for intermediate stores. One that a query before has already costs nothing more."""
+
+    budget: Storage
+    left: float
+    kept: set[str] = field(default_factory=set)
+
+    def size(self, trees: JoinTrees, operator: Aliases) -> float:
+        """Return what the store of an operator would take of the room, in rows or bytes."""
+        if store_of(trees.query, operator) in self.kept:
+            return 0.0
+        rows = trees.rows(operator)
+        sources = [trees.query.relation(alias).source for alias in trees.members(operator)]
+        return self.budget.size(rows, rows * sum(self.budget.width_bytes[source] for source in sources))
+
+    def holds(self, trees: JoinTrees, inner: Inner) -> bool:
+        """Tell whether the stores of all these operators fit."""
+        return sum(self.size(trees, operator) for operator in trees.ordered(inner)) <= self.left
+
+    def take(self, trees: JoinTrees, inner: Inner) -> None:
+        """Give these operators their stores."""
+        self.left -= sum(self.size(trees, operator) for operator in trees.ordered(inner))
+        self.kept |= {store_of(trees.query, operator) for operator in inner}
+
+
+ChooseTree: TypeAlias = Callable[[JoinTrees, Room], Inner]
+"""Chooses the inner operators of a query's join tree."""
+
+
+def store_of(query: Query, operator: Aliases) -> str:
+    """Return the id of the store an inner operator would have."""
+    return Subset.of(query, operator, one_per_source).store
+
+
+def plan_trees(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions, choose: ChooseTree) -> Plan:
+    """Plan every query as the join tree chosen for it, in order of names, out of the budget that is left.
+
+    Equal stores are one, filled as the first of their queries fills it.
+    """
+    cardinality = Cardinality(statistics=statistics)
+    budget = storage(queries, cardinality, options)
+    room = Room(budget=budget, left=budget.left)
+    orders: list[ProbeOrder] = []
+    for query in sorted(queries, key=lambda query: query.name):
+        trees = JoinTrees(JoinSizes(query, cardinality, options))
+        inner = choose(trees, room)
+        filled = frozenset(room.kept)
+        orders += [
+            order
+            for operator, order in trees.orders(inner)
+            if operator is None or store_of(query, operator) not in filled
+        ]
+        room.take(trees, inner)
+    return build(queries, orders, statistics, options)
