@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.estimates import flows, with_estimates, with_stored
+from plait.optimizer.extents import Extents
 from plait.optimizer.intermediate_stores import gather_intermediates
 from plait.optimizer.naming import StoreName, one_per_source
 from plait.optimizer.options import PlanOptions
@@ -13,7 +15,7 @@ from plait.optimizer.orders import ProbeOrder
 from plait.optimizer.stores import choose_access, gather_stores
 from plait.optimizer.trees import merge_orders
 from plait.optimizer.widening import Carried
-from plait.plan.model import Plan
+from plait.plan.model import Plan, Store
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -36,7 +38,7 @@ def build(
     listed = tuple(orders)
     cardinality = Cardinality(statistics=statistics)
     stores = gather_stores(ordered, options, store_name) + gather_intermediates(carried, listed, options, store_name)
-    kept = tuple(sorted(stores, key=lambda store: store.id))
+    kept = tuple(sorted(_spread(stores, cardinality, options), key=lambda store: store.id))
     trees = merge_orders(carried, listed, store_name)
     found = flows(trees, kept, cardinality)
     stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
@@ -48,3 +50,13 @@ def build(
         trees=with_estimates(trees, stores, found),
     )
     return with_stored(made, cardinality)
+
+
+def _spread(stores: tuple[Store, ...], cardinality: Cardinality, options: PlanOptions) -> Iterator[Store]:
+    """Yield the stores, those of intermediate results with as many partitions as what they keep asks for."""
+    extents = Extents(stores=stores, cardinality=cardinality)
+    for store in stores:
+        if store.intermediate is None or options.task_rows is None:
+            yield store
+        else:
+            yield replace(store, parallelism=options.partitions_of_join((), extents.size(store.intermediate)))

@@ -52,7 +52,7 @@ class JoinSizes:
     """Sizes of all joins of one query's relations, each computed once."""
 
     def __init__(self, query: Query, cardinality: Cardinality, options: PlanOptions) -> None:
-        self.query = query
+        self.query, self._options = query, options
         self._parallelism = {relation.alias: options.parallelism_of(relation.source) for relation in query.relations}
         self._share = {
             relation.alias: cardinality.share(relation.source, selection_of(relation)) for relation in query.relations
@@ -72,6 +72,13 @@ class JoinSizes:
     def parallelism(self, alias: str) -> int:
         """Return N(S) of the relation's store."""
         return self._parallelism[alias]
+
+    def partitions(self, aliases: frozenset[str]) -> int:
+        """Return N(S) of the store that keeps the join of some relations."""
+        if len(aliases) == 1:
+            return max(map(self.parallelism, aliases))
+        sources = [self.query.relation(alias).source for alias in aliases]
+        return self._options.partitions_of_join(sources, self.size(aliases))
 
     def share(self, alias: str) -> float:
         """Return the share of the relation's rows that satisfy its selection."""

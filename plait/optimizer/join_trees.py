@@ -161,7 +161,7 @@ class JoinTrees:
         return 1 if is_routed else self._parallelism(unit)
 
     def _parallelism(self, unit: Aliases) -> int:
-        return max(self._sizes.parallelism(alias) for alias in unit)
+        return self._sizes.partitions(unit)
 
     def _place(self, unit: Aliases) -> tuple[tuple[str, int], ...]:
         return tuple(sorted(canonical(self.query, alias) for alias in unit))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plait.errors import OptionError
 from plait.query.model import Source, Stream
+
+_MOST_PARTITIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,16 +17,19 @@ class PlanOptions:
     """Strategy, sources, degree of parallelism, and what `ilp` may spend.
 
     `sources` in catalog order, which is the order of the stream ranks. `parallelism` partitions per store, overridden
-    per source by `parallelism_by_source`. All stores together may keep `storage_rows` or `storage_bytes`, None for any
-    number (`ilp`, `bushy`, `chain`); inputs are kept in any case. `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row
-    of an intermediate store, and is content within `gap` of the least possible, or after `time_limit_s`. Raises
-    OptionError for a parallelism below one or of an unknown source, and for negative limits and weights.
+    per source by `parallelism_by_source`. With `task_rows`, the rows one task is to hold, sources without a number of
+    their own get as many partitions as what they keep asks for (`plait.optimizer.partitions`). All stores together may
+    keep `storage_rows` or `storage_bytes`, None for any number (`ilp`, `bushy`, `chain`); inputs are kept in any case.
+    `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row of an intermediate store, and is content
+    within `gap` of the least possible, or after `time_limit_s`. Raises OptionError for a parallelism below one or of an
+    unknown source, and for negative limits and weights.
     """
 
     strategy: str
     sources: tuple[Source, ...]
     parallelism: int
     parallelism_by_source: tuple[tuple[str, int], ...] = ()
+    task_rows: float | None = None
     storage_rows: float | None = None
     storage_bytes: float | None = None
     probe_weight: float = 1.0
@@ -43,12 +50,20 @@ class PlanOptions:
             value = getattr(self, what)
             if value is not None and not value >= 0:
                 raise OptionError(f"{what} is {value}; expected a number of at least 0")
+        if self.task_rows is not None and not self.task_rows >= 1:
+            raise OptionError(f"task_rows is {self.task_rows}; expected a number of at least 1")
         if self.storage_rows is not None and self.storage_bytes is not None:
             raise OptionError("both storage_rows and storage_bytes are set; give the budget in one of them")
 
     def parallelism_of(self, source: str) -> int:
         """Return the number of partitions of a store over this source."""
         return dict(self.parallelism_by_source).get(source, self.parallelism)
+
+    def partitions_of_join(self, sources: Iterable[str], rows: float) -> int:
+        """Return the number of partitions of a store that keeps `rows` of a join of these sources."""
+        if self.task_rows is None:
+            return max(self.parallelism_of(source) for source in sources)
+        return partitions(rows, self.task_rows)
 
     def source(self, name: str, *, reader: str) -> Source:
         """Return the source with this name; `reader` is the query to blame when there is none."""
@@ -62,6 +77,11 @@ class PlanOptions:
     def ranks(self) -> tuple[str, ...]:
         """Return the stream names by rank."""
         return tuple(source.name for source in self.sources if isinstance(source, Stream))
+
+
+def partitions(rows: float, task_rows: float) -> int:
+    """Return N(S): how many tasks it takes to hold a store's rows (paper 002, section V.C)."""
+    return max(1, min(math.ceil(rows / task_rows), _MOST_PARTITIONS))
 
 
 def _check_parallelism(what: str, count: int) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from plait.errors import OptionError, UnsupportedQueryError
 from plait.optimizer.graph import starts
 from plait.optimizer.options import PlanOptions
+from plait.optimizer.partitions import with_partitions
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.model import Plan
 from plait.plan.validate import validate
@@ -24,7 +25,7 @@ def plan(queries: tuple[Query, ...], statistics: Statistics, options: PlanOption
     if strategy is None:
         raise OptionError(f"unknown strategy '{options.strategy}'; expected one of {', '.join(sorted(STRATEGIES))}")
     _check_queries(queries, options)
-    made = strategy(queries, statistics, options)
+    made = strategy(queries, statistics, with_partitions(queries, statistics, options))
     validate(made, queries)
     return made
 

@@ -28,6 +28,7 @@ new.
 PLANNING: Mapping[str, str] = MappingProxyType(
     {
         "storage_rows": "storage_rows",
+        "task_rows": "task_rows",
         "storage_bytes": "storage_bytes",
         "store_weight": "store_weight",
         "time_limit": "time_limit_s",
@@ -109,7 +110,7 @@ def probing_only(running: Plan, wanted: Plan) -> Plan | None:
 
 def _content(store: Store) -> Store:
     """Return the store without what may differ between plans over the same buckets."""
-    return replace(store, indexes=(), partition_by=())
+    return replace(store, indexes=(), partition_by=(), parallelism=1)
 
 
 class Replanner:

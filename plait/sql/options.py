@@ -81,6 +81,7 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
         "plait.storage_rows": _SIZE,
+        "plait.task_rows": _SIZE,
         "plait.storage_bytes": _SIZE,
         "plait.store_weight": _NUMBER,
         "plait.time_limit": _INTERVAL,

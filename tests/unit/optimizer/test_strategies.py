@@ -71,7 +71,10 @@ def test_the_example_in_the_docstring_of_a_strategy_runs(strategy: str) -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match=r"'ilpp'.*bushy, chain, fixed, flat, greedy, ilp, independent, left-deep, selectivity, shared"):
+    with pytest.raises(
+        OptionError,
+        match=r"'ilpp'.*bushy, chain, fixed, flat, greedy, ilp, independent, left-deep, selectivity, shared",
+    ):
         plan((CHAIN,), Statistics(), options("ilpp", [stream("r"), stream("s"), stream("t")]))
 
 

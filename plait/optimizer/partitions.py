@@ -1,0 +1,31 @@
+"""How many partitions each source's store has, where that is to follow from what it keeps.
+
+A store of few rows in many partitions makes every probe that does not know its partition many; a store of many rows in
+few does not fit a task. So only the large ones are spread (paper 002, section V.C). The numbers are settled when a plan
+is made; while a stream runs, plans come and go on the stores as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.options import PlanOptions, partitions
+from plait.plan.relations import window_of
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+def with_partitions(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> PlanOptions:
+    """Return the options with a number of partitions for every source that has none of its own."""
+    if options.task_rows is None:
+        return options
+    cardinality = Cardinality(statistics=statistics)
+    rows: dict[str, float] = {}
+    for query in queries:
+        for relation in query.relations:
+            extent = Extent(source=relation.source, is_table=relation.is_table, window_us=window_of(relation))
+            rows[relation.source] = max(rows.get(relation.source, 0.0), cardinality.rows(extent))
+    found = {source: partitions(count, options.task_rows) for source, count in rows.items()}
+    found.update(options.parallelism_by_source)
+    return replace(options, parallelism_by_source=tuple(sorted(found.items())))
