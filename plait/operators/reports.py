@@ -45,10 +45,11 @@ class ResultFile:
 class ProbeReport:
     """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition.
 
-    `buckets`: what was kept in intermediate stores.
+    `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks.
     """
 
     probe_tuples: tuple[tuple[str, int], ...] = ()
     matches: tuple[tuple[str, int], ...] = ()
     results: tuple[ResultFile, ...] = ()
     buckets: tuple[Bucket, ...] = ()
+    shuffled_bytes: int = 0

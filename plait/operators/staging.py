@@ -52,6 +52,25 @@ def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
     return filesystem, path
 
 
+def require_staged(publications: Iterable[Publication]) -> None:
+    """Raise SinkError unless this process sees every staged file. Ask before the commit: a file that is missing after
+    it counts as published.
+    """
+    for publication in publications:
+        filesystem, staged = filesystem_of(publication.staged)
+        if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
+            raise not_shared(posixpath.dirname(publication.final))
+
+
+def not_shared(directory: str) -> SinkError:
+    """Return the error for a sink's directory in which the driver does not find what a task has written."""
+    return SinkError(
+        f"'{directory}' is not shared: what a task wrote there on its worker is not there on the driver. Write to a "
+        "path or URI that driver and workers share (a network file system, hdfs://, s3://), or run with --master "
+        "'local[*]'. Nothing of this batch was committed."
+    )
+
+
 def publish(publications: Iterable[Publication]) -> None:
     """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails."""
     for publication in publications:
@@ -68,4 +87,4 @@ def publish(publications: Iterable[Publication]) -> None:
             ) from error
 
 
-__all__ = ["STAGING", "StagedFile", "filesystem_of", "publish", "stage"]
+__all__ = ["STAGING", "StagedFile", "filesystem_of", "not_shared", "publish", "require_staged", "stage"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,8 @@ from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
 
 _NEWEST, _HIGH = "#newest", "#high"
+_PAYLOAD_BYTES = 8 << 20
+"""About how large a message may be: Spark keeps each as one row in memory, on its way out and in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,7 @@ class Walker:
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
         self._filler = Filler(context.storage, context.kept_as, name)
         self._demands: dict[int, Demand] = {}
+        self._shuffled_bytes = 0
 
     def demand(self, number: int) -> Demand:
         """Return the demand of tree `number`, computed once."""
@@ -99,7 +103,9 @@ class Walker:
         for child in children:
             columns = self.demand(number).along[child.edge]
             for partition, sent in route(partials, child, self._context.plan):
-                yield Message(edge=child.edge, partition=partition, payload=encode_partials(sent, columns))
+                for payload in payloads(sent, columns):
+                    self._shuffled_bytes += len(payload)
+                    yield Message(edge=child.edge, partition=partition, payload=payload)
 
     def _find_edge(self, edge: str) -> tuple[int, Step, tuple[Step, ...]]:
         for number, tree in enumerate(self._context.plan.trees):
@@ -141,6 +147,7 @@ class Walker:
             matches=tuple(sorted(self._counts.matches.items())),
             results=self._results.finish(),
             buckets=self._filler.finish(),
+            shuffled_bytes=self._shuffled_bytes,
         )
 
 
@@ -152,6 +159,20 @@ def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...
     elif (start, stop) != (0, opened.bucket.rows):
         rows = np.arange(start, stop, dtype=np.int32)
     return start_partials(with_selections(opened, needed), opened.int64(TAU), tree.start.window_us, rows)
+
+
+def payloads(
+    partials: Partials, columns: tuple[tuple[str, ...], ...], limit_bytes: int = _PAYLOAD_BYTES
+) -> Iterator[bytes]:
+    """Serialize partial results, in several pieces of about equal rows if all at once would exceed the limit."""
+    whole = encode_partials(partials, columns)
+    pieces = min(-(-len(whole) // limit_bytes), partials.count)
+    if pieces <= 1:
+        yield whole
+        return
+    del whole
+    for low, high in pairwise(partials.count * piece // pieces for piece in range(pieces + 1)):
+        yield encode_partials(partials.slice(low, high), columns)
 
 
 def encode_partials(partials: Partials, columns: tuple[tuple[str, ...], ...]) -> bytes:
@@ -187,4 +208,4 @@ def decode_partials(payload: bytes, position_count: int) -> Partials:
     )
 
 
-__all__ = ["Message", "ProbeTask", "Walker", "decode_partials", "encode_partials"]
+__all__ = ["Message", "ProbeTask", "Walker", "decode_partials", "encode_partials", "payloads"]

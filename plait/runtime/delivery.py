@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SinkError
 from plait.faults import reach
-from plait.operators.staging import STAGING, filesystem_of
+from plait.operators.staging import STAGING, filesystem_of, not_shared
 from plait.runtime.binding import Binding, project
 from plait.runtime.tasks import read_spool
 from plait.state.model import Publication
@@ -48,7 +48,7 @@ class Deliverer:
                 results.batches[batch] = self._table(binding, paths)
                 return ()
             case "parquet" | "csv" | "json":
-                return self._stage(binding, batch, self._frame(binding, paths))
+                return self._stage(binding, batch, paths)
             case "console":
                 self._show(binding, batch, self._frame(binding, paths))
                 return ()
@@ -78,7 +78,7 @@ class Deliverer:
         columns = [table.column(name).cast(binding.arrow_output.field(i).type) for i, name in enumerate(names)]
         return pa.Table.from_arrays(columns, schema=binding.arrow_output)
 
-    def _stage(self, binding: Binding, batch: int, frame: DataFrame) -> tuple[Publication, ...]:
+    def _stage(self, binding: Binding, batch: int, paths: tuple[str, ...]) -> tuple[Publication, ...]:
         """Write with Spark into the staging area. File names say query, batch and number, so a repeat replaces
         itself.
         """
@@ -87,11 +87,13 @@ class Deliverer:
         prefix = f"{quote(binding.query.name, safe='')}-{batch:08d}"
         staged = posixpath.join(directory, STAGING, prefix)
         format = binding.sink.spec.format
-        frame.write.format(format).options(**options).mode("overwrite").save(staged)
+        self._frame(binding, paths).write.format(format).options(**options).mode("overwrite").save(staged)
         reach("staged")
         filesystem, path = filesystem_of(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path))
         names = sorted(info.base_name for info in infos if info.base_name.startswith("part-"))
+        if len(names) < len(paths):  # a task each, all of which had rows to write
+            raise not_shared(directory)
         return tuple(
             Publication(
                 staged=posixpath.join(staged, name),

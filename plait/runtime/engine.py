@@ -20,7 +20,7 @@ from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
-from plait.runtime.microbatch import BatchProcessor
+from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
@@ -263,10 +263,11 @@ class Engine:
         warm()
         self._warming.wait()
         request = self._request()
+        settings = self._options.settings(self._spark, self._warming.slots)
         prepared = prepare(
             self._spark,
             self._checkpoint,
-            self._options.settings(self._spark),
+            settings,
             request,
             self._registry.opened,
             dict(self._registry.bindings),
@@ -274,7 +275,7 @@ class Engine:
         processor = BatchProcessor(
             self._spark,
             prepared.storage,
-            self._options.settings(self._spark),
+            settings,
             listener=self._heard,
             clock=self._clock,
             predicates=self._registry.predicates,
@@ -283,10 +284,9 @@ class Engine:
         processor.govern(prepared.epoch, prepared.before)
         self._processor, self._prepared = processor, prepared
         self._replanner = Replanner(request)
-        return self._start_query(trigger, prepared)
+        return self._start_query(trigger, prepared, settings)
 
-    def _start_query(self, trigger: str | None, prepared: Prepared) -> StreamingQuery:
-        settings = self._options.settings(self._spark)
+    def _start_query(self, trigger: str | None, prepared: Prepared, settings: Settings) -> StreamingQuery:
         frames = [
             ingest_frame(
                 self._registry.opened[spec.source],
@@ -339,7 +339,7 @@ class Engine:
 
     def _request(self) -> PlanRequest:
         queries = tuple(binding.query for binding in self._registry.bindings.values())
-        return self._options.request(self._spark, queries, tuple(self.sources().values()))
+        return self._options.request(self._warming.slots, queries, tuple(self.sources().values()))
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
@@ -377,6 +377,7 @@ class Engine:
             bad=sum(event.bad for event in self._events),
             wall_seconds=time.perf_counter() - self._started if self._started else 0.0,
             probe_tuples=sum(event.probe_tuples for event in self._events),
+            shuffled_bytes=sum(event.shuffled_bytes for event in self._events),
             stored_tuples=last.stored_tuples if last is not None else 0,
             stored_bytes=last.stored_bytes if last is not None else 0,
             queries=tuple(sorted(rows.items())),

@@ -11,7 +11,9 @@ class BatchEvent:
     """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
     now.
 
-    `results`: rows per query. `failing`: query and reason where a sink does not take its results.
+    `results`: rows per query. `shuffled_bytes`: partial results that Spark carried from one probe task to another, as
+    serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in it); 0 where
+    routing is local. `failing`: query and reason where a sink does not take its results.
     """
 
     batch: int
@@ -24,6 +26,7 @@ class BatchEvent:
     stored_tuples: int
     stored_bytes: int
     seconds: float
+    shuffled_bytes: int = 0
     watermark_us: int | None = None
     laggard: str | None = None
     failing: tuple[tuple[str, str], ...] = ()
@@ -39,6 +42,7 @@ class BatchEvent:
             "results": dict(self.results),
             "epoch": self.epoch,
             "probe_tuples": self.probe_tuples,
+            "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
             "seconds": round(self.seconds, 3),
@@ -63,6 +67,7 @@ class Summary:
     stored_tuples: int
     stored_bytes: int
     queries: tuple[tuple[str, int], ...]
+    shuffled_bytes: int = 0
     failing: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -75,6 +80,7 @@ class Summary:
             "bad": self.bad,
             "wall_seconds": round(self.wall_seconds, 3),
             "probe_tuples": self.probe_tuples,
+            "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
             "queries": {query: {"rows_out": rows} for query, rows in self.queries},

@@ -39,7 +39,7 @@ from plait.operators.formulas import Predicates
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.results import SPOOL
-from plait.operators.staging import publish
+from plait.operators.staging import publish, require_staged
 from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
 from plait.query.model import Stream
@@ -71,13 +71,17 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `capacity`: partial
-    results held at once per step; `compaction`: whether small buckets are merged; `backfill`: whether a query that is
-    new to the checkpoint also gets the results whose members had all arrived before.
+    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `is_cluster`: tasks
+    run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies of a
+    remote checkpoint's files may take; `capacity`: partial results held at once per step; `compaction`: whether small
+    buckets are merged; `backfill`: whether a query that is new to the checkpoint also gets the results whose members
+    had all arrived before.
     """
 
     slots: int
     routing: str
+    is_cluster: bool = False
+    cache_bytes: int | None = None
     capacity: int = 1 << 20
     chunk_rows: int = 2_000_000
     compaction: bool = True
@@ -133,6 +137,7 @@ class BatchProcessor:
         probed = self._probe_batch(epoch, batch, ingested)
         reach("probed")
         publications, backlog = self._deliver(epoch, batch, probed)
+        require_staged((*(letter for report in ingested for letter in report.publications), *publications))
         reach("delivered")
         manifest = next_manifest(
             before,
@@ -269,6 +274,7 @@ class BatchProcessor:
             results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),
             epoch=epoch.number,
             probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
+            shuffled_bytes=sum(report.shuffled_bytes for report in probed),
             stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
             stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
             seconds=seconds,

@@ -11,7 +11,7 @@ from plait.optimizer.options import PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
-from plait.runtime.session import has_one_executor, parallelism_of
+from plait.runtime.session import has_one_executor
 
 _ROUTINGS = ("auto", "local", "shuffle")
 _TRUE = frozenset({"true", "on"})
@@ -43,7 +43,7 @@ class EngineOptions:
             self.parallelism = int(value)
         elif key.startswith("parallelism."):
             self.parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
-        elif key in {"capacity", "chunk_rows"}:
+        elif key in {"capacity", "chunk_rows", "cache_bytes"}:
             self.numbers[key] = int(value)
         elif key in {"compaction", "backfill"}:
             self.switches[key] = value.lower() in _TRUE
@@ -57,29 +57,32 @@ class EngineOptions:
         if routing not in _ROUTINGS:
             raise OptionError(f"unknown routing '{routing}'; expected one of {', '.join(_ROUTINGS)}")
 
-    def settings(self, spark: SparkSession) -> Settings:
-        """Return how batches are carried out on this session."""
+    def settings(self, spark: SparkSession, slots: int) -> Settings:
+        """Return how batches are carried out on this session, where `slots` tasks run at a time."""
+        is_alone = has_one_executor(spark)
         routing = self.routing
         if routing == "auto":
-            routing = "local" if has_one_executor(spark) else "shuffle"
-        defaults = Settings(slots=parallelism_of(spark), routing=routing)
+            routing = "local" if is_alone else "shuffle"
+        defaults = Settings(slots=slots, routing=routing)
         return Settings(
-            slots=defaults.slots,
+            slots=slots,
             routing=routing,
+            is_cluster=not is_alone,
+            cache_bytes=self.numbers.get("cache_bytes"),
             capacity=self.numbers.get("capacity", defaults.capacity),
             chunk_rows=self.numbers.get("chunk_rows", defaults.chunk_rows),
             compaction=self.switches.get("compaction", defaults.compaction),
             backfill=self.switches.get("backfill", defaults.backfill),
         )
 
-    def request(self, spark: SparkSession, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
-        """Return what a plan for these queries depends on."""
+    def request(self, slots: int, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
+        """Return what a plan for these queries depends on, where `slots` tasks run at a time."""
         return PlanRequest(
             queries=queries,
             options=PlanOptions(
                 strategy=self.strategy,
                 sources=sources,
-                parallelism=self.parallelism or parallelism_of(spark),
+                parallelism=self.parallelism or slots,
                 parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
                 **self.planning,
             ),

@@ -26,6 +26,7 @@ from plait.runtime.microbatch import Epoch, Settings
 from plait.runtime.planning import PlanRequest
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
 from plait.runtime.session import has_named_sources
+from plait.runtime.sharing import share
 from plait.runtime.sources import OpenSource
 from plait.state.model import Bucket, Manifest
 from plait.state.storage import Storage
@@ -68,7 +69,9 @@ def prepare(
     """Open the checkpoint, finish what was committed, plan, and fill stores that the plan needs and state can
     supply.
     """
-    storage, old, manifest = open_checkpoint(checkpoint)
+    storage, old, manifest = open_checkpoint(checkpoint, settings.cache_bytes)
+    if settings.is_cluster:
+        storage = share(spark, storage, settings.slots)
     next_batch = 0 if manifest is None else manifest.batch + 1
     catalog = evolve(
         old,

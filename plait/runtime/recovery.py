@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import quote
 
 import pyarrow.fs as pafs
@@ -22,12 +23,13 @@ from plait.state.model import Manifest
 from plait.state.storage import Storage
 
 
-def open_checkpoint(checkpoint: str) -> tuple[Storage, Catalog | None, Manifest | None]:
-    """Return the checkpoint's storage, catalog and last manifest, both None if it is new.
+def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[Storage, Catalog | None, Manifest | None]:
+    """Return the checkpoint's storage, catalog and last manifest, both None if it is new. `cache_bytes`: for local
+    copies of a remote one.
 
     Raises CheckpointError if the directory holds something else, or if a live bucket is missing or damaged.
     """
-    storage = Storage.open(posixpath.join(checkpoint, "plait"))
+    storage = replace(Storage.open(posixpath.join(checkpoint, "plait")), cache_bytes=cache_bytes)
     catalog = read_catalog(storage, __version__)
     if catalog is None:
         _refuse_foreign(checkpoint)

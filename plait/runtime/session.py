@@ -42,6 +42,9 @@ Spark then wants every stream named (``spark.readStream.name``), and without the
 """
 
 
+_MOST_TASKS = 1 << 14
+
+
 def has_named_sources(session: SparkSession) -> bool:
     """Tell whether the session's streams are named ones."""
     return bool(session.conf.get(_EVOLUTION, "false") == "true")
@@ -51,6 +54,10 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given
     settings.
     """
+    # Spark looks for the setting only where a program is handed to spark-submit, and else for the variable.
+    wanted = (conf or {}).get("spark.pyspark.python")
+    if wanted is not None:
+        os.environ["PYSPARK_PYTHON"] = wanted
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("plait").master(master or "local[*]")
     for name, value in {**_DEFAULTS, **NAMED_SOURCES, **(conf or {})}.items():
@@ -67,17 +74,25 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
 
 
 def parallelism_of(session: SparkSession) -> int:
-    """Return how many tasks run at a time on this session's cluster, as far as its settings tell."""
+    """Return how many tasks run at a time on this session's cluster, by its settings or by the executors there are.
+
+    On a cluster this is a Spark job, which waits for the first executor.
+    """
     master = session.conf.get("spark.master", "") or ""
     if master.startswith("local["):
         cores = master[len("local[") :].rstrip("]").split(",")[0]
         return (os.cpu_count() or 1) if cores == "*" else int(cores)
     if master == "local":
         return 1
-    return int(session.conf.get("spark.default.parallelism", "8") or 8)
+    # Spark cuts a range into `spark.default.parallelism` parts; where that is not set, one for each core it has.
+    parts = session.range(_MOST_TASKS).selectExpr("spark_partition_id() AS part").selectExpr("max(part) + 1")
+    return int(parts.collect()[0][0])
 
 
 def has_one_executor(session: SparkSession) -> bool:
-    """Tell whether every task runs on this machine, so that it can map every bucket."""
+    """Tell whether every task runs in this process's family, on this machine, so that it can map every bucket.
+
+    A cluster may have a single executor now and several in a minute, so it counts as several.
+    """
     master = session.conf.get("spark.master", "") or ""
     return master.startswith("local[") or master == "local"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait import __version__
 from plait.kernels.warm import warm
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext
@@ -25,6 +27,7 @@ from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog
 from plait.state.model import TABLE_BATCH, Bucket
+from plait.state.sharing import require_mark, sees_mark
 from plait.state.storage import Storage
 
 Batches = Iterator[pa.RecordBatch]
@@ -58,8 +61,16 @@ def _settle() -> None:
     gc.freeze()
 
 
-def identity() -> TaskIdentity:
-    """Return the identity of the running Spark task."""
+def enter(storage: Storage) -> TaskIdentity:
+    """Begin a Spark task that works on `storage`: return its identity. Raises CheckpointError if this worker does not
+    see the checkpoint as the driver does.
+    """
+    me = _identity()
+    require_mark(storage, __version__)
+    return me
+
+
+def _identity() -> TaskIdentity:
     from pyspark import TaskContext
 
     _settle()
@@ -77,8 +88,18 @@ def identity() -> TaskIdentity:
 def load_kernels(batches: Batches) -> Batches:
     """Do nothing but what a worker's first task does anyway."""
     for _ in batches:
-        identity()
+        _identity()
     yield _report(None)
+
+
+def look_at(storage: Storage) -> Task:
+    """Return the task that reports its machine and whether it sees the storage's mark."""
+
+    def task(batches: Batches) -> Batches:
+        for _ in batches:
+            yield _report((socket.gethostname(), sees_mark(storage, __version__)))
+
+    return task
 
 
 def _named(batches: Batches, spec: IngestSpec) -> Batches:
@@ -101,7 +122,7 @@ def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
     """Return the task that takes in a stream's share of the micro-batch it runs in."""
 
     def task(batches: Batches) -> Batches:
-        me = identity()
+        me = enter(storage)
         if me.batch is None:
             raise RuntimeError("an ingest task runs only inside a micro-batch")
         watermark = ManifestLog(storage).read_watermark(me.batch - 1)
@@ -122,7 +143,7 @@ def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
     """Return the task that stores a share of a table."""
 
     def task(batches: Batches) -> Batches:
-        me = identity()
+        me = enter(storage)
         context = IngestContext(
             storage=storage,
             batch=TABLE_BATCH,
@@ -140,6 +161,7 @@ def read_buckets(buckets: tuple[Bucket, ...], storage: Storage, columns: tuple[s
     """Return the task that reads stored rows back, bucket i for task i."""
 
     def task(batches: Batches) -> Batches:
+        enter(storage)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield open_bucket(storage, buckets[number]).batch.select(list(columns))
@@ -153,7 +175,7 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
     """
 
     def task(batches: Batches) -> Batches:
-        me = identity()
+        me = enter(storage)
         old = buckets[me.index]
         context = IngestContext(
             storage=storage,
@@ -178,7 +200,7 @@ def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries:
         close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                walker = Walker(context, deliveries, identity().attempt)
+                walker = Walker(context, deliveries, enter(context.storage).attempt)
                 yield _report(walker.run_local(tasks[number]))
 
     return task
@@ -188,7 +210,7 @@ def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries:
     """Return the task that sends the starting tuples over their first edges."""
 
     def task(batches: Batches) -> Batches:
-        walker = Walker(context, deliveries, identity().attempt)
+        walker = Walker(context, deliveries, enter(context.storage).attempt)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from (_message(message) for message in walker.start_messages(tasks[number]))
@@ -202,7 +224,7 @@ def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> 
 
     def task(batches: Batches) -> Batches:
         close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
-        walker = Walker(context, deliveries, identity().attempt)
+        walker = Walker(context, deliveries, enter(context.storage).attempt)
         for batch in batches:
             for row in range(batch.num_rows):
                 edge = batch.column(1)[row].as_py()
@@ -241,7 +263,7 @@ def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], st
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 merge, indexes = merges[number]
-                yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{identity().attempt}")))
+                yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{enter(storage).attempt}")))
 
     return task
 
@@ -250,6 +272,7 @@ def read_spool(paths: tuple[str, ...], storage: Storage, columns: tuple[str, ...
     """Return the task that reads spooled results, file i for task i."""
 
     def task(batches: Batches) -> Batches:
+        enter(storage)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 with storage.open_mapped(paths[number]) as mapped, pa.ipc.open_file(mapped) as reader:

@@ -80,6 +80,7 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.trigger": _INTERVAL,
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
+        "plait.cache_bytes": _SIZE,
         "plait.storage_rows": _SIZE,
         "plait.task_rows": _SIZE,
         "plait.storage_bytes": _SIZE,

@@ -33,7 +33,7 @@ BITS = "#bits"
 COMBINED = "#i"
 _OPEN_LIMIT = 4096
 _RELEASED_BYTES = 32 << 20
-_SWEEP_EVERY = 128
+_SWEEP_EVERY, _SWEEP_COPIES_EVERY = 128, 16
 
 
 def write_bucket(
@@ -142,7 +142,8 @@ class OpenBucket:
 class _OpenBuckets:
     """The buckets this process has open, least recently used first.
 
-    A file that was deleted keeps its disk space while it is mapped, so now and then those are closed.
+    A file that was deleted keeps its disk space while it is mapped, so now and then those are closed: more often where
+    they are local copies, whose space is counted as free once they are deleted.
     """
 
     def __init__(self) -> None:
@@ -162,7 +163,7 @@ class _OpenBuckets:
             opened = self._open.setdefault(key, opened)
             self._open.move_to_end(key)
             self._opened += 1
-            if self._opened % _SWEEP_EVERY == 0:
+            if self._opened % (_SWEEP_EVERY if storage.is_local else _SWEEP_COPIES_EVERY) == 0:
                 self._close_deleted()
             while len(self._open) > _OPEN_LIMIT:
                 self._open.popitem(last=False)

@@ -29,7 +29,7 @@ from plait.state.failures import explained
 Writer: TypeAlias = Callable[[IO[bytes]], None]
 """Writes a file's content to the binary file object it is given."""
 
-_CACHE_ATTEMPTS = 5
+_CACHE_ATTEMPTS = 20
 TEMPORARY = ".tmp-"
 """How temporary names begin. Whoever lists files ignores them; garbage collection removes them."""
 
@@ -53,13 +53,18 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A directory of files by relative path (``a/b``). Holds only its URI, so it travels to other processes.
+    """A directory of files by relative path (``a/b``). Holds only plain values, so it travels to other processes.
+
+    `cache_bytes`: how much local copies of a remote one may take, None for the default (`plait.state.cache`). `mark`:
+    what every process must find in it (`plait.state.sharing`).
 
     Every method raises `CheckpointError`, naming the file and the remedy, for a missing file, a full disk, a denied
     permission or an unreachable store.
     """
 
     uri: str
+    cache_bytes: int | None = None
+    mark: str | None = None
 
     @classmethod
     def open(cls, uri: str) -> Storage:
@@ -149,7 +154,7 @@ class Storage:
             return Path(self.uri, relative)
         with explained(self.name(relative), "read"):
             filesystem, root = self._remote()
-            return cache.fetch(filesystem, posixpath.join(root, relative), self.uri)
+            return cache.fetch(filesystem, posixpath.join(root, relative), self.uri, self.cache_bytes)
 
     def exists(self, relative: str) -> bool:
         """Tell whether there is a file or directory of this name."""

@@ -29,7 +29,7 @@ class LiveOutput:
         self._info: RunInfo | None = None
         self._last: BatchEvent | None = None
         self._totals: dict[str, int] = {}
-        self._batches = self._rows = self._late = self._bad = self._probe_tuples = 0
+        self._batches = self._rows = self._late = self._bad = self._probe_tuples = self._shuffled_bytes = 0
         self._stopping = False
         self._began = time.monotonic()
         # Live puts above the table what others print meanwhile: a console sink, a foreach function.
@@ -64,6 +64,7 @@ class LiveOutput:
         self._late += event.late
         self._bad += event.bad
         self._probe_tuples += event.probe_tuples
+        self._shuffled_bytes += event.shuffled_bytes
         self._last = event
 
     def stopping(self) -> None:
@@ -114,6 +115,9 @@ class LiveOutput:
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
         ):
             grid.add_row(Text(label, style="dim"), value)
+        if self._shuffled_bytes:
+            shuffled = f"{size(self._shuffled_bytes)} (last batch {size(last.shuffled_bytes)})"
+            grid.add_row(Text("shuffled", style="dim"), shuffled)
         for query, reason in last.failing:
             grid.add_row(Text("not delivered", style="red"), f"{query}: {reason}")
         return grid

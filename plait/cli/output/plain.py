@@ -44,7 +44,9 @@ class PlainOutput:
         parts += [f"late {count(event.late)}"] if event.late else []
         parts += [f"bad {count(event.bad)}"] if event.bad else []
         parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
-        parts += [f"probe tuples {count(event.probe_tuples)}", f"epoch {event.epoch}"]
+        parts += [f"probe tuples {count(event.probe_tuples)}"]
+        parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
+        parts += [f"epoch {event.epoch}"]
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
 
@@ -68,8 +70,9 @@ def summary_lines(summary: Summary) -> list[str]:
         f"in {duration(summary.wall_seconds)} ({rate(summary.rows_in, summary.wall_seconds)}), "
         f"{count(summary.late)} late, {count(summary.bad)} bad"
     )
+    shuffled = f"shuffled {size(summary.shuffled_bytes)}, " if summary.shuffled_bytes else ""
     kept = (
-        f"probe tuples {count(summary.probe_tuples)}, stored tuples {count(summary.stored_tuples)} "
+        f"probe tuples {count(summary.probe_tuples)}, {shuffled}stored tuples {count(summary.stored_tuples)} "
         f"({size(summary.stored_bytes)})"
     )
     failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]

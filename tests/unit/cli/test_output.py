@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -23,6 +24,7 @@ BATCH = BatchEvent(
     results=(("early", 0), ("late", 1234)),
     epoch=0,
     probe_tuples=4500,
+    shuffled_bytes=2_300_000,
     stored_tuples=9000,
     stored_bytes=1_500_000,
     seconds=1.5,
@@ -37,6 +39,7 @@ SUMMARY = Summary(
     bad=1,
     wall_seconds=2.0,
     probe_tuples=4500,
+    shuffled_bytes=2_300_000,
     stored_tuples=9000,
     stored_bytes=1_500_000,
     queries=(("early", 0), ("late", 1234)),
@@ -57,6 +60,7 @@ def test_json_is_one_object_a_line_ending_with_the_totals() -> None:
     play(JsonOutput(stream))
     events = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [event["event"] for event in events] == ["starting", "batch", "stopping", "finished"]
+    assert events[1]["shuffled_bytes"] == events[-1]["shuffled_bytes"] == 2_300_000
     assert events[1]["results"] == {"early": 0, "late": 1234}
     assert events[-1]["queries"] == {"early": {"rows_out": 0}, "late": {"rows_out": 1234}}
 
@@ -65,7 +69,16 @@ def test_plain_text_is_one_line_a_batch_with_what_is_wrong_in_it() -> None:
     stream = io.StringIO()
     play(PlainOutput(stream))
     line = next(line for line in stream.getvalue().splitlines() if line.startswith("batch 7"))
-    for part in ("3,000 rows", "2,000 rows/s", "late +1,234", "late 2", "bad 1", "early FAILS: disk full", "items"):
+    for part in (
+        "3,000 rows",
+        "2,000 rows/s",
+        "late +1,234",
+        "late 2",
+        "bad 1",
+        "early FAILS: disk full",
+        "items",
+        "shuffled 2.3 MB",
+    ):
         assert part in line
     assert "early +0" not in line
 
@@ -75,6 +88,7 @@ def test_plain_text_ends_with_results_of_every_query_and_what_was_not_delivered(
     play(PlainOutput(stream))
     text = stream.getvalue()
     assert "late: 1,234 results" in text
+    assert "probe tuples 4,500, shuffled 2.3 MB, stored" in text
     assert "early: results not delivered: disk full" in text
 
 
@@ -104,7 +118,16 @@ def test_the_live_table_shows_queries_totals_and_the_last_batch() -> None:
     stream = io.StringIO()
     play(LiveOutput(Console(file=stream, force_terminal=True, width=100, height=40, legacy_windows=False)))
     text = stream.getvalue()
-    for part in ("late.sql", "strategy greedy", "+1,234", "2013-01-28 05:00:00Z", "items", "disk full", "1.5 MB"):
+    for part in (
+        "late.sql",
+        "strategy greedy",
+        "+1,234",
+        "2013-01-28 05:00:00Z",
+        "items",
+        "disk full",
+        "1.5 MB",
+        "2.3 MB",
+    ):
         assert part in text
 
 
@@ -125,3 +148,11 @@ def test_numbers_read_well_at_their_limits() -> None:
     assert (duration(59.94), duration(60), duration(3600)) == ("59.9 s", "1 min 0 s", "1 h 0 min")
     assert (instant(None), instant(-1_000_000)) == ("-", "1969-12-31 23:59:59Z")
     assert instant(10**18).endswith("us")
+
+
+def test_nothing_is_said_of_shuffled_bytes_where_nothing_is_shuffled() -> None:
+    stream = io.StringIO()
+    output = PlainOutput(stream)
+    output.batch(replace(BATCH, shuffled_bytes=0))
+    output.finished(replace(SUMMARY, shuffled_bytes=0))
+    assert "shuffled" not in stream.getvalue()
