@@ -10,11 +10,13 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
 from plait.errors import SinkError
 from plait.faults import reach
+from plait.state import storage
 from plait.state.model import Publication
 
 STAGING = "_staging"
@@ -45,11 +47,23 @@ def stage(directory: str, name: str) -> StagedFile:
 
 
 def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
-    """Return the filesystem of a path or URI and the path on it."""
-    if "://" not in uri and not uri.startswith("file:"):
+    """Return the filesystem of a path or URI and the path on it. Raises SinkError for an unknown kind of address."""
+    if uri.startswith("file:"):
+        return pafs.LocalFileSystem(), unquote(urlsplit(uri).path)
+    scheme, found, rest = uri.partition("://")
+    if not found:
         return pafs.LocalFileSystem(), uri
-    filesystem, path = pafs.FileSystem.from_uri(uri)
-    return filesystem, path
+    place, _, path = rest.partition("/")
+    try:
+        # By its root, for which one connection per process serves all files. The path is taken as Hadoop takes it,
+        # which does not decode it.
+        filesystem, root = storage.filesystem_of(f"{scheme}://{place}/")
+    except ValueError as error:
+        raise SinkError(
+            f"cannot write to '{uri}': {error}. Use a local directory, or install fsspec and its package for this "
+            "storage."
+        ) from error
+    return filesystem, posixpath.join(root, path)
 
 
 def require_staged(publications: Iterable[Publication]) -> None:
@@ -67,7 +81,7 @@ def not_shared(directory: str) -> SinkError:
     return SinkError(
         f"'{directory}' is not shared: what a task wrote there on its worker is not there on the driver. Write to a "
         "path or URI that driver and workers share (a network file system, hdfs://, s3://), or run with --master "
-        "'local[*]'. Nothing of this batch was committed."
+        "'local[*]'."
     )
 
 

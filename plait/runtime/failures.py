@@ -9,6 +9,8 @@ from plait.errors import CheckpointError, PlaitError, SourceError
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
 _SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _OFFSET_TROUBLE = ("STREAMING_CHECKPOINT", "offset log", "OffsetSeq")
 
 
@@ -22,6 +24,17 @@ def explained(error: BaseException) -> PlaitError:
         kind = getattr(errors, raised.group(1), PlaitError)
         message = raised.group(2).strip()
         return kind(message) if issubclass(kind, PlaitError) else PlaitError(message)
+    module, program = _NO_MODULE.search(text), _NO_PROGRAM.search(text)
+    if module is not None:
+        return PlaitError(
+            f"the executors' Python has no module '{module.group(1)}'. Install Plait and what it needs there, in the "
+            "driver's versions, or ship an environment with the job: docs/deploy.md says how."
+        )
+    if program is not None:
+        return PlaitError(
+            f"an executor cannot run '{program.group(1)}', the Python it was told to. Set spark.pyspark.python (or "
+            "PYSPARK_PYTHON) to an interpreter that every executor has: docs/deploy.md says how."
+        )
     if "No space left on device" in text:
         return CheckpointError(
             "no space left on the device. Free some space, then start again: nothing committed is lost."

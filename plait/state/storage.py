@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -204,7 +205,18 @@ class Storage:
                 inner.rmdir()
 
     def _remote(self) -> tuple[pafs.FileSystem, str]:
-        return _filesystem(self.uri)
+        try:
+            return filesystem_of(self.uri)
+        except ValueError as error:
+            raise CheckpointError(
+                f"Cannot open the checkpoint {self.uri}: {error}. Use a local directory, or install fsspec and its "
+                "package for this storage."
+            ) from error
+        except OSError as error:
+            raise CheckpointError(
+                f"Cannot connect to the checkpoint {self.uri}: {error}. Check address and credentials; hdfs:// needs "
+                "Hadoop's libhdfs and CLASSPATH wherever Plait runs (docs/deploy.md)."
+            ) from error
 
     def _write_remote(self, temporary: str, relative: str, content: bytes | Writer) -> WrittenFile:
         filesystem, root = self._remote()
@@ -337,10 +349,12 @@ def _forget(filesystem: pafs.FileSystem, path: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def _filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
-    """Connect to a remote file system, once per process."""
+def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
+    """Connect to a remote file system, once per process; return it with the path on it. ``s3a:``, as Hadoop calls S3,
+    is ``s3:``. Raises ValueError for an address that neither Arrow nor fsspec knows.
+    """
     try:
-        filesystem, root = pafs.FileSystem.from_uri(uri)
+        filesystem, root = pafs.FileSystem.from_uri(re.sub("^s3[an]:", "s3:", uri))
         return filesystem, root
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as arrow_error:
         try:
@@ -348,8 +362,5 @@ def _filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
 
             found, root = url_to_fs(uri)
         except (ImportError, ValueError) as error:
-            raise CheckpointError(
-                f"Cannot open the checkpoint {uri}: neither Arrow ({arrow_error}) nor fsspec ({error}) knows such "
-                "addresses. Use a local directory, or install fsspec and its package for this storage."
-            ) from error
+            raise ValueError(f"neither Arrow ({arrow_error}) nor fsspec ({error}) knows such addresses") from error
         return pafs.PyFileSystem(pafs.FSSpecHandler(found)), root

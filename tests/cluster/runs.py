@@ -68,14 +68,15 @@ def run(
     """Run the script to its end, telling `on_event` of every line as it comes."""
     command = [sys.executable, "-m", "plait.cli.main", "run", str(script), "--available-now", "--json"]
     command += ["--master", master, "--conf", "spark.driver.host=127.0.0.1", *arguments]
+    environment = dict(environment or {})
     variables = {
         **os.environ,
-        "PYTHONPATH": str(_ROOT),
+        **environment,
+        "PYTHONPATH": os.pathsep.join([str(_ROOT), environment.get("PYTHONPATH", "")]),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(script.parent / "spark-local"),
         "TMPDIR": str(script.parent),
-        **(environment or {}),
     }
     log = script.parent / "errors"
     events: list[Event] = []
