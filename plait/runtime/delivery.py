@@ -14,6 +14,7 @@ from plait.errors import SinkError
 from plait.faults import reach
 from plait.operators.staging import STAGING, filesystem_of, not_shared
 from plait.runtime.binding import Binding, project
+from plait.runtime.session import for_spark
 from plait.runtime.tasks import read_spool
 from plait.state.model import Publication
 from plait.state.storage import Storage
@@ -87,7 +88,7 @@ class Deliverer:
         prefix = f"{quote(binding.query.name, safe='')}-{batch:08d}"
         staged = posixpath.join(directory, STAGING, prefix)
         format = binding.sink.spec.format
-        self._frame(binding, paths).write.format(format).options(**options).mode("overwrite").save(staged)
+        self._frame(binding, paths).write.format(format).options(**options).mode("overwrite").save(for_spark(staged))
         reach("staged")
         filesystem, path = filesystem_of(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path))

@@ -26,6 +26,7 @@ from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
 from plait.runtime.registry import Registry
+from plait.runtime.session import for_spark
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.runtime.warming import Warming
@@ -302,7 +303,7 @@ class Engine:
             return start_query(
                 self._spark,
                 frames,
-                checkpoint=posixpath.join(self._checkpoint, "spark"),
+                checkpoint=for_spark(posixpath.join(self._checkpoint, "spark")),
                 trigger=trigger,
                 process=self._process,
             )

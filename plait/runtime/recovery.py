@@ -16,7 +16,7 @@ from plait.query.model import Stream
 from plait.runtime.binding import Binding
 from plait.runtime.catalog import PATH, Catalog, read_catalog
 from plait.runtime.offsets import check_offsets, complete_offsets
-from plait.state.buckets import verify
+from plait.state.buckets import verify_all
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
@@ -38,8 +38,7 @@ def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[St
     manifest = ManifestLog(storage).latest()
     if manifest is not None:
         check_offsets(checkpoint, manifest)
-        for bucket in manifest.buckets:
-            verify(storage, bucket)
+        verify_all(storage, manifest.buckets)
     return storage, catalog, manifest
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from plait.errors import CheckpointError, InvalidPlanError
 from plait.kernels.matching import iter_matches
 from plait.state import buckets
-from plait.state.buckets import OpenBucket, close_others, open_bucket, verify, write_bucket
+from plait.state.buckets import OpenBucket, close_others, open_bucket, verify, verify_all, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
 from tests.unit.kernels import reference
@@ -405,7 +405,7 @@ def test_a_remote_bucket_is_read_through_the_cache(tmp_path: Path, monkeypatch: 
     opened = OpenBucket(storage, bucket)
     assert opened.index((A,)).key.tolist() == [1, 2]
     assert opened.index((B,)).row.tolist() == [1, 0]  # type: ignore[union-attr]
-    assert len(list((tmp_path / "cache").iterdir())) == 2
+    assert len(list((tmp_path / "cache").glob("*.copy"))) == 2
 
 
 def test_store_names_may_hold_anything(tmp_path: Path) -> None:
@@ -430,3 +430,23 @@ class _Overfull:
 def test_more_text_than_one_column_can_hold_is_refused() -> None:
     with pytest.raises(CheckpointError, match=r"2 GiB at most\. .*raise the parallelism"):
         buckets._one_batch(_Overfull())
+
+
+def test_a_remote_bucket_that_is_short_or_gone_is_detected_without_reading_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIT_CACHE_DIR", str(tmp_path / "cache"))
+    _, bucket = sample(tmp_path)
+    content = (tmp_path / bucket.path).read_bytes()
+    remote = Storage.open(f"mock:///{tmp_path.name}-verified")
+    remote.write_file(bucket.path, content)
+    verify_all(remote, [bucket])
+    remote.write_file(bucket.path, content[:-1])
+    with pytest.raises(
+        CheckpointError, match=rf"is damaged: expected {len(content)} bytes, found {len(content) - 1} by"
+    ):
+        verify_all(remote, [bucket])
+    remote.delete(bucket.path)
+    with pytest.raises(CheckpointError, match="found no file"):
+        verify_all(remote, [bucket])
+    assert not (tmp_path / "cache").exists()
