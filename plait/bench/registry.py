@@ -37,10 +37,17 @@ def _theta(arguments: list[str]) -> int:
     return main(arguments)
 
 
+def _trees(arguments: list[str]) -> int:
+    from plait.bench.trees import main
+
+    return main(arguments)
+
+
 BENCHES: dict[str, Bench] = {
     "three-way": _three_way,
     "state": _state,
     "multi-query": _multi_query,
     "optimizer": _optimizer,
     "theta": _theta,
+    "trees": _trees,
 }

@@ -34,11 +34,14 @@ class Path:
 
 
 class JoinTrees:
-    """All join trees of one query: what they cost, and what orders they mean. Remembers what it has computed."""
+    """All join trees of one query: what they cost, and what orders they mean. Remembers what it has computed.
 
-    def __init__(self, sizes: JoinSizes) -> None:
+    `is_random`: tuples are placed at random, as in the paper, so that every probe goes to all partitions of a store.
+    """
+
+    def __init__(self, sizes: JoinSizes, *, is_random: bool = False) -> None:
         self.query: Query = sizes.query
-        self._sizes = sizes
+        self._sizes, self._is_random = sizes, is_random
         self._graph = QueryGraph.of(sizes.query)
         self._streams = frozenset(starts(sizes.query))
         self._everything = frozenset(self._graph.aliases)
@@ -157,7 +160,9 @@ class JoinTrees:
 
     def _copies(self, joined: Aliases, unit: Aliases) -> int:
         """Return χ: a store is taken to be partitioned by what probes it with an equality."""
-        is_routed = any(between(self.query, known, alias).keys for known in joined for alias in unit)
+        is_routed = not self._is_random and any(
+            between(self.query, known, alias).keys for known in joined for alias in unit
+        )
         return 1 if is_routed else self._parallelism(unit)
 
     def _parallelism(self, unit: Aliases) -> int:

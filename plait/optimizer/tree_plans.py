@@ -33,8 +33,10 @@ class Room:
         if store_of(trees.query, operator) in self.kept:
             return 0.0
         rows = trees.rows(operator)
+        if not self.budget.in_bytes:
+            return rows
         sources = [trees.query.relation(alias).source for alias in trees.members(operator)]
-        return self.budget.size(rows, rows * sum(self.budget.width_bytes[source] for source in sources))
+        return rows * sum(self.budget.width_bytes[source] for source in sources)
 
     def holds(self, trees: JoinTrees, inner: Inner) -> bool:
         """Tell whether the stores of all these operators fit."""
