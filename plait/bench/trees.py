@@ -94,8 +94,10 @@ def main(arguments: list[str]) -> int:
     if options.plot is not None:
         _draw(capacities, budgets, options.plot)
     if options.json is not None:
-        found = {"stored": stored, "capacity": capacities}
-        lists = {name: [asdict(row) for row in rows] for name, rows in found.items()}
+        lists = {
+            "stored": [asdict(row) for row in stored],
+            "capacity": [asdict(row) for row in capacities],
+        }
         write_json(options.json, {"benchmark": "trees", **where, **lists})
     return 0 if keeps_its_budget(budgets) else 1
 

@@ -18,7 +18,7 @@ from tests.recovery.workload import engine, expected, found, make_input
 
 pytestmark = pytest.mark.spark
 
-_BATCHES = 5
+_BATCHES = 4
 _CACHE_BYTES = 20_000
 
 
