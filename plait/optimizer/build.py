@@ -41,7 +41,8 @@ def build(
     kept = tuple(sorted(_spread(stores, cardinality, options), key=lambda store: store.id))
     trees = merge_orders(carried, listed, store_name)
     found = flows(trees, kept, cardinality)
-    stores = choose_access(kept, trees, {edge: flow.arriving_per_s for edge, flow in found.items()}, cardinality)
+    arrivals = {edge: flow.arriving_per_s for edge, flow in found.items()}
+    stores = choose_access(kept, trees, arrivals, cardinality, options.at_random)
     made = Plan(
         strategy=options.strategy,
         queries=tuple(query.name for query in ordered),

@@ -74,6 +74,13 @@ class PlanOptions:
         raise OptionError(f"query '{reader}' reads '{name}', which is not a source; the sources are {_listed(known)}")
 
     @property
+    def at_random(self) -> frozenset[str]:
+        """Return the sources whose tuples are placed at random."""
+        return frozenset(
+            source.name for source in self.sources if isinstance(source, Stream) and source.placement == "random"
+        )
+
+    @property
     def ranks(self) -> tuple[str, ...]:
         """Return the stream names by rank."""
         return tuple(source.name for source in self.sources if isinstance(source, Stream))

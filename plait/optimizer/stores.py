@@ -5,7 +5,7 @@ The second half needs to know how many tuples probe by which keys, which the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -105,14 +105,23 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
 
 
 def choose_access(
-    stores: tuple[Store, ...], trees: tuple[ProbeTree, ...], arrivals: Mapping[str, float], cardinality: Cardinality
+    stores: tuple[Store, ...],
+    trees: tuple[ProbeTree, ...],
+    arrivals: Mapping[str, float],
+    cardinality: Cardinality,
+    at_random: Collection[str] = (),
 ) -> tuple[Store, ...]:
-    """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge."""
+    """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge.
+
+    The stores of the sources `at_random` are partitioned by nothing.
+    """
     traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     routed: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
+    by_id = {store.id: store for store in stores}
     for tree in trees:
         for _, step in tree.walk():
-            for probes in (traffic, routed) if step.matches else (traffic,):
+            is_routed = step.matches and by_id[step.member.store].source not in at_random
+            for probes in (traffic, routed) if is_routed else (traffic,):
                 known = probes[step.member.store]
                 known[step.index] = known.get(step.index, 0.0) + arrivals[step.edge]
     return tuple(

@@ -47,7 +47,9 @@ class Stream:
     """An unbounded input. Durations are microseconds; `window_us` None keeps the full history.
 
     `connector` is None when the user handed over a DataFrame. `keep` is ``needed`` (store what the queries use)
-    or ``all`` (store every column and row, so that later queries can reach back).
+    or ``all`` (store every column and row, so that later queries can reach back). `placement` is ``keys`` (a store is
+    partitioned by a key that probes know) or ``random``: frequent keys cannot make a partition large, but every probe
+    goes to all of them.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Stream:
     idle_us: int | None = None
     dead_letter: str | None = None
     keep: str = "needed"
+    placement: str = "keys"
     declared: DeclaredStatistics = field(default_factory=DeclaredStatistics)
     connector: Connector | None = None
 

@@ -121,6 +121,7 @@ class Engine:
         idle: str | None = None,
         dead_letter: str | None = None,
         keep: str = "needed",
+        placement: str = "keys",
         rate: float | None = None,
         distinct: Mapping[str, float] | None = None,
     ) -> None:
@@ -137,6 +138,7 @@ class Engine:
             idle_us=None if idle is None else idle_us(idle),
             dead_letter=_absolute(dead_letter),
             keep=keep,
+            placement=placement,
             declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
         )
         corrupt = CORRUPT if CORRUPT in frame.columns else None

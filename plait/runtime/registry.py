@@ -18,6 +18,7 @@ from plait.sinks import Sink
 _TIME_TYPES = frozenset({"timestamp", "timestamp_ntz", "date"})
 _NAME = re.compile(r"[A-Za-z]\w*")
 _KEEPS = ("needed", "all")
+_PLACEMENTS = ("keys", "random")
 
 
 class Registry:
@@ -101,4 +102,8 @@ def _checked(stream: Stream) -> Stream:
         )
     if stream.keep not in _KEEPS:
         raise OptionError(f"stream '{stream.name}': keep is '{stream.keep}'; expected {' or '.join(_KEEPS)}")
+    if stream.placement not in _PLACEMENTS:
+        raise OptionError(
+            f"stream '{stream.name}': placement is '{stream.placement}'; expected {' or '.join(_PLACEMENTS)}"
+        )
     return replace(stream, time=found.name)

@@ -15,8 +15,9 @@ from plait.sql.paths import absolute
 from plait.sql.tokens import Token
 
 _DISTINCT = "distinct."
-_STREAM_ONLY = ("rate", "idle", "deadletter", "keep")
+_STREAM_ONLY = ("rate", "idle", "deadletter", "keep", "placement")
 _KEEP = ("needed", "all")
+_PLACEMENT = ("keys", "random")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class SourceOptions:
     idle_us: int | None = None
     dead_letter: str | None = None
     keep: str = "needed"
+    placement: str = "keys"
 
 
 def read_entries(cursor: Cursor) -> tuple[Entry, ...]:
@@ -77,7 +79,8 @@ def source_options(cursor: Cursor, entries: Sequence[Entry], base: str, *, is_st
         ),
         idle_us=_idle(cursor, own.get("idle")),
         dead_letter=absolute(dead_letter.value, base) if dead_letter else None,
-        keep=_keep(cursor, own.get("keep")),
+        keep=_one_of(cursor, own.get("keep"), _KEEP),
+        placement=_one_of(cursor, own.get("placement"), _PLACEMENT),
     )
 
 
@@ -135,9 +138,11 @@ def _idle(cursor: Cursor, entry: Entry | None) -> int | None:
         return None
 
 
-def _keep(cursor: Cursor, entry: Entry | None) -> str:
+def _one_of(cursor: Cursor, entry: Entry | None, values: Sequence[str]) -> str:
+    """Return the value of an option, the first of `values` where it is not given."""
     if entry is None:
-        return "needed"
-    if entry.value.lower() not in _KEEP:
-        cursor.report(f"option '{entry.name}' is '{entry.value}'; expected needed or all", entry.at, OptionError)
+        return values[0]
+    if entry.value.lower() not in values:
+        expected = " or ".join(values)
+        cursor.report(f"option '{entry.name}' is '{entry.value}'; expected {expected}", entry.at, OptionError)
     return entry.value.lower()

@@ -157,6 +157,7 @@ class _StatementReader:
             idle_us=options.idle_us,
             dead_letter=options.dead_letter,
             keep=options.keep,
+            placement=options.placement,
             declared=options.declared,
             connector=connector,
         )

@@ -35,6 +35,7 @@ class CaseSource:
     window_us: int | None = None
     delay_us: int = 0
     keep_all: bool = False
+    at_random: bool = False
     batch_of: tuple[int, ...] = ()
 
     @property
@@ -135,6 +136,7 @@ def script(case: Case, *, sink: str = "noop", stream_options: str = "") -> str:
         kind = "TABLE" if source.is_table else "STREAM"
         more = f", {stream_options}" if stream_options and not source.is_table else ""
         more += ", keep 'all'" if source.keep_all else ""
+        more += ", placement 'random'" if source.at_random else ""
         text = f"CREATE {kind} {source.name} ({columns})\n  USING parquet OPTIONS (path '{source.name}'{more})"
         if not source.is_table:
             text += f"\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"

@@ -141,6 +141,7 @@ def _random_sources(
                 window_us=None if found is None else rng.choice([None, *windows]),
                 delay_us=0 if found is None else found.delay_us,
                 keep_all=found is not None and rng.random() < 0.08,
+                at_random=found is not None and rng.random() < 0.1,
                 batch_of=() if found is None else tuple(found.batch_of),
             )
         )

@@ -42,6 +42,7 @@ def structured_source(source: CaseSource) -> Source:
         window_us=source.window_us,
         delay_us=source.delay_us,
         keep="all" if source.keep_all else "needed",
+        placement="random" if source.at_random else "keys",
     )
 
 

@@ -97,6 +97,7 @@ def stream(
     rows: float | None = None,
     distinct: Mapping[str, float] | None = None,
     keep: str = "needed",
+    placement: str = "keys",
     columns: Iterable[str] = (),
     window: int | None = 10,
 ) -> Stream:
@@ -107,6 +108,7 @@ def stream(
         schema=tuple(Column(name=column, type="bigint") for column in columns) or None,
         window_us=_us(window),
         keep=keep,
+        placement=placement,
         declared=DeclaredStatistics(rate_rows_per_s=rate, rows=rows, distinct=tuple(sorted((distinct or {}).items()))),
     )
 

@@ -162,3 +162,12 @@ def test_a_store_nobody_probes_is_only_passed_through_unless_it_keeps_all() -> N
     assert needed.stores[0].requirements == everything.stores[0].requirements, "so requirements cannot tell"
     assert kept_stores(everything) == {"r"}
     assert everything.stored_rows_estimate == 10_000
+
+
+def test_a_stream_placed_at_random_is_partitioned_by_nothing_and_every_probe_goes_everywhere() -> None:
+    asked = query("q", {"r": "r", "s": "s"}, ["r.a = s.a"])
+    made = planned((asked,), sources=(stream("r", placement="random"), stream("s")), parallelism=4)
+    assert {store.id: store.partition_by for store in made.stores} == {"r": (), "s": ("#k bigint `a`",)}
+    assert {store.id: store.parallelism for store in made.stores} == {"r": 4, "s": 4}
+    sent = {step.member.store: step.estimate.probe_tuples for tree in made.trees for _, step in tree.walk()}
+    assert sent["r"] == 4 * (sent["s"] or 0.0)
