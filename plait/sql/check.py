@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from plait.errors import OptionError, PlacedError, SinkError, SqlError
 from plait.query.model import Query, Source, Stream
 from plait.sql.binder import bind_statement
+from plait.sql.evaluation import resolve_known_thetas
 from plait.sql.formats import SINK_OPTIONS, sink_format_problem
 from plait.sql.names import did_you_mean, folded
 from plait.sql.options import checked_option
@@ -140,7 +141,14 @@ class _Loader:
         sources = {**broken, **self._by_name()}
         query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
         self.problems.extend(problems)
-        self._queries[name] = query
+        self._queries[name] = None if query is None else self._with_known_types(query, statement)
+
+    def _with_known_types(self, query: Query, statement: CreateQuery) -> Query:
+        try:
+            return resolve_known_thetas(query, self._by_name())
+        except SqlError as problem:
+            self._report(problem.message, (statement.select_line, statement.select_column), type(problem))
+            return query
 
     def _by_name(self) -> dict[str, Source]:
         return {source.name: source for source in self._sources.values()}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from plait.errors import UnsupportedQueryError
-from plait.query.model import Operand, Query, Theta
+from plait.query.model import Operand, Query, Source, SourceExpression, Theta
 from plait.sql.coercions import Untranslatable
+from plait.sql.names import backquoted
 from plait.sql.operations import taken_apart
 from plait.sql.spans import signed_literal, span_of
 from plait.sql.text import SourceText, scan
@@ -28,6 +29,32 @@ def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone
     """
     asked = cache(type_of)
     return replace(query, thetas=tuple(_resolved(query, theta, asked, time_zone) for theta in query.thetas))
+
+
+def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
+    """Return the query with those theta predicates resolved whose operands are columns of declared types.
+
+    The types of other operands are Spark's to tell. Raises UnsupportedQueryError as `resolve_thetas` does.
+    """
+
+    def type_of(operand: Operand) -> str:
+        source = sources.get(query.relation(operand.relation).source)
+        for column in (source.schema if source else None) or ():
+            if operand.expression == SourceExpression(sql=backquoted(column.name), columns=(column.name,)):
+                return column.type
+        raise _UnknownType
+
+    found = []
+    for theta in query.thetas:
+        try:
+            found.append(_resolved(query, theta, type_of, "UTC"))
+        except _UnknownType:
+            found.append(theta)
+    return replace(query, thetas=tuple(found))
+
+
+class _UnknownType(Exception):
+    """The type of an operand is not declared."""
 
 
 def _resolved(query: Query, theta: Theta, type_of: Callable[[Operand], str], time_zone: str) -> Theta:

@@ -157,11 +157,19 @@ def test_an_unregistered_function_stays_with_spark() -> None:
     assert [theta.function for theta in bound("similar(o.city, i.sku)", predicates=()).thetas] == [None]
 
 
+def test_a_script_is_told_what_is_refused_where_the_types_are_declared() -> None:
+    sources = "CREATE STREAM {} (ts TIMESTAMP, x DOUBLE) USING rate TIMESTAMP BY ts;"
+    script = sources.format("a") + sources.format("b") + "CREATE QUERY q INTO noop AS SELECT 1 FROM a JOIN b ON {}"
+    assert "round() of 1 arguments" in check_script(script.format("round(a.x - b.x) = 2"))[0].message
+    assert not check_script(script.format("abs(a.x - b.x) < 2"))
+
+
 def test_scripts_may_call_registered_predicates() -> None:
     script = (
         "CREATE STREAM a USING rate TIMESTAMP BY timestamp; CREATE STREAM b USING rate TIMESTAMP BY timestamp;"
         "CREATE QUERY q INTO memory AS SELECT 1 FROM a JOIN b ON near(a.value, 'x', b.value)"
     )
-    assert [problem.message for problem in check_script(script)] == []
+    (problem,) = check_script(script)
+    assert "near() of 3 arguments is not known to be the same in DuckDB" in problem.message
     (problem,) = check_script(script, predicates=("near",))
     assert "but 'x' has no column" in problem.message
