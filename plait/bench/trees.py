@@ -44,6 +44,8 @@ _SELECTIVITIES = (1e-8, 1e-6, 1e-5)
 _SHARES = (0.1, 0.2, 0.25, 0.5, 1.0)
 _ROWS = 1_000_000.0
 _FACTORS = (1.0, 1.05, 1.2, 1.5, 2.0, 3.0)
+_RUN_FACTORS = (1.05, 2.0)
+"""The budgets with which the engine is run: once little fits, once everything that pays."""
 _WIDTH = 110
 _CHAIN = ("r", "s", "t", "u", "v")
 
@@ -148,7 +150,8 @@ def _stored(scale: float, options: argparse.Namespace, console: Console) -> list
                     probe_tuples=trees.probe_cost(inner),
                     budget=limit,
                 )
-                if options.run and scale == min(options.scales):
+                is_run = limit is None or any(limit == inputs * factor for factor in _RUN_FACTORS)
+                if options.run and is_run and scale == min(options.scales):
                     row = _run(row, QuerySet.over(streams, (question,)), data, options)
                 found.append(row)
     return found
