@@ -6,7 +6,7 @@ yields the output columns' names and types, and the type of every operand of a j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -86,9 +86,18 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined=joined,
         joined_schema=StructType(fields),
         output=output,
-        arrow_output=spark.createDataFrame([], output).toArrow().schema,
+        arrow_output=_arrow_schema(spark, output),
         is_plain=all(_is_plain(column.expression.sql, column.expression.columns) for column in query.output),
     )
+
+
+def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
+    """Return the schema as Arrow has it. No task runs for it: of no rows Spark computes nothing."""
+    return spark.range(0).mapInArrow(_as_it_is, schema).limit(0).toArrow().schema
+
+
+def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
 
 
 def _check_names(query: Query, output: StructType) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.runtime.session import has_one_executor, parallelism_of
@@ -48,8 +47,9 @@ class Warming:
                     return
                 self._spark.range(0, slots, 1, slots).mapInArrow(load_kernels, REPORT).collect()
                 warm = slots
-        except PySparkException as error:
-            # Whatever is wrong with the workers, the first batch will meet it and say so.
+        except Exception as error:
+            # Spark passes some failures on as they come from Java. Whatever is wrong with the workers, the first batch
+            # will meet it and say so.
             _LOG.debug("workers could not be warmed: %s", error)
 
     def wait(self) -> None:

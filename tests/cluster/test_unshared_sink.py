@@ -1,0 +1,45 @@
+"""A sink directory that the driver and the workers do not share: noticed before anything is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+import pytest
+
+from plait.errors import SinkError
+from plait.operators import staging
+from plait.runtime import delivery
+from tests.recovery.workload import SCHEMAS, engine, expected, found, make_input
+
+pytestmark = pytest.mark.spark
+
+
+def test_results_that_only_a_worker_sees_are_not_taken_for_delivered(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_input(tmp_path, batches=3)
+    last = [(tmp_path / "in" / stream / "02.parquet", tmp_path / stream) for stream in SCHEMAS]
+    for path, aside in last:
+        path.rename(aside)
+    (tmp_path / "elsewhere").mkdir()
+
+    def filesystem_of(_: str) -> tuple[pafs.FileSystem, str]:
+        """The driver's view: where workers have written there is an empty directory."""
+        return pafs.LocalFileSystem(), str(tmp_path / "elsewhere" / "nothing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, "filesystem_of", filesystem_of)
+        with pytest.raises(SinkError, match=r"' is not shared: what a task wrote there"):
+            engine(tmp_path, spark).run_available()
+    (tmp_path / "elsewhere" / "nothing").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(delivery, "filesystem_of", filesystem_of)
+        failing = dict(engine(tmp_path, spark).run_available().failing)
+    assert set(failing) == {"computed", "names", "pairs"}, "those that Spark writes: their results wait"
+    assert all("is not shared" in reason for reason in failing.values())
+    for path, aside in last:
+        aside.rename(path)
+    assert not engine(tmp_path, spark).run_available().failing
+    assert found(tmp_path) == expected(tmp_path)
