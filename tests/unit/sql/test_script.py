@@ -59,7 +59,8 @@ def stream_of(text: str, base: str = "/data") -> Stream:
 def test_options_of_ours_are_taken_out_and_the_rest_goes_to_the_connector() -> None:
     stream = stream_of(
         "CREATE STREAM s USING kafka TIMESTAMP BY ts OPTIONS (kafka.bootstrap.servers 'h:1', RATE 1000, rows = '5e6', "
-        "'distinct.a.b' '50', distinct.k '7', deadLetter 'dead', idle '30 seconds', keep 'ALL', placement 'Random', failOnDataLoss false)"
+        "'distinct.a.b' '50', distinct.k '7', deadLetter 'dead', idle '30 seconds', keep 'ALL', placement 'Random', "
+        "failOnDataLoss false)"
     )
     assert stream.declared == DeclaredStatistics(rate_rows_per_s=1000.0, rows=5e6, distinct=(("a.b", 50.0), ("k", 7.0)))
     assert (stream.dead_letter, stream.idle_us, stream.keep) == ("/data/dead", 30_000_000, "all")
