@@ -4,28 +4,41 @@
   counted by DuckDB over the full history; and, at the smallest scale, what the engine kept when it ran them.
 - *capacity*: probe tuples of the chain of five relations with a million rows each, for three selectivities, against how
   much of a relation one task can hold. Computed; tuples are placed at random, as in the paper.
+- *scaling*: rows a second, and the time a batch takes, against the partitions of every store, and of the largest alone.
 - *budget*: what the budgeted trees of the same queries send as their budget grows.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
-from rich.table import Table
 
 from plait.bench.counted import CountedSizes
-from plait.bench.curve import require_pyplot
 from plait.bench.options import parser
-from plait.bench.report import count, write_json
+from plait.bench.report import write_json
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.launch import run_fresh
-from plait.bench.systems.task import Task
+from plait.bench.systems.task import Outcome, Task
 from plait.bench.tpch_data import TpchInput, prepare_tpch, read_streams
 from plait.bench.tpch_joins import open_tpch
+from plait.bench.trees_report import (
+    SCALING,
+    SELECTIVITIES,
+    Capacity,
+    Scaling,
+    Stored,
+    budget_table,
+    capacity_table,
+    draw,
+    scaling_table,
+    stored_table,
+)
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import JoinSizes
 from plait.optimizer.examples import example_query
@@ -40,43 +53,14 @@ from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics
 from plait.workloads.joins import QuerySet
 from plait.workloads.tpch_trees import tree_queries
 
-_SELECTIVITIES = (1e-8, 1e-6, 1e-5)
 _SHARES = (0.1, 0.2, 0.25, 0.5, 1.0)
 _ROWS = 1_000_000.0
 _FACTORS = (1.0, 1.05, 1.2, 1.5, 2.0, 3.0)
 _RUN_FACTORS = (1.05, 2.0)
 """The budgets with which the engine is run: once little fits, once everything that pays."""
+_PARTITIONS = (1, 2, 4, 8)
 _WIDTH = 110
 _CHAIN = ("r", "s", "t", "u", "v")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """A tree of a query at a scale: rows of the inputs, rows it keeps in all, probe tuples it sends.
-
-    `kept`: what the engine kept, `sent`: what it sent; None where it was not run.
-    """
-
-    query: str
-    scale: float
-    tree: str
-    inputs: float
-    rows: float
-    probe_tuples: float
-    budget: float | None = None
-    kept: int | None = None
-    sent: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """Probe tuples of the chain if one task holds `share` of a relation."""
-
-    selectivity: float
-    share: float
-    flat: float
-    left_deep: float
-    bushy: float
 
 
 def main(arguments: list[str]) -> int:
@@ -88,17 +72,21 @@ def main(arguments: list[str]) -> int:
     for scale in options.scales:
         stored += _stored(scale, options, console)
     budgets = [row for row in stored if row.budget is not None]
-    capacities = [capacity(selectivity, share) for selectivity in _SELECTIVITIES for share in _SHARES]
+    capacities = [capacity(selectivity, share) for selectivity in SELECTIVITIES for share in _SHARES]
+    scaling = list(_scaling(options, console)) if options.scaling else []
     wide = Console(width=max(console.width, _WIDTH))
-    wide.print(_stored_table([row for row in stored if row.budget is None]))
-    wide.print(_budget_table(budgets))
-    wide.print(_capacity_table(capacities))
+    wide.print(stored_table([row for row in stored if row.budget is None]))
+    wide.print(budget_table(budgets))
+    wide.print(capacity_table(capacities))
+    if scaling:
+        wide.print(scaling_table(scaling))
     if options.plot is not None:
-        _draw(capacities, budgets, options.plot)
+        draw(capacities, budgets, options.plot)
     if options.json is not None:
         lists = {
             "stored": [asdict(row) for row in stored],
             "capacity": [asdict(row) for row in capacities],
+            "scaling": [asdict(row) for row in scaling],
         }
         write_json(options.json, {"benchmark": "trees", **where, **lists})
     return 0 if keeps_its_budget(budgets) else 1
@@ -110,6 +98,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     made.add_argument(
         "--run", action=argparse.BooleanOptionalAction, default=True, help="run the smallest scale through the engine"
     )
+    made.add_argument("--scaling", action="store_true", help="also run queries 2 and 3 with 1, 2, 4 and 8 partitions")
     made.add_argument("--plot", type=Path, metavar="FILE", help="draw capacity and budget there (PNG, SVG or PDF)")
     return made.parse_args(arguments)
 
@@ -157,24 +146,61 @@ def _stored(scale: float, options: argparse.Namespace, console: Console) -> list
     return found
 
 
+def _scaling(options: argparse.Namespace, console: Console) -> Iterator[Scaling]:
+    """Run query 2 with all stores spread, and query 3 with its largest store alone spread, as the paper does."""
+    wanted = TpchInput(scale=SCALING, files=10)
+    data = prepare_tpch(wanted, options.dir.absolute())
+    streams = read_streams(data)
+    queries = {question.name: question for question in tree_queries()}
+    for name, trees, largest in (("q2", ("flat", "left-deep", "bushy"), None), ("q3", ("flat",), "lineitem")):
+        questions = QuerySet.over(streams, (queries[name],))
+        for tree in trees:
+            for number in _PARTITIONS:
+                spread: tuple[tuple[str, str], ...] = (("plait.parallelism", str(number)),)
+                if largest is not None:
+                    spread = (("plait.parallelism", "1"), (f"plait.parallelism.{largest}", str(number)))
+                outcome = _outcome(questions, data, wanted, tree, spread, options)
+                console.print(f"  {name}, {tree}, {number} partitions: {outcome.seconds:.1f} s", highlight=False)
+                yield Scaling(
+                    query=name,
+                    tree=tree,
+                    partitions=number,
+                    largest_only=largest is not None,
+                    rows_per_s=outcome.rows_in / outcome.seconds,
+                    batch_s=median(outcome.batch_seconds[1:]),
+                    probe_tuples=outcome.probe_tuples or 0,
+                )
+
+
 def _run(row: Stored, questions: QuerySet, data: Path, options: argparse.Namespace) -> Stored:
     """Let the engine run the query with this kind of tree and budget."""
     conf = () if row.budget is None else (("plait.storage_rows", str(int(row.budget))),)
+    outcome = _outcome(questions, data, TpchInput(scale=row.scale), row.tree.split(" ")[0], conf, options)
+    return replace(row, kept=outcome.stored_tuples, sent=outcome.probe_tuples)
+
+
+def _outcome(
+    questions: QuerySet,
+    data: Path,
+    wanted: TpchInput,
+    strategy: str,
+    conf: tuple[tuple[str, str], ...],
+    options: argparse.Namespace,
+) -> Outcome:
     scratch = options.dir.absolute() / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
     task = Task(
         system="plait",
-        strategy=row.tree.split(" ")[0],
+        strategy=strategy,
         sample=1,
         questions=questions,
         data=str(data),
-        files=TpchInput(scale=row.scale).files,
+        files=wanted.files,
         scratch=str(scratch),
         cores=options.cores,
         options=(*options.conf, *conf),
     )
-    outcome = run_fresh(task, timeout_s=600).outcome
-    return replace(row, kept=outcome.stored_tuples, sent=outcome.probe_tuples)
+    return run_fresh(task, timeout_s=600).outcome
 
 
 def capacity(selectivity: float, share: float) -> Capacity:
@@ -214,84 +240,3 @@ def keeps_its_budget(rows: list[Stored]) -> bool:
         if (before.query, before.scale) == (later.query, later.scale)
     )
     return fits and falls
-
-
-def _stored_table(rows: list[Stored]) -> Table:
-    table = Table(title="Rows stored, full history")
-    for name in ("query", "scale", "tree", "inputs", "stored", "again", "as run", "probe tuples", "as run"):
-        table.add_column(name, justify="left" if name in ("query", "tree") else "right")
-    for row in rows:
-        again = (row.rows - row.inputs) / row.inputs
-        table.add_row(
-            row.query,
-            f"{row.scale:g}",
-            row.tree,
-            count(int(row.inputs)),
-            count(int(row.rows)),
-            f"{100 * again:.0f} %",
-            "-" if row.kept is None else count(row.kept),
-            count(int(row.probe_tuples)),
-            "-" if row.sent is None else count(row.sent),
-        )
-    return table
-
-
-def _budget_table(rows: list[Stored]) -> Table:
-    table = Table(title="Budgeted trees")
-    for name in ("query", "scale", "budget", "stored", "as run", "probe tuples"):
-        table.add_column(name, justify="left" if name == "query" else "right")
-    for row in rows:
-        table.add_row(
-            row.query,
-            f"{row.scale:g}",
-            count(int(row.budget or 0)),
-            count(int(row.rows)),
-            "-" if row.kept is None else count(row.kept),
-            count(int(row.probe_tuples)),
-        )
-    return table
-
-
-def _capacity_table(rows: list[Capacity]) -> Table:
-    table = Table(title="Probe tuples, chain of five relations with a million rows each")
-    for name in ("selectivity", "a task holds", "flat", "left-deep", "bushy", "left-deep / flat"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            f"{row.selectivity:g}",
-            f"{row.share:g}",
-            count(int(row.flat)),
-            count(int(row.left_deep)),
-            count(int(row.bushy)),
-            f"{row.left_deep / row.flat:.2f}",
-        )
-    return table
-
-
-def _draw(capacities: list[Capacity], budgets: list[Stored], path: Path) -> None:
-    """Draw probe tuples against capacity, one picture a selectivity, and against the budget."""
-    pyplot = require_pyplot()
-    figure, axes = pyplot.subplots(1, len(_SELECTIVITIES) + 1, figsize=(16, 4), layout="constrained")
-    for axis, selectivity in zip(axes, _SELECTIVITIES, strict=False):
-        rows = [row for row in capacities if row.selectivity == selectivity]
-        for name in ("flat", "left_deep", "bushy"):
-            axis.plot([row.share for row in rows], [getattr(row, name) for row in rows], marker="o", label=name)
-        axis.set(xlabel="share of a relation a task holds", ylabel="probe tuples", title=f"selectivity {selectivity:g}")
-        axis.set_yscale("log")
-    largest = max(row.scale for row in budgets)
-    for query in dict.fromkeys(row.query for row in budgets):
-        rows_of = [row for row in budgets if row.query == query and row.scale == largest]
-        first = rows_of[0].probe_tuples
-        axes[-1].plot(
-            [(row.budget or 0.0) / row.inputs for row in rows_of],
-            [row.probe_tuples / first for row in rows_of],
-            marker="o",
-            label=query,
-        )
-    axes[-1].set(xlabel="budget / input rows", ylabel="probe tuples / flat", title=f"TPC-H, scale {largest:g}")
-    for axis in axes:
-        axis.legend(fontsize="small")
-        axis.grid(alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
