@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from tests.cluster.standalone import descendants, kill
@@ -16,7 +17,7 @@ from tests.recovery.workload import DELAY_S, QUERIES, SCHEMAS, WINDOW_S, make_in
 
 PARALLELISM = 3
 _ROOT = Path(__file__).parents[2]
-_SECONDS = 120
+_SECONDS = 300
 
 Event = dict[str, Any]
 
@@ -83,13 +84,16 @@ def run(
     with log.open("w") as errors:
         process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert process.stdout is not None
+        patience = Timer(_SECONDS, process.kill)
+        patience.start()
         try:
             for line in process.stdout:
                 events.append(json.loads(line))
                 if on_event is not None:
                     on_event(events[-1])
-            status = process.wait(timeout=_SECONDS)
+            status = process.wait()
         finally:
+            patience.cancel()
             for pid in (process.pid, *descendants(process.pid)):
                 kill(pid)
             process.wait()

@@ -54,7 +54,7 @@ class Cluster:
         """Kill a worker and all it has started, as ``kill -9`` does; return how many executors were among it."""
         worker = self.processes[number + 1]
         family = descendants(worker.pid)
-        executors = sum(b"CoarseGrainedExecutorBackend" in command_line(pid) for pid in family)
+        executors = sum(pid in family and "CoarseGrainedExecutorBackend" in line for pid, _, line in _processes())
         for pid in (worker.pid, *family):
             kill(pid)
         worker.wait()
@@ -119,10 +119,8 @@ def free_port() -> int:
 
 def descendants(pid: int) -> list[int]:
     """Return the processes that `pid` has started, and those that these have started."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     children: dict[int, list[int]] = {}
-    for line in listed.splitlines():
-        child, parent = map(int, line.split())
+    for child, parent, _ in _processes():
         children.setdefault(parent, []).append(child)
     found = list(children.get(pid, ()))
     for known in found:
@@ -130,10 +128,22 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def command_line(pid: int) -> bytes:
-    """Return a process's command line; empty if it is gone."""
-    listed = subprocess.run(["ps", "-ww", "-p", str(pid), "-o", "args="], capture_output=True, check=False)
-    return listed.stdout
+def _processes() -> list[tuple[int, int, str]]:
+    """Return (process, parent, command line) of all processes; Linux may lack the command that lists them."""
+    if not Path("/proc/self/stat").exists():
+        listed = subprocess.run(
+            ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        )
+        lines = (line.split(maxsplit=2) for line in listed.stdout.splitlines())
+        return [(int(pid), int(parent), " ".join(rest)) for pid, parent, *rest in lines]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            found.append((int(folder.name), int(parent), (folder / "cmdline").read_text(errors="replace")))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
 
 
 def kill(pid: int) -> None:
