@@ -67,7 +67,7 @@ def test_the_engine_outputs_what_duckdb_computes(group: int, spark: SparkSession
         assert outcome.late == sum(sum(mask) for mask in late_masks(case).values()), describe(case)
 
 
-@pytest.mark.parametrize("group", range(max(CASES // 8, 1)))
+@pytest.mark.parametrize("group", range(max(CASES // 12, 1)))
 def test_the_engine_outputs_what_duckdb_computes_on_other_predicates_than_equalities(
     group: int, spark: SparkSession, tmp_path: Path
 ) -> None:
