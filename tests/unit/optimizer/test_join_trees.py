@@ -79,6 +79,25 @@ def test_four_relations_in_a_chain_have_the_trees_of_figure_6() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "inner", "stored", "sent"),
+    [
+        ("I", tree(), 400, 800),
+        ("II", tree("rs"), 500, 700),
+        ("III", tree("rs", "tu"), 600, 600),
+        ("IV", tree("rst"), 550, 725),
+        ("V", tree("rs", "rst"), 650, 650),
+    ],
+)
+def test_the_shapes_of_figure_6_cost_what_can_be_worked_out_by_hand(
+    shape: str, inner: Inner, stored: float, sent: float
+) -> None:
+    """On the relations of the design's check: 100 tuples each, |s ⋈ t| = 150, the other pairs 100."""
+    trees = equal_rates()
+    assert trees.storage_cost(inner) == pytest.approx(stored), shape
+    assert trees.probe_cost(inner) == pytest.approx(sent), shape
+
+
+@pytest.mark.parametrize(
     ("inner", "runs"),
     [
         (tree(), {"rs", "rst", "st", "stu", "tu"}),
