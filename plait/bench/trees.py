@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     made = parser("trees", "What join trees keep and send: TPC-H queries 2, 3 and 5, and a chain of five relations.")
-    made.add_argument("--scales", type=_scales, default=(0.01, 0.1, 1.0), metavar="S,...", help="TPC-H scale factors")
+    made.add_argument("--scales", type=_scales, default=(0.01, 0.05, 0.1), metavar="S,...", help="TPC-H scale factors")
     made.add_argument(
         "--run", action=argparse.BooleanOptionalAction, default=True, help="run the smallest scale through the engine"
     )
