@@ -131,8 +131,9 @@ def draw(capacities: list[Capacity], budgets: list[Stored], path: Path) -> None:
     figure, axes = pyplot.subplots(1, len(SELECTIVITIES) + 1, figsize=(16, 4), layout="constrained")
     for axis, selectivity in zip(axes, SELECTIVITIES, strict=False):
         rows = [row for row in capacities if row.selectivity == selectivity]
-        for name in ("flat", "left_deep", "bushy"):
-            axis.plot([row.share for row in rows], [getattr(row, name) for row in rows], marker="o", label=name)
+        for name, style in (("flat", "o-"), ("left_deep", "s-"), ("bushy", "x--")):
+            sent = [getattr(row, name) for row in rows]
+            axis.plot([row.share for row in rows], sent, style, label=name.replace("_", "-"))
         axis.set(xlabel="share of a relation a task holds", ylabel="probe tuples", title=f"selectivity {selectivity:g}")
         axis.set_yscale("log")
     largest = max(row.scale for row in budgets)
