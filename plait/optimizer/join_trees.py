@@ -84,7 +84,7 @@ class JoinTrees:
 
         What climbs to an inner operator is part of every path further up and counted once.
         """
-        return sum(self._climb(self._everything, alias, inner).cost for alias in sorted(self._streams))
+        return sum(self._climb(self._everything, alias, inner).cost for alias in self.members(self._streams))
 
     def orders(self, inner: Inner) -> Iterator[tuple[Aliases | None, ProbeOrder]]:
         """Yield (the inner operator it fills, None for the root; a probe order) for every arriving relation."""

@@ -51,7 +51,9 @@ def read_streams(data: Path, first_day: pd.Timestamp, days: int) -> dict[str, pd
     zones = pd.read_csv(data / "airports.csv").set_index("faa")["tzone"].to_dict() | _UNLISTED_ZONES
     flights = _of_days(flights, first_day, days).rename(columns={"day_": "flight_date"})
     scheduled = flights["hour_"] + pd.to_timedelta(flights["minute"], unit="min")
-    flights = flights.assign(planned=scheduled, departed=scheduled + pd.to_timedelta(flights["dep_delay"], unit="min"))
+    # Whole minutes: of floats with NaN, pandas rounds memory nobody has written, which numpy may warn of.
+    delayed = pd.to_timedelta(flights["dep_delay"].astype("Int64"), unit="min")
+    flights = flights.assign(planned=scheduled, departed=scheduled + delayed)
     landed = flights[flights["air_time"].notna()]
     landed = landed.assign(arrived=_arrivals(landed, landed["dest"].map(zones)))
     weather = _of_days(weather, first_day, days).rename(columns={"hour_": "observed"})
