@@ -122,7 +122,7 @@ def engine(directory: Path, spark: Any, **options: Any) -> Any:
 
     options.setdefault("strategy", "ilp")
     made = plait.Engine(spark, checkpoint=str(directory / "checkpoint"), **options)
-    made.set_option("plait.store_weight", "0")
+    made.set_option("plait.store_weight", "30")
     for stream, schema in SCHEMAS.items():
         reader = spark.readStream.name(stream).schema(schema).option("maxFilesPerTrigger", 1)
         made.stream(
