@@ -44,7 +44,7 @@ from plait.optimizer.cost import JoinSizes
 from plait.optimizer.examples import example_query
 from plait.optimizer.join_trees import FLAT, Inner, JoinTrees
 from plait.optimizer.options import PlanOptions, partitions
-from plait.optimizer.sharing.storage import Storage
+from plait.optimizer.storage import Storage
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.optimizer.strategies.left_deep import smallest_prefixes
 from plait.optimizer.tree_plans import Room

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions, partitions
-from plait.plan.relations import window_of
-from plait.query.model import Query
+from plait.optimizer.storage import input_rows
+from plait.query.model import Query, Relation
 from plait.stats.model import Statistics
 
 
@@ -21,11 +21,13 @@ def with_partitions(queries: tuple[Query, ...], statistics: Statistics, options:
     if options.task_rows is None:
         return options
     cardinality = Cardinality(statistics=statistics)
-    rows: dict[str, float] = {}
+    relations: dict[str, list[Relation]] = {}
     for query in queries:
         for relation in query.relations:
-            extent = Extent(source=relation.source, is_table=relation.is_table, window_us=window_of(relation))
-            rows[relation.source] = max(rows.get(relation.source, 0.0), cardinality.rows(extent))
-    found = {source: partitions(count, options.task_rows) for source, count in rows.items()}
+            relations.setdefault(relation.source, []).append(relation)
+    found = {
+        source: partitions(input_rows(uses, cardinality), options.task_rows)
+        for source, uses in sorted(relations.items())
+    }
     found.update(options.parallelism_by_source)
     return replace(options, parallelism_by_source=tuple(sorted(found.items())))

@@ -113,17 +113,19 @@ def choose_access(
 ) -> tuple[Store, ...]:
     """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge.
 
-    The stores of the sources `at_random` are partitioned by nothing.
+    The stores of the sources `at_random` are partitioned by nothing, intermediate stores by no key of theirs: what is
+    frequent there is frequent in a join with it.
     """
     traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     routed: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     by_id = {store.id: store for store in stores}
     for tree in trees:
         for _, step in tree.walk():
-            is_routed = step.matches and by_id[step.member.store].source not in at_random
-            for probes in (traffic, routed) if is_routed else (traffic,):
-                known = probes[step.member.store]
-                known[step.index] = known.get(step.index, 0.0) + arrivals[step.edge]
+            store = by_id[step.member.store]
+            telling = tuple(name for name in step.index if _source_of(store, name, by_id) not in at_random)
+            _count(traffic[store.id], step.index, arrivals[step.edge])
+            if step.matches and telling:
+                _count(routed[store.id], telling, arrivals[step.edge])
     return tuple(
         replace(
             store,
@@ -132,6 +134,18 @@ def choose_access(
         )
         for store in stores
     )
+
+
+def _count(probes: dict[tuple[str, ...], float], keys: tuple[str, ...], arriving: float) -> None:
+    probes[keys] = probes.get(keys, 0.0) + arriving
+
+
+def _source_of(store: Store, key: str, stores: Mapping[str, Store]) -> str | None:
+    """Return the source that a key of a store comes from."""
+    part = store.key(key).part
+    if store.intermediate is None or part is None:
+        return store.source
+    return stores[store.intermediate.parts[part].store].source
 
 
 def _indexes(traffic: Mapping[tuple[str, ...], float]) -> tuple[tuple[str, ...], ...]:

@@ -14,7 +14,7 @@ from plait.optimizer.join_trees import Aliases, Inner, JoinTrees
 from plait.optimizer.naming import one_per_source
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder
-from plait.optimizer.sharing.storage import Storage, storage
+from plait.optimizer.storage import Storage, storage
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -23,7 +23,7 @@ from plait.optimizer.sharing.problem import Weights, problem
 from plait.optimizer.sharing.sizes import ContentSizes
 from plait.optimizer.sharing.solver import search, solve
 from plait.optimizer.sharing.start import greedy_paths
-from plait.optimizer.sharing.storage import storage
+from plait.optimizer.storage import storage
 from plait.plan.model import Solution
 from plait.query.model import Query
 from plait.stats.model import Statistics

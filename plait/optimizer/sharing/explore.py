@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -92,13 +92,17 @@ class _Explored:
         streams = positions(mask & self.streams)
         return sum(self.paces[start] for start in streams) / len(streams)
 
-    def border(self, mask: Mask) -> list[tuple[Mask, tuple[int, str]]]:
-        """Return (member outside, key inside) of every equality across the border; keys by (place inside, name)."""
+    def border(self, mask: Mask, at_random: Collection[str]) -> list[tuple[Mask, tuple[int, str]]]:
+        """Return (member outside, key inside) of every equality across the border; keys by (place inside, name).
+
+        Keys of the sources `at_random` are left out: they partition nothing.
+        """
         place = {position: index for index, position in enumerate(positions(mask))}
         found = []
         for join in self.pattern.joins:
             for inside, outside, side in ((join.left, join.right, 0), (join.right, join.left, 1)):
-                if inside in place and outside not in place:
+                is_across = inside in place and outside not in place
+                if is_across and self.pattern.members[inside].store not in at_random:
                     found += [(1 << outside, (place[inside], pair[side].name)) for pair in join.keys]
         return found
 
@@ -164,6 +168,7 @@ class Explorer:
 
     def __init__(self, options: PlanOptions, sizes: ContentSizes, widths: Mapping[str, float], wanted: Wanted) -> None:
         self._options, self._sizes, self._widths, self._wanted = options, sizes, widths, wanted
+        self._at_random = options.at_random
         self._bits = _Bits()
         self._growing = _Growing()
         self._source_stores: dict[str, int] = {}
@@ -218,7 +223,12 @@ class Explorer:
         source, mask = each.pattern.members[position].store, 1 << position
         if source not in self._source_stores:
             self._source_stores[source] = self._add_store(self._options.parallelism_of(source))
-        return _Unit(mask=mask, near=each.near(mask), store=self._source_stores[source], border=each.border(mask))
+        return _Unit(
+            mask=mask,
+            near=each.near(mask),
+            store=self._source_stores[source],
+            border=each.border(mask, self._at_random),
+        )
 
     def _intermediate(self, index: int, each: _Explored, mask: Mask) -> tuple[_Unit, ...]:
         """Return the intermediate of these members, if there may be one."""
@@ -231,7 +241,7 @@ class Explorer:
         store = self._intermediates[content]
         if store is None:
             return ()
-        return (_Unit(mask=mask, near=each.near(mask), store=store, border=each.border(mask)),)
+        return (_Unit(mask=mask, near=each.near(mask), store=store, border=each.border(mask, self._at_random)),)
 
     def _numbered(self, each: _Explored, mask: Mask) -> _Inside:
         """Return where the intermediate's own probe orders run: in this pattern, unless ordinals have to change."""
@@ -250,7 +260,7 @@ class Explorer:
         width = sum(self._widths[member.store] for member in members)
         if not self._wanted(rows, rows * width):
             return None
-        store = self._add_store(max(self._options.parallelism_of(member.store) for member in members))
+        store = self._add_store(self._options.partitions_of_join([member.store for member in members], rows))
         made = Intermediate(
             asked=index,
             mask=mask,

@@ -14,7 +14,7 @@ from plait.optimizer.cost import JoinSizes
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.join_trees import FLAT, Inner, JoinTrees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.sharing.storage import Storage
+from plait.optimizer.storage import Storage
 from plait.optimizer.strategies.bushy import all_trees, cheapest_tree
 from plait.optimizer.strategies.chain import cheapest_on_the_way, materialized, neighbouring_runs
 from plait.optimizer.strategies.left_deep import smallest_prefixes

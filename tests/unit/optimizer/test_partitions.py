@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from plait.errors import OptionError
 from plait.optimizer import plan
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.options import PlanOptions
+from plait.query.model import SourceExpression
 from plait.runtime.planning import probing_only
 
 QUERY = example_query("q", "r.a = s.a", "s.b = t.b", "t.c = u.c")
@@ -52,3 +54,29 @@ def test_while_a_stream_runs_its_stores_keep_their_partitions() -> None:
     adapted = probing_only(before, after)
     assert adapted is not None
     assert {store.id: store.parallelism for store in adapted.stores} == partitions(options())
+
+
+def test_what_a_selection_leaves_out_takes_no_partition() -> None:
+    chosen = options()
+    narrowed = replace(
+        QUERY,
+        relations=tuple(
+            replace(each, selections=(SourceExpression(sql="`v` < 10", columns=("v",)),)) if each.alias == "r" else each
+            for each in QUERY.relations
+        ),
+    )
+    made = plan((narrowed,), example_statistics(chosen), chosen)
+    kept = {stored.store: stored.rows for stored in made.stored}
+    assert kept["r"] < 10_000
+    assert {store.id: store.parallelism for store in made.stores}["r"] == math.ceil(kept["r"] / 100)
+
+
+@pytest.mark.parametrize("rows", [100.0, 40.0])
+def test_ilp_weighs_a_store_with_the_partitions_it_will_have(rows: float) -> None:
+    chosen = replace(options("ilp"), task_rows=rows)
+    chosen = replace(chosen, sources=tuple(replace(each, placement="random") for each in chosen.sources))
+    made = plan((QUERY,), example_statistics(chosen), chosen)
+    sent = sum(step.estimate.probe_tuples or 0.0 for tree in made.trees for _, step in tree.walk())
+    assert any(store.intermediate for store in made.stores)
+    assert made.solution is not None
+    assert made.solution.objective == pytest.approx(sent)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from plait.plan.model import Requirement, Selection, Store, is_routed
 from plait.plan.walks import kept_stores
 from plait.query.model import Query
@@ -171,3 +173,28 @@ def test_a_stream_placed_at_random_is_partitioned_by_nothing_and_every_probe_goe
     assert {store.id: store.parallelism for store in made.stores} == {"r": 4, "s": 4}
     sent = {step.member.store: step.estimate.probe_tuples for tree in made.trees for _, step in tree.walk()}
     assert sent["r"] == 4 * (sent["s"] or 0.0)
+
+
+RATES = (("r", 10.0), ("s", 10.0), ("t", 100.0), ("u", 100.0))
+
+
+@pytest.mark.parametrize("strategy", ["left-deep", "bushy", "ilp"])
+def test_an_intermediate_store_is_not_partitioned_by_keys_of_what_is_placed_at_random(strategy: str) -> None:
+    asked = query(
+        "q",
+        {"r": "r", "s": "s", "t": "t", "u": "u"},
+        ["r.a = s.a", "r.b = t.b", "s.c = u.c"],
+        windows=dict.fromkeys("rstu", 1),
+    )
+    streams = [stream(name, rate=rate, placement="random" if name == "r" else "keys") for name, rate in RATES]
+    made = planned((asked,), strategy, sources=streams, parallelism=4)
+    kept = [store for store in made.stores if store.intermediate is not None]
+    assert kept
+    for store in kept:
+        assert store.intermediate is not None
+        parts = [store.intermediate.parts[store.key(name).part or 0].store for name in store.partition_by]
+        assert "r" not in parts
+    if strategy == "ilp":
+        sent = sum(step.estimate.probe_tuples or 0.0 for tree in made.trees for _, step in tree.walk())
+        assert made.solution is not None
+        assert made.solution.objective == pytest.approx(sent)

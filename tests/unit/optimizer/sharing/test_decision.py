@@ -15,7 +15,7 @@ from plait.optimizer.examples import example_options, example_query, example_sta
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.orders import ProbeOrder, choose_orders
 from plait.optimizer.sharing import Decision, decide, quick_cost
-from plait.optimizer.sharing.storage import storage
+from plait.optimizer.storage import storage
 from plait.optimizer.strategies.greedy import cheapest_extension
 from plait.plan.walks import probe_tuples_estimate
 from plait.query.model import Query

@@ -9,7 +9,7 @@ import pytest
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.cost import JoinSizes
 from plait.optimizer.sharing import decide
-from plait.optimizer.sharing.storage import storage
+from plait.optimizer.storage import storage
 from tests.unit.optimizer.sharing.evaluate import check, intermediate_rows, probe_tuples
 from tests.unit.optimizer.sharing.instances import Instance, instance
 from tests.unit.optimizer.sharing.paper import groups, whole

@@ -42,7 +42,7 @@ def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanO
         source: assumed.column_bytes * (len(columns[source]) + (not relations[source][0].is_table))
         for source in sorted(relations)
     }
-    rows = {source: _input_rows(found, cardinality) for source, found in relations.items()}
+    rows = {source: input_rows(found, cardinality) for source, found in relations.items()}
     if options.storage_bytes is not None:
         taken = sum(rows[source] * widths[source] for source in sorted(rows))
         return Storage(left=max(options.storage_bytes - taken, 0.0), in_bytes=True, width_bytes=widths)
@@ -51,7 +51,7 @@ def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanO
     return Storage(left=max(limit - taken, 0.0), in_bytes=False, width_bytes=widths)
 
 
-def _input_rows(relations: list[Relation], cardinality: Cardinality) -> float:
+def input_rows(relations: list[Relation], cardinality: Cardinality) -> float:
     """Return the rows a source's store keeps: the widest window, the sum of the selections' shares."""
     selections = {selection_of(relation) for relation in relations}
     share = sum(cardinality.share(relations[0].source, each) for each in sorted(selections, key=lambda s: s.sql))
