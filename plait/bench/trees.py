@@ -218,9 +218,9 @@ def capacity(selectivity: float, share: float) -> Capacity:
         strategy="flat",
         parallelism=partitions(_ROWS, share * _ROWS),
         task_rows=share * _ROWS,
-        sources=tuple(Stream(name=name, time="ts", window_us=1_000_000) for name in _CHAIN),
+        sources=tuple(Stream(name=name, time="ts", window_us=1_000_000, placement="random") for name in _CHAIN),
     )
-    trees = JoinTrees(JoinSizes(query, Cardinality(statistics=statistics), options), is_random=True)
+    trees = JoinTrees(JoinSizes(query, Cardinality(statistics=statistics), options))
     chosen: dict[str, Inner] = {
         "flat": FLAT,
         "left_deep": smallest_prefixes(trees, room(0.0)),

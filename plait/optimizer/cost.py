@@ -80,6 +80,10 @@ class JoinSizes:
         sources = [self.query.relation(alias).source for alias in aliases]
         return self._options.partitions_of_join(sources, self.size(aliases))
 
+    def is_at_random(self, alias: str) -> bool:
+        """Return whether the relation's tuples are placed at random, so that no key tells where one is."""
+        return self.query.relation(alias).source in self._options.at_random
+
     def share(self, alias: str) -> float:
         """Return the share of the relation's rows that satisfy its selection."""
         return self._share[alias]

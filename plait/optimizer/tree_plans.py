@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -38,13 +38,18 @@ class Room:
         sources = [trees.query.relation(alias).source for alias in trees.members(operator)]
         return rows * sum(self.budget.width_bytes[source] for source in sources)
 
+    def size_of_all(self, trees: JoinTrees, inner: Inner) -> float:
+        """Return what the stores of these operators would take; equal ones are one."""
+        stores = {store_of(trees.query, operator): operator for operator in trees.ordered(inner)}
+        return sum(self.size(trees, operator) for operator in stores.values())
+
     def holds(self, trees: JoinTrees, inner: Inner) -> bool:
         """Tell whether the stores of all these operators fit."""
-        return sum(self.size(trees, operator) for operator in trees.ordered(inner)) <= self.left
+        return self.size_of_all(trees, inner) <= self.left
 
     def take(self, trees: JoinTrees, inner: Inner) -> None:
         """Give these operators their stores."""
-        self.left -= sum(self.size(trees, operator) for operator in trees.ordered(inner))
+        self.left -= self.size_of_all(trees, inner)
         self.kept |= {store_of(trees.query, operator) for operator in inner}
 
 
@@ -60,7 +65,8 @@ def store_of(query: Query, operator: Aliases) -> str:
 def plan_trees(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions, choose: ChooseTree) -> Plan:
     """Plan every query as the join tree chosen for it, in order of names, out of the budget that is left.
 
-    Equal stores are one, filled as the first of their queries fills it.
+    Equal stores are one, filled as the first operator that has it fills it. With more budget a query takes no more
+    probes, but it may take room from those after it.
     """
     cardinality = Cardinality(statistics=statistics)
     budget = storage(queries, cardinality, options)
@@ -69,11 +75,13 @@ def plan_trees(queries: tuple[Query, ...], statistics: Statistics, options: Plan
     for query in sorted(queries, key=lambda query: query.name):
         trees = JoinTrees(JoinSizes(query, cardinality, options))
         inner = choose(trees, room)
-        filled = frozenset(room.kept)
-        orders += [
-            order
-            for operator, order in trees.orders(inner)
-            if operator is None or store_of(query, operator) not in filled
-        ]
+        orders += _orders(trees, inner, room)
         room.take(trees, inner)
     return build(queries, orders, statistics, options)
+
+
+def _orders(trees: JoinTrees, inner: Inner, room: Room) -> Iterator[ProbeOrder]:
+    """Return the probe orders of a query and of the stores that nobody fills yet, each filled for one operator."""
+    stores = {store_of(trees.query, operator): operator for operator in reversed(trees.ordered(inner))}
+    filling = {operator for store, operator in stores.items() if store not in room.kept}
+    return (order for operator, order in trees.orders(inner) if operator is None or operator in filling)

@@ -1,29 +1,30 @@
 """Join trees of any shape for any join graph, under a storage budget.
 
-All trees are tried as long as there are at most 500 of them: every graph of five relations has fewer, and a chain of
-six. Beyond that the tree grows from the flat one, step by step: the store is added, or taken away, that lowers the
-probe cost most.
+The tree of least probe cost is found for certain if operators can be split in at most 5000 ways altogether
+(`plait.optimizer.tree_search`). Every graph of seven relations has fewer, and so have chains and stars of eight, the
+most a query may have. Beyond that the tree grows from the flat one: the store is added, taken away or exchanged that
+lowers the probe cost most, until nothing does.
 
 >>> from plait.optimizer.examples import example_options, example_query, example_statistics
 >>> options = example_options("bushy", ("r", 1000.0), ("s", 10.0), ("t", 10.0), ("u", 1000.0))
 >>> query = example_query("q", "r.a = s.a", "s.b = t.b", "t.c = u.c")
 >>> [store.id.split("~")[0] for store in bushy((query,), example_statistics(options), options).stores]
-['r', 'r⋈s⋈t', 's', 's⋈t', 't', 'u']
+['r', 's', 's⋈t', 's⋈t⋈u', 't', 'u']
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from plait.optimizer.join_trees import FLAT, Aliases, Inner, JoinTrees, are_compatible
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.tree_plans import Room, plan_trees
+from plait.optimizer.tree_search import best_tree, splits_of
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
-MOST_TREES = 500
+MOST_SPLITS = 5000
 
 
 def bushy(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
@@ -31,36 +32,24 @@ def bushy(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptio
     return plan_trees(queries, statistics, options, cheapest_tree)
 
 
-def cheapest_tree(trees: JoinTrees, room: Room, most_trees: int = MOST_TREES) -> Inner:
-    """Return the cheapest tree that fits; ties: the one that keeps less. Exact if there are at most `most_trees`."""
+def cheapest_tree(trees: JoinTrees, room: Room, most_splits: int = MOST_SPLITS) -> Inner:
+    """Return the cheapest tree that fits; ties: the one that keeps less. Exact up to `most_splits`."""
+    splits = splits_of(trees, most_splits)
+    return grown_tree(trees, room) if splits is None else best_tree(trees, room, splits)
+
+
+def grown_tree(trees: JoinTrees, room: Room) -> Inner:
+    """Return a tree that fits and than which no neighbouring one is cheaper, found from the flat one."""
 
     def cost(inner: Inner) -> tuple[float, float]:
-        return trees.probe_cost(inner), sum(room.size(trees, operator) for operator in trees.ordered(inner))
+        return trees.probe_cost(inner), room.size_of_all(trees, inner)
 
-    found = list(islice(all_trees(trees, room), most_trees + 1))
-    if len(found) <= most_trees:
-        return min(found, key=cost)
     inner = FLAT
     while True:
         best = min((inner, *_neighbours(trees, room, inner)), key=cost)
         if best == inner:
             return inner
         inner = best
-
-
-def all_trees(trees: JoinTrees, room: Room) -> Iterator[Inner]:
-    """Yield every tree that fits and whose stores are all probed, the flat one first."""
-    candidates = trees.candidates
-
-    def grown(inner: Inner, first: int) -> Iterator[Inner]:
-        if trees.are_probed(inner):
-            yield inner
-        for place in range(first, len(candidates)):
-            larger = inner | {candidates[place]}
-            if _may_join(candidates[place], inner) and room.holds(trees, larger):
-                yield from grown(larger, place + 1)
-
-    return grown(FLAT, 0)
 
 
 def _neighbours(trees: JoinTrees, room: Room, inner: Inner) -> Iterator[Inner]:
