@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,13 +43,23 @@ class ProcessUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What all processes held together `seconds` after the watch began."""
+
+    seconds: float
+    resident_bytes: int
+    private_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """Peaks of a process and all its descendants. `resident_bytes`: the most all held together, shared pages counted
-    once a process.
+    once a process. `moments`: one for each look.
     """
 
     resident_bytes: int
     processes: tuple[ProcessUse, ...]
+    moments: tuple[Moment, ...] = ()
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all processes since each began, as of the last look at it."""
@@ -74,6 +85,8 @@ class UseWatch:
         self._lock = threading.Lock()
         self._peaks: dict[int, ProcessUse] = {}
         self._together = 0
+        self._began = time.monotonic()
+        self._moments: list[Moment] = []
         self._thread = threading.Thread(target=self._run, name="use-watch", daemon=True)
 
     def start(self) -> None:
@@ -92,9 +105,12 @@ class UseWatch:
         with self._lock:
             peaks, self._peaks = self._peaks, {}
             together, self._together = self._together, 0
+            moments, self._moments = self._moments, []
         if not peaks:
             return None
-        return Use(resident_bytes=together, processes=tuple(peaks[pid] for pid in sorted(peaks)))
+        return Use(
+            resident_bytes=together, processes=tuple(peaks[pid] for pid in sorted(peaks)), moments=tuple(moments)
+        )
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -104,8 +120,14 @@ class UseWatch:
     def look(self) -> None:
         """Note what the processes hold now."""
         found = tuple(_processes(self._root))
+        moment = Moment(
+            seconds=time.monotonic() - self._began,
+            resident_bytes=sum(process.resident_bytes for process in found),
+            private_bytes=sum(process.private_bytes or 0 for process in found),
+        )
         with self._lock:
-            self._together = max(self._together, sum(process.resident_bytes for process in found))
+            self._together = max(self._together, moment.resident_bytes)
+            self._moments.append(moment)
             for process in found:
                 known = self._peaks.get(process.pid, process)
                 self._peaks[process.pid] = known.most(process)

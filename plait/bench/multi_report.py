@@ -13,10 +13,11 @@ from typing import Any
 
 from rich.table import Table
 
+from plait.bench.edges import EdgeTruth
 from plait.bench.report import count, median_or_none, ratio, shown, size
 from plait.bench.systems.launch import Run
 from plait.bench.systems.task import Answer, Task
-from plait.bench.truth import EdgeTruth, Truth
+from plait.bench.truth import Truth
 from plait.bench.truth import summarize as summarize_edges
 
 SEPARATE, INDEPENDENT = "separate", "independent"
@@ -91,7 +92,7 @@ class Figures:
 
 def label(task: Task) -> str:
     """Return what a task's system is called here: Plait goes by its strategy."""
-    return task.strategy or task.system
+    return task.mode or task.system
 
 
 def summarize(runs: Sequence[tuple[str, Run]], comparisons: Sequence[Comparison]) -> tuple[Figures, ...]:

@@ -56,7 +56,7 @@ class Plan:
         engine = system if system in {*OTHERS, _ORACLE} else "plait"
         return Task(
             system=engine,
-            strategy=system if engine == "plait" else None,
+            mode=system if engine == "plait" else None,
             sample=min(self.sample, case.files) if engine in {"plait", SEPARATE} else 0,
             questions=case.questions,
             data=str(case.data),

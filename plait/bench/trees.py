@@ -191,7 +191,7 @@ def _outcome(
     scratch.mkdir(parents=True, exist_ok=True)
     task = Task(
         system="plait",
-        strategy=strategy,
+        mode=strategy,
         sample=1,
         questions=questions,
         data=str(data),

@@ -19,6 +19,7 @@ from statistics import median
 
 import numpy as np
 
+from plait.bench.edges import EdgeTruth, q_error
 from plait.optimizer.cardinality import Cardinality
 from plait.optimizer.estimates import reestimated
 from plait.plan.model import Member, Plan, Step
@@ -38,43 +39,6 @@ class Glimpse:
     tau_us: int
     probe_tuples: tuple[tuple[str, int], ...]
     sources: tuple[SourceProgress, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeTruth:
-    """An edge: probe tuples `measured`, those the plan's estimate comes to (`estimated`), and with
-    windows that have to fill first (`filling`).
-
-    `joined`: streams joined before the edge. `span_us`: event time over which it is counted.
-    """
-
-    edge: str
-    joined: int
-    span_us: int
-    measured: int
-    estimated: float
-    filling: float
-
-    def __add__(self, other: EdgeTruth) -> EdgeTruth:
-        """Return the same edge over both stretches of time."""
-        return EdgeTruth(
-            edge=self.edge,
-            joined=self.joined,
-            span_us=self.span_us + other.span_us,
-            measured=self.measured + other.measured,
-            estimated=self.estimated + other.estimated,
-            filling=self.filling + other.filling,
-        )
-
-    @property
-    def q_error(self) -> float:
-        """How far off the estimate is, as a factor of at least one. Less than one tuple counts as one."""
-        return q_error(self.measured, self.estimated)
-
-    @property
-    def filling_q_error(self) -> float:
-        """How far off `filling` is."""
-        return q_error(self.measured, self.filling)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

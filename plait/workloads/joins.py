@@ -7,11 +7,25 @@ members, that is what Plait's windows mean (nobody is older than the newest by m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from plait.query.model import Column
+
+
+QUALIFIED = re.compile(r"\b([a-z]\w*)\.([a-z]\w*)\b")
+"""A column with its relation, in the conditions of a query."""
+
+
+def qualified(condition: str) -> tuple[tuple[str, str], ...]:
+    """Return the (relation, column) pairs of a condition.
+
+    >>> qualified("a.ts <= b.ts + INTERVAL 1 MINUTE")
+    (('a', 'ts'), ('b', 'ts'))
+    """
+    return tuple((match.group(1), match.group(2)) for match in QUALIFIED.finditer(condition))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +77,11 @@ class OutputOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinQuery:
-    """A join of streams, each of which occurs once. `relations` in FROM order, each joined with an earlier one.
+    """A join of streams. `relations` in FROM order, each joined with an earlier one.
 
-    `selections` are (relation, condition over its qualified columns). `window_s` None: the full history.
+    A relation is the stream of that name, unless `aliases` (relation, stream) say which it is. `selections` are
+    (relation, condition over its qualified columns); `conditions` compare qualified columns of two relations, in words
+    that every system knows. `window_s` None: the full history.
     """
 
     name: str
@@ -73,7 +89,18 @@ class JoinQuery:
     joins: tuple[Join, ...]
     outputs: tuple[OutputOf, ...]
     selections: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
     window_s: int | None = None
+
+    def stream_of(self, relation: str) -> str:
+        """Return the stream a relation reads."""
+        return dict(self.aliases).get(relation, relation)
+
+    def source_sql(self, relation: str) -> str:
+        """Return a relation as it stands in FROM."""
+        stream = self.stream_of(relation)
+        return stream if stream == relation else f"{stream} AS {relation}"
 
     def joins_of(self, relation: str, earlier: Collection[str]) -> tuple[Join, ...]:
         """Return the joins between a relation and those before it."""
@@ -83,22 +110,22 @@ class JoinQuery:
 
     def select_sql(self) -> str:
         """Return the query as text, windows left out: for Plait they are no part of it."""
-        return self._select(condition for _, condition in self.selections)
+        return self._select([*(condition for _, condition in self.selections), *self.conditions])
 
     def batch_sql(self, times: dict[str, str]) -> str:
-        """Return the query over everything at once, for DuckDB; `times` names each relation's event-time column."""
-        conditions = [condition for _, condition in self.selections]
+        """Return the query over everything at once, for DuckDB; `times` names each stream's event-time column."""
+        conditions = [*(condition for _, condition in self.selections), *self.conditions]
         if self.window_s is not None:
-            taus = ", ".join(f"epoch_us({relation}.{times[relation]})" for relation in self.relations)
+            taus = ", ".join(f"epoch_us({relation}.{times[self.stream_of(relation)]})" for relation in self.relations)
             conditions.append(f"greatest({taus}) - least({taus}) <= {self.window_s * 1_000_000}")
         return self._select(conditions)
 
     def _select(self, conditions: Iterable[str]) -> str:
         columns = ", ".join(f"{output.relation}.{output.column} AS {output.name}" for output in self.outputs)
-        sources = self.relations[0]
+        sources = self.source_sql(self.relations[0])
         for position, relation in enumerate(self.relations[1:], start=1):
             joins = " AND ".join(join.sql for join in self.joins_of(relation, self.relations[:position]))
-            sources += f" JOIN {relation} ON {joins}"
+            sources += f" JOIN {self.source_sql(relation)} ON {joins}"
         where = " AND ".join(f"({condition})" for condition in conditions)
         return f"SELECT {columns} FROM {sources}" + (f" WHERE {where}" if where else "")
 
@@ -114,7 +141,7 @@ class QuerySet:
     def over(cls, streams: Iterable[JoinStream], queries: Iterable[JoinQuery]) -> QuerySet:
         """Return the queries with those of the streams that somebody reads."""
         asked = tuple(queries)
-        read = {relation for query in asked for relation in query.relations}
+        read = {query.stream_of(relation) for query in asked for relation in query.relations}
         return cls(streams=tuple(stream for stream in streams if stream.name in read), queries=asked)
 
     def times(self) -> dict[str, str]:
@@ -148,5 +175,7 @@ def _query(value: dict[str, Any]) -> JoinQuery:
         ),
         outputs=tuple(OutputOf(**output) for output in value["outputs"]),
         selections=tuple((relation, condition) for relation, condition in value["selections"]),
+        conditions=tuple(value["conditions"]),
+        aliases=tuple((relation, stream) for relation, stream in value["aliases"]),
         window_s=value["window_s"],
     )

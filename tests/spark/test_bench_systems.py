@@ -81,7 +81,7 @@ def test_all_systems_find_what_duckdb_finds(spark: SparkSession, tmp_path: Path,
         data=str(tmp_path),
         files=FILES,
         scratch=str(tmp_path / "plait"),
-        strategy="shared",
+        mode="shared",
         sample=1,
         check=True,
     )

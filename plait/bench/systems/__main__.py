@@ -6,14 +6,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from plait.bench.systems.task import Task
+from plait.bench.systems.task import Outcome, Task, UnableError
 
 
 def main() -> int:
     """Carry out the task."""
     source, target = map(Path, sys.argv[1:])
     task = Task.from_json(source.read_text())
-    outcome = import_module("plait.bench.systems." + task.system.replace("-", "_")).run(task)
+    try:
+        outcome = import_module(f"plait.bench.systems.{task.system}").run(task)
+    except UnableError as error:
+        outcome = Outcome(rows_in=0, startup_seconds=0.0, seconds=0.0, unable=str(error))
     target.write_text(outcome.as_json())
     return 0
 

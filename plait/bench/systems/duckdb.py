@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from plait.bench.checksum import Checksum, aggregates
 from plait.bench.data import file_name
 from plait.bench.integers import duckdb_integers
+from plait.bench.systems.model import System
 from plait.bench.systems.task import Answer, Outcome, Task
 from plait.workloads.joins import JoinQuery, JoinStream
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+SYSTEM = System(name="duckdb", summary="DuckDB, everything there at once, a batch query each: a floor, no stream")
 
 
 def run(task: Task) -> Outcome:

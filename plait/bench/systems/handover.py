@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from plait.bench.systems.model import System
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.task import Outcome, Task, spark_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+SYSTEM = System(
+    name="handover",
+    summary="Spark merely handing the rows to Python: a limit for whatever works there",
+    joins=False,
+)
 
 
 def run(task: Task) -> Outcome:

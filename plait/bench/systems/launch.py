@@ -16,14 +16,13 @@ from pathlib import Path
 
 import plait
 from plait.bench.measure import Use, watching
+from plait.bench.systems.catalog import system
+from plait.bench.systems.results import added_up
 from plait.bench.systems.task import Outcome, Task
 from plait.errors import PlaitError
 
-SYSTEMS = ("plait", "spark", "handover", "duckdb")
-"""Those that run unless others are asked for."""
-
-ALL_SYSTEMS = (*SYSTEMS, "spark-defaults")
 _SHOWN_LINES = 15
+_PEERS = "PLAIT_PEERS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +43,53 @@ class SystemFailedError(PlaitError):
         super().__init__(f"the run of '{system}' ended {end}, without an outcome:\n{tail}")
 
 
+class NotPreparedError(PlaitError):
+    """A peer's environment is missing. `environment` says which."""
+
+    def __init__(self, environment: str, path: Path) -> None:
+        self.environment = environment
+        super().__init__(
+            f"the environment of '{environment}' is not prepared: run `make peers` (expected {path}; "
+            f"the variable {_PEERS} names another directory of environments)"
+        )
+
+
 def run_fresh(task: Task, *, timeout_s: float | None = None) -> Run:
     """Carry out the task in a process of its own, watching what it uses. Raises SystemFailedError."""
     Path(task.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=task.scratch, ignore_cleanup_errors=True) as scratch:
         started = replace(task, scratch=scratch, created_s=time.time())
-        outcome, use = launch("plait.bench.systems", task.system, started.as_json(), Path(scratch), timeout_s=timeout_s)
-    return Run(task=task, outcome=Outcome.from_json(outcome), use=use)
+        python = interpreter(system(task.system).environment)
+        text, use = launch(
+            "plait.bench.systems", task.system, started.as_json(), Path(scratch), timeout_s=timeout_s, python=python
+        )
+        outcome = Outcome.from_json(text)
+        if task.check and started.results.is_dir():
+            outcome = replace(outcome, answers=added_up(started))
+    return Run(task=task, outcome=outcome, use=use)
+
+
+def interpreter(environment: str | None) -> str:
+    """Return the interpreter of an environment that ``make peers`` prepared, by default beside Plait's source; this
+    one's for None. Raises NotPreparedError.
+    """
+    if environment is None:
+        return sys.executable
+    source = Path(plait.__file__).resolve().parents[1]
+    found = Path(os.environ.get(_PEERS) or source / ".peers") / environment / "bin" / "python"
+    if not found.exists():
+        raise NotPreparedError(environment, found)
+    return str(found)
 
 
 def launch(
-    module: str, name: str, task: str, scratch: Path, *, timeout_s: float | None = None
+    module: str,
+    name: str,
+    task: str,
+    scratch: Path,
+    *,
+    timeout_s: float | None = None,
+    python: str = sys.executable,
 ) -> tuple[str, Use | None]:
     """Run ``python -m module TASK OUTCOME``, two files, and return what it wrote into the second, and what it used.
 
@@ -64,11 +99,11 @@ def launch(
     source.write_text(task)
     with (scratch / "output.txt").open("w+") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, str(source), str(target)],
+            [python, "-m", module, str(source), str(target)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=_environment(),
+            env=_environment(python),
         )
         with _ending_with_us(process), watching(process.pid) as watch:
             status = _wait(process, timeout_s)
@@ -108,8 +143,8 @@ def _ending_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
             process.wait()
 
 
-def _environment() -> dict[str, str]:
+def _environment(python: str) -> dict[str, str]:
     """Return this process's environment, in which the child and its workers find this very Plait."""
     source = str(Path(plait.__file__).resolve().parents[1])
     paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYSPARK_PYTHON": sys.executable}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYSPARK_PYTHON": python}

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from plait import sinks
 from plait.bench.checksum import Checksum
+from plait.bench.systems.model import Mode, Setting, System
 from plait.bench.systems.streams import let_arrive, open_streams
 from plait.bench.systems.sums import Sums
 from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
-from plait.bench.truth import EdgeTruth, Glimpse, edge_truths
+from plait.bench.edges import EdgeTruth
+from plait.bench.truth import Glimpse, edge_truths
 from plait.workloads.joins import JoinQuery
 
 if TYPE_CHECKING:
@@ -22,8 +24,35 @@ if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent
 
 
+SEPARATE = "separate"
+
+SYSTEM = System(
+    name="plait",
+    summary="Plait, all queries as one plan",
+    settings=(
+        Setting(
+            name="spark.sql.shuffle.partitions",
+            value="one a core",
+            reason="set by Plait's own session: state is partitioned by Plait, not by Spark's shuffle",
+        ),
+    ),
+    modes=(
+        *(
+            Mode(name=name, summary=f"Plait, planned by strategy '{name}'")
+            for name in ("independent", "greedy", "shared", "ilp", "flat", "left-deep", "chain", "bushy")
+        ),
+        Mode(name=SEPARATE, summary="Plait, an engine for each query, one after the other"),
+    ),
+    is_live=True,
+)
+
+
 def run(task: Task) -> Outcome:
-    """Drain the streams through all queries at once, on a session of their own."""
+    """Drain the streams through all queries at once, on a session of their own; or through an engine for each."""
+    if task.mode == SEPARATE:
+        from plait.bench.systems.separate import drain_one_by_one
+
+        return drain_one_by_one(task)
     from plait.runtime.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
@@ -41,8 +70,8 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     sums = {query.name: Sums(query) for query in task.questions.queries}
     watch = _Watch(task)
     engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
-    if task.strategy is not None:
-        engine.set_option("plait.strategy", task.strategy)
+    if task.mode is not None:
+        engine.set_option("plait.strategy", task.mode)
     for name, value in plait_settings(task).items():
         engine.set_option(name, value)
     root = Path(task.scratch) / "in" if task.sample else task.data_path

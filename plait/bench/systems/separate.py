@@ -18,12 +18,12 @@ from plait.bench.systems.task import Outcome, Task, spark_settings
 from plait.workloads.joins import QuerySet
 
 
-def run(task: Task) -> Outcome:
+def drain_one_by_one(task: Task) -> Outcome:
     """Drain the streams through one engine after the other."""
     from plait.runtime.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
-    outcomes = [drain_on(spark, alone) for alone in one_by_one(task)]
+    outcomes = [drain_on(spark, replace(alone, mode=None)) for alone in one_by_one(task)]
     spark.stop()
     return add_up(task, outcomes)
 

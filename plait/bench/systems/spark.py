@@ -1,48 +1,108 @@
-"""Spark's own chained stream-stream joins, with the default state store: one streaming query for each question, all
-running at the same time.
+"""Spark's own chained stream-stream joins: one streaming query for each question, all running at the same time.
 
 Spark computes a later watermark for the second join than for the first, so with files in order of time no row is late
-even without a delay, and the state is as small as Spark can have it. One shuffle partition a core: the default of 200
-would only slow it down on a small machine. Batches without data, which Spark would run to clean up, are switched off.
+even without a delay, and the state is as small as Spark can have it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plait.bench.systems.duckdb import rows_in
+from plait.bench.systems.model import Mode, Setting, System
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.sums import Sums
 from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
-from plait.workloads.joins import JoinQuery, OutputOf
+from plait.workloads.joins import QUALIFIED as _QUALIFIED
+from plait.workloads.joins import JoinQuery, OutputOf, qualified
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery, StreamingQueryProgress
 
 DELAY = "0 seconds"
+_HEAP = "8g"
+
+
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_ROCKSDB = "rocksdb"
+_DEFAULTS = "defaults"
+_SHIPPED = "as Spark ships"
+
+SYSTEM = System(
+    name="spark",
+    summary="Spark's chained stream-stream joins, a streaming query each",
+    settings=(
+        Setting(
+            name=_PARTITIONS,
+            value="one a core",
+            reason="the default of 200 costs a task and a state store for each partition in every batch; Spark's "
+            "guide advises few for small clusters",
+        ),
+        Setting(
+            name="spark.sql.streaming.noDataMicroBatches.enabled",
+            value="false",
+            reason="batches without data would only clean up state",
+        ),
+        Setting(name="watermark delay", value=DELAY, reason="no row comes late, so state is as small as it can be"),
+        Setting(name="spark.driver.memory", value=_HEAP, reason="the default state store keeps everything in the heap"),
+    ),
+    modes=(
+        Mode(
+            name=_ROCKSDB,
+            summary="the same with the RocksDB state store",
+            settings=(
+                Setting(
+                    name="spark.sql.streaming.stateStore.providerClass",
+                    value="RocksDBStateStoreProvider",
+                    reason="recommended by Spark's guide for state that is large for the heap",
+                ),
+                Setting(
+                    name="spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+                    value="true",
+                    reason="recommended by the guide: a batch uploads what changed, not a snapshot",
+                ),
+            ),
+        ),
+        Mode(
+            name=_DEFAULTS,
+            summary="the same with the settings Spark ships with",
+            settings=(
+                Setting(name=_PARTITIONS, value="200", reason=_SHIPPED),
+                Setting(name="spark.sql.streaming.noDataMicroBatches.enabled", value="true", reason=_SHIPPED),
+            ),
+        ),
+    ),
+    is_live=True,
+)
+
+_STATE = "spark.sql.streaming.stateStore"
+_CHANGED_BY_US = {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+_IN_ROCKSDB = {
+    f"{_STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+}
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through stream-stream joins, with settings in Spark's favour."""
-    favourable = {
-        "spark.sql.shuffle.partitions": str(task.cores),
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    }
-    return drain(task, favourable)
-
-
-def drain(task: Task, settings: Mapping[str, str]) -> Outcome:
-    """Drain the streams through stream-stream joins on a session of their own with these settings."""
-    spark = _open_session(task, settings)
+    """Drain the streams through stream-stream joins on a session of their own."""
+    spark = _open_session(task, _settings(task))
     outcome = drain_on(spark, task)
     spark.stop()
     return outcome
+
+
+def _settings(task: Task) -> dict[str, str]:
+    if task.mode == _DEFAULTS:
+        return {}
+    mine = {_PARTITIONS: str(task.cores), **_CHANGED_BY_US}
+    return {**mine, **_IN_ROCKSDB} if task.mode == _ROCKSDB else mine
 
 
 def drain_on(spark: SparkSession, task: Task) -> Outcome:
@@ -63,12 +123,13 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
 
 
 def join_streams(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str]) -> DataFrame:
-    """Return the chained join of a query. On the way columns are called ``relation_column``.
+    """Return the chained join of a query. On the way columns are called ``relation_column``; a condition is asked as
+    soon as both its relations are there.
 
     Spark refuses a second join whose input has two event-time columns, so each join but the last hands on the time of
     the relation it adds, and the others as plain numbers.
     """
-    time_of = {relation: f"{relation}_{times[relation]}" for relation in query.relations}
+    time_of = {relation: f"{relation}_{times[query.stream_of(relation)]}" for relation in query.relations}
     joined = _relation(streams, query, times, query.relations[0])
     for position, relation in enumerate(query.relations[1:], start=1):
         earlier = query.relations[:position]
@@ -83,13 +144,16 @@ def join_streams(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapp
             conditions += [_near_number(before, time_of[relation], query.window_s) for before in older]
             if older:
                 joined = _with_number(joined, older[-1])
+        conditions += _between(query, relation, earlier, joined)
         joined = _join(joined, _relation(streams, query, times, relation), " AND ".join(conditions))
     return joined.selectExpr(*(f"{_as_time(output, joined)} AS {output.name}" for output in query.outputs))
 
 
 def _relation(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str], relation: str) -> DataFrame:
     """Return the columns of a relation that the query needs, after its selections."""
-    columns = {output.column for output in query.outputs if output.relation == relation} | {times[relation]}
+    time = times[query.stream_of(relation)]
+    columns = {output.column for output in query.outputs if output.relation == relation} | {time}
+    columns |= {column for text in query.conditions for owner, column in qualified(text) if owner == relation}
     columns |= {
         column
         for join in query.joins
@@ -97,12 +161,27 @@ def _relation(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping
         for side, column in zip((join.left, join.right), pair, strict=True)
         if side == relation
     }
-    frame = streams[relation].alias(relation)
+    frame = streams[query.stream_of(relation)].alias(relation)
     for selected, condition in query.selections:
         if selected == relation:
             frame = frame.where(condition)
     frame = frame.selectExpr(*(f"{column} AS {relation}_{column}" for column in sorted(columns)))
-    return frame if query.window_s is None else frame.withWatermark(f"{relation}_{times[relation]}", DELAY)
+    return frame if query.window_s is None else frame.withWatermark(f"{relation}_{time}", DELAY)
+
+
+def _between(query: JoinQuery, relation: str, earlier: Sequence[str], joined: DataFrame) -> list[str]:
+    """Return the conditions between a relation and those before it, in the names that columns have on the way."""
+    found = []
+    for text in query.conditions:
+        owners = {owner for owner, _ in qualified(text)}
+        if relation in owners and owners <= {relation, *earlier}:
+            found.append(_QUALIFIED.sub(lambda match: _on_the_way(match, joined), text))
+    return found
+
+
+def _on_the_way(match: re.Match[str], joined: DataFrame) -> str:
+    name = f"{match.group(1)}_{match.group(2)}"
+    return f"timestamp_micros({_number(name)})" if _number(name) in joined.columns else name
 
 
 def _number(time: str) -> str:
@@ -145,6 +224,7 @@ def _open_session(task: Task, settings: Mapping[str, str]) -> SparkSession:
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.numRecentProgressUpdates": str(2 * task.files + 2),
+        "spark.driver.memory": _HEAP,
     }
     builder = SparkSession.builder.appName("bench-spark").master(f"local[{task.cores}]")
     for name, value in spark_settings(task, {**needed, **settings}).items():

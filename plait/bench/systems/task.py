@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from plait.bench.checksum import Checksum
-from plait.bench.truth import EdgeTruth
+from plait.bench.edges import EdgeTruth
+from plait.errors import PlaitError
 from plait.workloads.joins import QuerySet
 
 _PLAIT = "plait."
@@ -20,9 +21,10 @@ _PLAIT = "plait."
 class Task:
     """One run of one system. `files`: how many of each stream's files to read, one a batch.
 
-    `strategy`: how Plait plans; `sample`: after how many batches it is started anew to plan with what it has measured,
-    0 for never. `check`: add up the results (the run is not timed) instead of discarding them. `created_s`: clock when
-    the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
+    `mode`: how the system goes about it, None for its usual way; Plait's are its strategies. `sample`: after how many
+    batches Plait is started anew to plan with what it has measured, 0 for never. `check`: add up the results, or write
+    them below `results` for somebody else to add up, instead of discarding them; the run is not timed. `created_s`:
+    clock when the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
     """
 
     system: str
@@ -30,7 +32,7 @@ class Task:
     data: str
     files: int
     scratch: str
-    strategy: str | None = None
+    mode: str | None = None
     sample: int = 0
     check: bool = False
     cores: int = 2
@@ -47,6 +49,13 @@ class Task:
     def checkpoint(self) -> str:
         """Where the system may keep its state."""
         return str(Path(self.scratch) / "checkpoint")
+
+    @property
+    def results(self) -> Path:
+        """Where a system that cannot add up its results writes them as CSV: a folder a query, no header, the columns
+        in the order of its outputs, times as microseconds since 1970.
+        """
+        return Path(self.scratch) / "results"
 
     def startup_seconds(self) -> float:
         """Return how long ago the process was started."""
@@ -65,6 +74,10 @@ class Task:
         return cls(**value)
 
 
+class UnableError(PlaitError):
+    """A system cannot answer the questions it was asked. The message is the system's own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The results of one query: how many, and their checksum if somebody added them up."""
@@ -80,8 +93,9 @@ class Outcome:
 
     `rows_in` counts each row of a stream once, however many queries read it. `seconds`: from when the query could
     start to the last result. `batch_seconds`: of each batch, from the end of the one before it. `stored_*`: kept at
-    the end; `peak_stored_*`: after the batch that kept most. `edges`: what Plait sent where, in runs that check. None:
-    the system does not count that.
+    the end; `peak_stored_*`: after the batch that kept most. `edges`: what Plait sent where, in runs that check.
+    `unable`: why the system cannot answer these questions at all, in its own words; then nothing else counts. None: the
+    system does not count that.
     """
 
     rows_in: int
@@ -95,6 +109,8 @@ class Outcome:
     stored_bytes: int | None = None
     peak_stored_tuples: int | None = None
     peak_stored_bytes: int | None = None
+    shuffled_bytes: int | None = None
+    unable: str | None = None
     edges: tuple[EdgeTruth, ...] = ()
 
     @property

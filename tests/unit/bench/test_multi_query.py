@@ -20,7 +20,7 @@ from plait.bench.registry import BENCHES
 from plait.bench.systems.launch import Run, SystemFailedError
 from plait.bench.systems.separate import add_up, one_by_one
 from plait.bench.systems.task import Answer, Outcome, Task
-from plait.bench.truth import EdgeTruth
+from plait.bench.edges import EdgeTruth
 
 EDGE = EdgeTruth(edge="r→s", joined=1, span_us=1, measured=10, estimated=30.0, filling=10.0)
 SECONDS = {"separate": 20.0, INDEPENDENT: 8.0, "shared": 2.0, "spark": 40.0, "duckdb": 1.0}

@@ -16,7 +16,7 @@ from plait.bench.question import THREE_WAY
 from plait.bench.report import Check, summarize
 from plait.bench.systems.launch import Run
 from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
-from plait.bench.truth import EdgeTruth
+from plait.bench.edges import EdgeTruth
 
 
 def made(system: str, seconds: float, *, rows_in: int = 3000, startup: float = 1.0, **outcome: object) -> Run:

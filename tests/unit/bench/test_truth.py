@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plait.bench.truth import EdgeTruth, Glimpse, edge_truths, q_error, summarize
+from plait.bench.edges import EdgeTruth, q_error
+from plait.bench.truth import Glimpse, edge_truths, summarize
 from plait.optimizer import plan
 from plait.optimizer.examples import example_options, example_query
 from plait.plan.model import Plan

@@ -1,0 +1,1 @@
+"""The suite: any workload on any systems, compared, reported and compared again."""

@@ -1,0 +1,52 @@
+"""What a workload is: named cases, each with questions and the files of their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from plait.workloads.joins import QuerySet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Questions to ask, and where their data is, in `files` files a stream, one a batch, in order of event time.
+
+    `size`: how large it is, in the workload's unit. File f of every stream holds the rows of the f-th of `files` equal
+    slices of `span_s` seconds of event time, so no row comes late.
+    """
+
+    name: str
+    questions: QuerySet
+    data: Path
+    files: int
+    span_s: float = 0.0
+    size: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """For which cases the user asks: the sizes, the seed of the data, how many files a stream, and where data is kept
+    between runs. `files` None: the workload's own choice.
+    """
+
+    sizes: tuple[float, ...]
+    directory: Path
+    seed: int = 7
+    files: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A workload. `unit`: what its sizes count; `sizes`: those that finish in a few minutes on two cores.
+
+    `cases` prepares the data of a request, unless they are there, and yields its cases.
+    """
+
+    name: str
+    summary: str
+    source: str
+    unit: str
+    sizes: tuple[float, ...]
+    cases: Callable[[Request], Iterator[Case]]
