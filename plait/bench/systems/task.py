@@ -86,6 +86,12 @@ class Answer:
     rows: int
     checksum: Checksum | None = None
 
+    @classmethod
+    def from_plain(cls, value: dict[str, Any]) -> Answer:
+        """Return the answer that ``dataclasses.asdict`` made plain."""
+        checksum = None if value["checksum"] is None else Checksum(**value["checksum"])
+        return cls(query=value["query"], rows=value["rows"], checksum=checksum)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -110,6 +116,7 @@ class Outcome:
     peak_stored_tuples: int | None = None
     peak_stored_bytes: int | None = None
     shuffled_bytes: int | None = None
+    read_bytes: int | None = None
     unable: str | None = None
     edges: tuple[EdgeTruth, ...] = ()
 
@@ -131,16 +138,17 @@ class Outcome:
     @classmethod
     def from_json(cls, text: str) -> Outcome:
         """Return the outcome that `as_json` wrote."""
-        value: dict[str, Any] = json.loads(text)
-        value["batch_seconds"] = tuple(value["batch_seconds"])
-        value["answers"] = tuple(_answer(answer) for answer in value["answers"])
-        value["edges"] = tuple(EdgeTruth(**edge) for edge in value["edges"])
-        return cls(**value)
+        return cls.from_plain(json.loads(text))
 
-
-def _answer(value: dict[str, Any]) -> Answer:
-    checksum = None if value["checksum"] is None else Checksum(**value["checksum"])
-    return Answer(query=value["query"], rows=value["rows"], checksum=checksum)
+    @classmethod
+    def from_plain(cls, value: dict[str, Any]) -> Outcome:
+        """Return the outcome that ``dataclasses.asdict`` made plain, even after JSON made lists of its tuples."""
+        lists = {
+            "batch_seconds": tuple(value["batch_seconds"]),
+            "answers": tuple(Answer.from_plain(answer) for answer in value["answers"]),
+            "edges": tuple(EdgeTruth(**edge) for edge in value["edges"]),
+        }
+        return cls(**{**value, **lists})
 
 
 def spark_settings(task: Task, settings: Mapping[str, str] | None = None) -> dict[str, str]:

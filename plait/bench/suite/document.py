@@ -1,0 +1,185 @@
+"""What one run of the suite found, as it is written to disk: one JSON file for one workload."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from plait.bench.edges import EdgeTruth
+from plait.bench.measure import Moment, ProcessUse, Use
+from plait.bench.systems.model import Setting
+from plait.bench.systems.task import Answer, Outcome
+from plait.errors import OptionError
+
+FORMAT = 1
+"""Raise it when a file that was written before cannot be read any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRecord:
+    """A system that took part, and the settings it had."""
+
+    label: str
+    summary: str
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """A case that was run. `rows_in`: rows of all its streams, each counted once. `queries`: name and text."""
+
+    name: str
+    size: float
+    files: int
+    rows_in: int
+    queries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A timed run. `turn`: the how manieth of its case and system, from 0."""
+
+    case: str
+    system: str
+    turn: int
+    outcome: Outcome
+    use: Use | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """A query whose results differ; `found` None: the system gave none."""
+
+    expected: Answer
+    found: Answer | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """An untimed run against the oracle. `failure`: why it gave nothing. `edges`: how true Plait's estimates were."""
+
+    case: str
+    system: str
+    expected_rows: int
+    wrong: tuple[Wrong, ...] = ()
+    failure: str | None = None
+    edges: tuple[EdgeTruth, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every query's results are the oracle's, as a multiset."""
+        return self.failure is None and not self.wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """A system that has no time for a case. `unable`: it cannot answer these questions at all, or is not installed;
+    False: it failed. `reason`: in its own words.
+    """
+
+    case: str
+    system: str
+    reason: str
+    unable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paced:
+    """A run on streams that arrive at a fixed rate. `rows_per_s`: of all streams together. Latencies, in seconds: from
+    the arrival of a result's newest member to its delivery, over all results; None without results. `backlog_s`: how
+    much longer the last tenth of the results took than those in the middle. `is_sustained`: the system kept up.
+    """
+
+    case: str
+    system: str
+    turn: int
+    rows_per_s: float
+    seconds: float
+    results: int
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    backlog_s: float | None
+    is_sustained: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One run of the suite. `created`: UTC, ISO 8601. `machine`, `versions`, `commit`: where it ran."""
+
+    workload: str
+    summary: str
+    unit: str
+    created: str
+    machine: dict[str, Any]
+    versions: dict[str, Any]
+    commit: str | None
+    settings: dict[str, Any]
+    systems: tuple[SystemRecord, ...]
+    cases: tuple[CaseRecord, ...]
+    runs: tuple[RunRecord, ...]
+    checks: tuple[Check, ...]
+    absences: tuple[Absence, ...]
+    paced: tuple[Paced, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing failed and every result was the oracle's. What a system cannot do is no failure."""
+        return all(check.is_equal for check in self.checks) and all(absence.unable for absence in self.absences)
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write a report as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"format": FORMAT, **asdict(report)}, indent=1) + "\n")
+
+
+def read_report(path: Path) -> Report:
+    """Read what `write_report` wrote. Raises OptionError if it is something else."""
+    try:
+        value = json.loads(path.read_text())
+        found = value.pop("format")
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise OptionError(f"{path} is no report of `plait bench`: {error}") from error
+    if found != FORMAT:
+        raise OptionError(f"{path} has format {found}; this version reads format {FORMAT}: run the benchmark again")
+    return _report(value)
+
+
+def _report(value: dict[str, Any]) -> Report:
+    lists = {
+        "systems": lambda each: SystemRecord(
+            **{**each, "settings": tuple(Setting(**setting) for setting in each["settings"])}
+        ),
+        "cases": lambda each: CaseRecord(**{**each, "queries": tuple((name, text) for name, text in each["queries"])}),
+        "runs": lambda each: RunRecord(
+            **{**each, "outcome": Outcome.from_plain(each["outcome"]), "use": _use(each["use"])}
+        ),
+        "checks": _check,
+        "absences": lambda each: Absence(**each),
+        "paced": lambda each: Paced(**each),
+    }
+    return Report(**{**value, **{name: tuple(map(make, value[name])) for name, make in lists.items()}})
+
+
+def _use(value: dict[str, Any] | None) -> Use | None:
+    if value is None:
+        return None
+    return Use(
+        resident_bytes=value["resident_bytes"],
+        processes=tuple(ProcessUse(**each) for each in value["processes"]),
+        moments=tuple(Moment(**each) for each in value["moments"]),
+    )
+
+
+def _check(value: dict[str, Any]) -> Check:
+    wrong = tuple(
+        Wrong(
+            expected=Answer.from_plain(each["expected"]),
+            found=None if each["found"] is None else Answer.from_plain(each["found"]),
+        )
+        for each in value["wrong"]
+    )
+    return Check(**{**value, "wrong": wrong, "edges": tuple(EdgeTruth(**edge) for edge in value["edges"])})
