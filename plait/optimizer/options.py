@@ -11,6 +11,9 @@ from plait.query.model import Source, Stream
 
 _MOST_PARTITIONS = 10_000
 
+BUDGETED = frozenset({"ilp", "bushy", "chain"})
+"""The strategies that choose intermediate stores within a budget."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
@@ -19,7 +22,8 @@ class PlanOptions:
     `sources` in catalog order, which is the order of the stream ranks. `parallelism` partitions per store, overridden
     per source by `parallelism_by_source`. With `task_rows`, the rows one task is to hold, sources without a number of
     their own get as many partitions as what they keep asks for (`plait.optimizer.partitions`). All stores together may
-    keep `storage_rows` or `storage_bytes`, None for any number (`ilp`, `bushy`, `chain`); inputs are kept in any case.
+    keep `storage_rows` or `storage_bytes`, None for any number (the strategies of `BUDGETED`); inputs are kept in any
+    case, and of what they leave, intermediate stores are planned to take `storage_share` at most.
     `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row of an intermediate store, and is content
     within `gap` of the least possible, or after `time_limit_s`. Raises OptionError for a parallelism below one or of an
     unknown source, and for negative limits and weights.
@@ -32,6 +36,7 @@ class PlanOptions:
     task_rows: float | None = None
     storage_rows: float | None = None
     storage_bytes: float | None = None
+    storage_share: float = 1.0
     probe_weight: float = 1.0
     store_weight: float = 0.0
     time_limit_s: float = 10.0
@@ -46,7 +51,7 @@ class PlanOptions:
                 )
             _check_parallelism(f"parallelism of source '{name}'", count)
         _check_parallelism("parallelism", self.parallelism)
-        for what in ("storage_rows", "storage_bytes", "probe_weight", "store_weight", "time_limit_s", "gap"):
+        for what in ("storage_rows", "storage_bytes", "storage_share", "probe_weight", "store_weight", "time_limit_s", "gap"):
             value = getattr(self, what)
             if value is not None and not value >= 0:
                 raise OptionError(f"{what} is {value}; expected a number of at least 0")

@@ -45,10 +45,12 @@ def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanO
     rows = {source: input_rows(found, cardinality) for source, found in relations.items()}
     if options.storage_bytes is not None:
         taken = sum(rows[source] * widths[source] for source in sorted(rows))
-        return Storage(left=max(options.storage_bytes - taken, 0.0), in_bytes=True, width_bytes=widths)
+        left = max(options.storage_bytes - taken, 0.0) * options.storage_share
+        return Storage(left=left, in_bytes=True, width_bytes=widths)
     limit = math.inf if options.storage_rows is None else options.storage_rows
     taken = sum(rows[source] for source in sorted(rows))
-    return Storage(left=max(limit - taken, 0.0), in_bytes=False, width_bytes=widths)
+    left = max(limit - taken, 0.0) * options.storage_share if limit < math.inf else limit
+    return Storage(left=left, in_bytes=False, width_bytes=widths)
 
 
 def input_rows(relations: list[Relation], cardinality: Cardinality) -> float:

@@ -324,6 +324,10 @@ class Engine:
         if adapted is not None and self._prepared is not None:
             processor.govern(self._prepared.next_epoch(processor.epoch, adapted), processor.before)
         manifest = processor.process(frame, batch)
+        if manifest is not None and processor.dropped:
+            smaller = replanner.plan_without(processor.dropped, manifest, processor.epoch.plan)
+            if smaller is not None and self._prepared is not None:
+                processor.govern(self._prepared.next_epoch(processor.epoch, smaller), manifest)
         if manifest is not None:
             replanner.batch_done(manifest)
 

@@ -13,7 +13,8 @@ class BatchEvent:
 
     `results`: rows per query. `shuffled_bytes`: partial results that Spark carried from one probe task to another, as
     serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in it); 0 where
-    routing is local. `failing`: query and reason where a sink does not take its results.
+    routing is local. `failing`: query and reason where a sink does not take its results. `dropped`: intermediate stores
+    given up to hold the storage budget.
     """
 
     batch: int
@@ -30,6 +31,7 @@ class BatchEvent:
     watermark_us: int | None = None
     laggard: str | None = None
     failing: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""
@@ -49,6 +51,7 @@ class BatchEvent:
             "watermark_us": self.watermark_us,
             "laggard": self.laggard,
             "failing": dict(self.failing),
+            "dropped": list(self.dropped),
         }
 
 

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import PlaitError
 from plait.faults import reach
+from plait.operators.budget import Budget, stores_to_drop
 from plait.operators.coordinator import (
     Probe,
     Spread,
@@ -73,7 +74,7 @@ class Epoch:
 class Settings:
     """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `is_cluster`: tasks
     run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies of a
-    remote checkpoint's files may take; `capacity`: partial results held at once per step; `compaction`: whether small
+    remote checkpoint's files may take; `budget`: what stores may keep, None for any amount; `capacity`: partial results held at once per step; `compaction`: whether small
     buckets are merged; `backfill`: whether a query that is new to the checkpoint also gets the results whose members
     had all arrived before.
     """
@@ -82,6 +83,7 @@ class Settings:
     routing: str
     is_cluster: bool = False
     cache_bytes: int | None = None
+    budget: Budget | None = None
     capacity: int = 1 << 20
     chunk_rows: int = 2_000_000
     compaction: bool = True
@@ -92,7 +94,9 @@ Listener = Callable[[BatchEvent], None]
 
 
 class BatchProcessor:
-    """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it."""
+    """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
+    `dropped`: intermediate stores that the last batch left behind to hold the storage budget.
+    """
 
     def __init__(
         self,
@@ -114,6 +118,7 @@ class BatchProcessor:
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
         self._is_caught_up = False
+        self.dropped: frozenset[str] = frozenset()
 
     @property
     def epoch(self) -> Epoch | None:
@@ -151,7 +156,7 @@ class BatchProcessor:
             backlog=backlog,
             clock_ms=int(self._clock() * 1000),
         )
-        manifest = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
+        manifest = self._within_budget(replace(manifest, buckets=self._compactor.adopt(manifest.buckets)), epoch)
         self._log.commit(manifest)
         self.before = manifest
         reach("committed")
@@ -171,6 +176,19 @@ class BatchProcessor:
     def close(self) -> None:
         """Wait for background work."""
         self._compactor.close()
+
+    def _within_budget(self, manifest: Manifest, epoch: Epoch) -> Manifest:
+        """Return the manifest without the intermediate stores that have become too large. If the plan stays in force
+        nevertheless, they are filled anew before the next batch.
+        """
+        budget = self._settings.budget
+        self.dropped = frozenset() if budget is None else stores_to_drop(budget, epoch.plan, manifest.buckets)
+        if not self.dropped:
+            return manifest
+        self._is_caught_up = False
+        return replace(
+            manifest, buckets=tuple(bucket for bucket in manifest.buckets if bucket.store not in self.dropped)
+        )
 
     def _probe_batch(self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]) -> tuple[ProbeReport, ...]:
         live = live_buckets(epoch.plan, self.before)
@@ -281,6 +299,7 @@ class BatchProcessor:
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, int(self._clock() * 1000)),
             failing=tuple((late.query, late.reason) for late in manifest.backlog),
+            dropped=tuple(sorted(self.dropped)),
         )
 
 

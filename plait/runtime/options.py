@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from plait.errors import OptionError
-from plait.optimizer.options import PlanOptions
+from plait.operators.budget import Budget
+from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
@@ -69,11 +70,19 @@ class EngineOptions:
             routing=routing,
             is_cluster=not is_alone,
             cache_bytes=self.numbers.get("cache_bytes"),
+            budget=self._budget(),
             capacity=self.numbers.get("capacity", defaults.capacity),
             chunk_rows=self.numbers.get("chunk_rows", defaults.chunk_rows),
             compaction=self.switches.get("compaction", defaults.compaction),
             backfill=self.switches.get("backfill", defaults.backfill),
         )
+
+    def _budget(self) -> Budget | None:
+        """Return what stores may keep, None if no option says so or the strategy does not choose what it keeps."""
+        for option, in_bytes in (("storage_rows", False), ("storage_bytes", True)):
+            if option in self.planning and self.strategy in BUDGETED:
+                return Budget(limit=self.planning[option], in_bytes=in_bytes)
+        return None
 
     def request(self, slots: int, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
         """Return what a plan for these queries depends on, where `slots` tasks run at a time."""

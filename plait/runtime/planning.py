@@ -20,6 +20,10 @@ from plait.stats.declared import declared_statistics
 from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import Statistics
 
+_HALVINGS = 8
+_BARE = "greedy"
+"""A strategy without intermediate stores."""
+
 _REPLAN_AFTER = frozenset({1, 4, 16})
 """After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something
 new.
@@ -127,6 +131,23 @@ class Replanner:
         self._batches += 1
         if self._batches in _REPLAN_AFTER and self._running is None:
             self._running = self._pool.submit(self._request.plan, manifest.sources)
+
+    def plan_without(self, dropped: frozenset[str], manifest: Manifest, running: Plan) -> Plan | None:
+        """Return a plan that does not want the stores that were just dropped to hold the budget; from now on plans take
+        as little as this one. What was being planned is forgotten. None: no such plan works on the stores there are.
+
+        Estimates were too low, so the plan is made for half of the room and half again until the stores are gone;
+        whatever the estimates, a plan without any intermediate store is the last.
+        """
+        self._running = None
+        options = self._request.options
+        shares = (options.storage_share / 2**halving for halving in range(1, _HALVINGS))
+        for smaller in (*(replace(options, storage_share=share) for share in shares), replace(options, strategy=_BARE)):
+            self._request = replace(self._request, options=smaller)
+            adapted = probing_only(running, self._request.plan(manifest.sources))
+            if adapted is not None and dropped.isdisjoint(store.id for store in adapted.stores):
+                return adapted
+        return None
 
     def take(self, running: Plan) -> Plan | None:
         """Return a plan that is ready, differs from the one running and changes nothing but probing."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait.operators.budget import Budget, stores_to_drop
 from plait.operators.coordinator import (
     Spread,
     live_buckets,
@@ -248,6 +249,7 @@ class DirectRun:
             backlog=(),
             clock_ms=_CLOCK_MS + batch,
         )
+        following = self._within_budget(following, plan)
         self.log.commit(following)
         self.outcome.watermarks.append(manifest.watermark_us)
         for name, rows in results_by_query(probed).items():
@@ -264,6 +266,14 @@ class DirectRun:
                 ],
             )
         return following
+
+    def _within_budget(self, manifest: Manifest, plan: Plan) -> Manifest:
+        """Give up intermediate stores where the budget asks for it, whichever strategy brought them."""
+        if self.options.storage_rows is None:
+            return manifest
+        budget = Budget(limit=self.options.storage_rows, in_bytes=False)
+        dropped = stores_to_drop(budget, plan, manifest.buckets)
+        return replace(manifest, buckets=tuple(kept for kept in manifest.buckets if kept.store not in dropped))
 
     def _collect(self, query: Query, paths: list[str]) -> None:
         """Evaluate the query's projection over what the tasks spooled, as Spark would."""
