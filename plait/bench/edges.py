@@ -42,32 +42,6 @@ class EdgeTruth:
         return q_error(self.measured, self.filling)
 
 
-def q_error(self) -> float:
-        """How far off the estimate is, as a factor of at least one. Less than one tuple counts as one."""
-        return q_error(self.measured, self.estimated)
-
-    @property
-    def filling_q_error(self) -> float:
-        """How far off `filling` is."""
-        return q_error(self.measured, self.filling)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
-    """The q-errors of a workload's edges. `above_two`: edges whose estimate is off by more than a factor of two;
-    `data_above_two`: those of them where the data is to blame.
-    """
-
-    edges: int
-    median: float
-    worst: float
-    worst_edge: str
-    filling_median: float
-    filling_worst: float
-    above_two: int
-    data_above_two: int
-
-
 def q_error(measured: float, estimated: float) -> float:
     """Return max(measured / estimated, estimated / measured), nothing below one tuple.
 

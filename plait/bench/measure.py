@@ -22,6 +22,7 @@ class ProcessUse:
 
     `private_bytes` (USS) are pages no other process maps: the process's own memory, and also pages of mapped files
     that just nobody else has touched. `anonymous_bytes` leaves all files out: what the kernel cannot drop at will.
+    `read_bytes` and `written_bytes` went through system calls, also to and from pipes and sockets.
     """
 
     pid: int
@@ -30,6 +31,8 @@ class ProcessUse:
     private_bytes: int | None = None
     anonymous_bytes: int | None = None
     cpu_seconds: float = 0.0
+    read_bytes: int = 0
+    written_bytes: int = 0
 
     def most(self, other: ProcessUse) -> ProcessUse:
         """Return the larger of each figure, and the kind that `other` shows: a script becomes the JVM it starts."""
@@ -39,6 +42,8 @@ class ProcessUse:
             private_bytes=_largest(self.private_bytes, other.private_bytes),
             anonymous_bytes=_largest(self.anonymous_bytes, other.anonymous_bytes),
             cpu_seconds=max(self.cpu_seconds, other.cpu_seconds),
+            read_bytes=max(self.read_bytes, other.read_bytes),
+            written_bytes=max(self.written_bytes, other.written_bytes),
         )
 
 
@@ -64,6 +69,14 @@ class Use:
     def cpu_seconds(self) -> float:
         """Return the processor time of all processes since each began, as of the last look at it."""
         return sum(found.cpu_seconds for found in self.processes)
+
+    def read_bytes(self) -> int:
+        """Return what all processes have read."""
+        return sum(found.read_bytes for found in self.processes)
+
+    def written_bytes(self) -> int:
+        """Return what all processes have written."""
+        return sum(found.written_bytes for found in self.processes)
 
     def worker_private_bytes(self) -> int | None:
         """Return the largest private memory of any Python worker; None if there was none to look at."""
@@ -190,6 +203,7 @@ def _use(pid: int, kind: str) -> ProcessUse | None:
         return None  # it has ended, or is another user's
     if "Rss" not in sizes:
         return None
+    read_bytes, written_bytes = _bytes_moved(pid)
     return ProcessUse(
         pid=pid,
         kind=kind,
@@ -197,7 +211,19 @@ def _use(pid: int, kind: str) -> ProcessUse | None:
         private_bytes=sizes.get("Private_Clean", 0) + sizes.get("Private_Dirty", 0) + sizes.get("Private_Hugetlb", 0),
         anonymous_bytes=sizes.get("Anonymous"),
         cpu_seconds=_cpu_seconds(pid),
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
     )
+
+
+def _bytes_moved(pid: int) -> tuple[int, int]:
+    """Return the bytes a process has read and written by system calls."""
+    try:
+        lines = (_PROC / str(pid) / "io").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    found = dict(line.split(": ") for line in lines if ": " in line)
+    return int(found.get("rchar", 0)), int(found.get("wchar", 0))
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -57,16 +57,6 @@ class Truth:
     data_above_two: int
 
 
-def q_error(measured: float, estimated: float) -> float:
-    """Return max(measured / estimated, estimated / measured), nothing below one tuple.
-
-    >>> q_error(50, 100), q_error(0, 0.2)
-    (2.0, 1.0)
-    """
-    larger, smaller = max(measured, estimated, 1.0), max(min(measured, estimated), 1.0)
-    return larger / smaller
-
-
 def summarize(edges: Sequence[EdgeTruth]) -> Truth | None:
     """Return the q-errors of a workload; None without edges."""
     if not edges:

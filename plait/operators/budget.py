@@ -40,7 +40,9 @@ def stores_to_drop(budget: Budget, plan: Plan, buckets: tuple[Bucket, ...]) -> f
     while excess > 0 and len(dropped) < len(sizes):
         left = {store: size for store, size in sizes.items() if store not in dropped}
         enough = [store for store, size in left.items() if size >= excess]
-        chosen = min(enough, key=lambda store: (left[store], store)) if enough else max(left, key=lambda s: (left[s], s))
+        chosen = (
+            min(enough, key=lambda store: (left[store], store)) if enough else max(left, key=lambda s: (left[s], s))
+        )
         dropped.add(chosen)
         excess -= left[chosen]
     return frozenset(dropped)

@@ -51,7 +51,15 @@ class PlanOptions:
                 )
             _check_parallelism(f"parallelism of source '{name}'", count)
         _check_parallelism("parallelism", self.parallelism)
-        for what in ("storage_rows", "storage_bytes", "storage_share", "probe_weight", "store_weight", "time_limit_s", "gap"):
+        for what in (
+            "storage_rows",
+            "storage_bytes",
+            "storage_share",
+            "probe_weight",
+            "store_weight",
+            "time_limit_s",
+            "gap",
+        ):
             value = getattr(self, what)
             if value is not None and not value >= 0:
                 raise OptionError(f"{what} is {value}; expected a number of at least 0")

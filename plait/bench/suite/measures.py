@@ -111,7 +111,7 @@ MEASURES = (
     ),
     Measure(
         name="shuffled_bytes",
-        title="bytes shuffled",
+        title="bytes shuffled between tasks",
         unit="bytes",
         more_is_better=False,
         is_timed=False,
@@ -119,10 +119,18 @@ MEASURES = (
     ),
     Measure(
         name="read_bytes",
-        title="bytes of state read",
+        title="bytes read by system calls, all processes",
         unit="bytes",
         more_is_better=False,
-        is_timed=False,
-        read=lambda run: run.outcome.read_bytes,
+        is_timed=True,
+        read=lambda run: None if run.use is None else run.use.read_bytes(),
+    ),
+    Measure(
+        name="written_bytes",
+        title="bytes written by system calls, all processes",
+        unit="bytes",
+        more_is_better=False,
+        is_timed=True,
+        read=lambda run: None if run.use is None else run.use.written_bytes(),
     ),
 )

@@ -1,19 +1,19 @@
-"""Plait, with default settings; results are discarded, or handed to Spark to be added up."""
+"""Plait, with default settings; results are discarded, or written as Parquet files to be added up."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plait import sinks
-from plait.bench.checksum import Checksum
-from plait.bench.systems.model import Mode, Setting, System
-from plait.bench.systems.streams import let_arrive, open_streams
-from plait.bench.systems.sums import Sums
-from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from plait.bench.edges import EdgeTruth
+from plait.bench.systems.model import Mode, Setting, System
+from plait.bench.systems.results import added_up
+from plait.bench.systems.streams import let_arrive, open_streams
+from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from plait.bench.truth import Glimpse, edge_truths
 from plait.workloads.joins import JoinQuery
 
@@ -67,7 +67,6 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     """
     from plait.runtime.engine import Engine
 
-    sums = {query.name: Sums(query) for query in task.questions.queries}
     watch = _Watch(task)
     engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
     if task.mode is not None:
@@ -80,14 +79,18 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     for stream, frame in zip(task.questions.streams, open_streams(spark, task, root=root).values(), strict=True):
         engine.stream(stream.name, frame, time=stream.time)
     for query in task.questions.queries:
-        _ask(engine, query, sinks.foreach(sums[query.name].add) if task.check else sinks.noop())
+        _ask(engine, query, _results(task, query))
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     engine.run_available()
     if task.sample:
         let_arrive(task, range(task.sample, task.files), root)
         engine.run_available()
     seconds = time.perf_counter() - started
-    return watch.outcome(startup_seconds, (started, seconds), sums if task.check else {})
+    return watch.outcome(startup_seconds, (started, seconds))
+
+
+def _results(task: Task, query: JoinQuery) -> sinks.Sink:
+    return sinks.parquet(str(task.results / query.name)) if task.check else sinks.noop()
 
 
 def _ask(engine: Engine, query: JoinQuery, sink: sinks.Sink) -> None:
@@ -111,7 +114,7 @@ class _Watch:
         if self._task.check:
             self._glimpses.append(_glimpse(self._task))
 
-    def outcome(self, startup_seconds: float, timing: tuple[float, float], sums: dict[str, Sums]) -> Outcome:
+    def outcome(self, startup_seconds: float, timing: tuple[float, float]) -> Outcome:
         """Return what the run came to. `timing`: clock at its start, and its seconds."""
         started, seconds = timing
         return Outcome(
@@ -119,12 +122,10 @@ class _Watch:
             startup_seconds=startup_seconds,
             seconds=seconds,
             batch_seconds=tuple(later - earlier for earlier, later in pairwise((started, *self._ends))),
-            answers=tuple(
-                Answer(query=query.name, rows=self._results(query), checksum=_total(sums, query))
-                for query in self._task.questions.queries
-            ),
+            answers=added_up(self._task) if self._task.check else self._counted(),
             late_rows=sum(event.late for event in self._events),
             probe_tuples=sum(event.probe_tuples for event in self._events),
+            shuffled_bytes=sum(event.shuffled_bytes for event in self._events),
             stored_tuples=self._events[-1].stored_tuples if self._events else 0,
             stored_bytes=self._events[-1].stored_bytes if self._events else 0,
             peak_stored_tuples=max((event.stored_tuples for event in self._events), default=0),
@@ -132,12 +133,11 @@ class _Watch:
             edges=_edges(self._task, self._glimpses) if self._glimpses else (),
         )
 
-    def _results(self, query: JoinQuery) -> int:
-        return sum(dict(event.results).get(query.name, 0) for event in self._events)
-
-
-def _total(sums: dict[str, Sums], query: JoinQuery) -> Checksum | None:
-    return sums[query.name].total() if query.name in sums else None
+    def _counted(self) -> tuple[Answer, ...]:
+        rows = Counter[str]()
+        for event in self._events:
+            rows.update(dict(event.results))
+        return tuple(Answer(query=query.name, rows=rows[query.name]) for query in self._task.questions.queries)
 
 
 def _glimpse(task: Task) -> Glimpse:

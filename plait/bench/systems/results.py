@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plait.bench.checksum import Checksum, aggregates
+from plait.bench.integers import duckdb_integers
 from plait.bench.systems.task import Answer, Task
 from plait.errors import PlaitError
 from plait.workloads.joins import JoinQuery, OutputOf
@@ -20,21 +21,30 @@ def added_up(task: Task) -> tuple[Answer, ...]:
 def _answer(query: JoinQuery, folder: Path) -> Answer:
     import duckdb
 
-    files = [str(path) for path in sorted(folder.rglob("*")) if _holds_rows(path)]
+    files = [path for path in sorted(folder.rglob("*")) if _holds_rows(path)]
     if not files:
         return Answer(query=query.name, rows=0, checksum=Checksum())
-    columns = {output.name: _read_as(output) for output in query.outputs}
-    sums = ", ".join(aggregates(_integer(output) for output in query.outputs))
     try:
-        found = duckdb.execute(
-            f"SELECT {sums} FROM read_csv($files, header = false, auto_detect = false, delim = ',', quote = '\"', "
-            "escape = '\"', columns = $columns)",
-            {"files": files, "columns": columns},
-        ).fetchone()
+        found = duckdb.execute(_sums(query, files)).fetchone()
     except duckdb.Error as error:
         raise PlaitError(f"the results of query '{query.name}' cannot be read: {error}") from error
     total = Checksum.of_sums(found or ())
     return Answer(query=query.name, rows=total.rows, checksum=total)
+
+
+def _sums(query: JoinQuery, files: list[Path]) -> str:
+    names = ", ".join(_quoted(str(path)) for path in files)
+    if files[0].suffix == ".parquet":
+        return f"SELECT {', '.join(aggregates(duckdb_integers(query.outputs)))} FROM read_parquet([{names}])"
+    columns = ", ".join(f"{_quoted(output.name)}: {_quoted(_read_as(output))}" for output in query.outputs)
+    return (
+        f"SELECT {', '.join(aggregates(map(_integer, query.outputs)))} FROM read_csv([{names}], header = false, "
+        f"auto_detect = false, delim = ',', quote = '\"', escape = '\"', columns = {{{columns}}})"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _holds_rows(path: Path) -> bool:
@@ -48,6 +58,4 @@ def _read_as(output: OutputOf) -> str:
 
 def _integer(output: OutputOf) -> str:
     """Return a column as an integer: a time is one already."""
-    from plait.bench.integers import duckdb_integers
-
     return output.name if output.type == "timestamp" else duckdb_integers((output,))[0]

@@ -52,8 +52,8 @@ class Task:
 
     @property
     def results(self) -> Path:
-        """Where a system that cannot add up its results writes them as CSV: a folder a query, no header, the columns
-        in the order of its outputs, times as microseconds since 1970.
+        """Where a system that cannot add up its results writes them, a folder a query: as Parquet files, or as CSV
+        without header, the columns in the order of its outputs, times as microseconds since 1970.
         """
         return Path(self.scratch) / "results"
 
@@ -116,7 +116,6 @@ class Outcome:
     peak_stored_tuples: int | None = None
     peak_stored_bytes: int | None = None
     shuffled_bytes: int | None = None
-    read_bytes: int | None = None
     unable: str | None = None
     edges: tuple[EdgeTruth, ...] = ()
 
