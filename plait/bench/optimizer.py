@@ -19,8 +19,8 @@ from rich.table import Table
 
 from plait.bench.optimizer_plot import draw_curves
 from plait.bench.options import numbers, parser, positive
-from plait.bench.report import count, write_json
 from plait.bench.surroundings import surroundings
+from plait.bench.text import count, write_json
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.sharing import Limits, decide, explore, settle
 from plait.workloads.random_joins import Instance, RandomJoins, draw

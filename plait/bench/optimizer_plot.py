@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from plait.bench.curve import require_pyplot
+from plait.bench.plotting import require_pyplot
 
 if TYPE_CHECKING:
     from plait.bench.optimizer import Case

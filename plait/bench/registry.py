@@ -1,53 +1,49 @@
-"""Benchmarks by name. Each takes the command line's remaining arguments and returns an exit status."""
+"""Benchmarks by name. Each takes the command line's remaining arguments and returns an exit status.
+
+Workloads run on several systems; `report` and `compare` read what they wrote; the others look at one part of Plait.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from plait.bench.workloads.catalog import NAMES, workload
 
 Bench = Callable[[list[str]], int]
 
-
-def _three_way(arguments: list[str]) -> int:
-    from plait.bench.three_way import main
-
-    return main(arguments)
-
-
-def _state(arguments: list[str]) -> int:
-    from plait.bench.state import main
-
-    return main(arguments)
-
-
-def _multi_query(arguments: list[str]) -> int:
-    from plait.bench.multi_query import main
-
-    return main(arguments)
+_PARTS = {
+    "state": ("plait.bench.state", "reading and writing buckets, indexes and manifests"),
+    "optimizer": ("plait.bench.optimizer", "time and savings of planning many queries"),
+    "theta": ("plait.bench.theta", "joins that are no equality"),
+    "trees": ("plait.bench.trees", "join trees under a storage budget, as in paper 002"),
+}
+_READERS = {
+    "report": ("plait.bench.suite.page", "make a page of what workloads wrote with --json"),
+    "compare": ("plait.bench.suite.compare", "tell what changed between two runs beyond the noise"),
+}
 
 
-def _optimizer(arguments: list[str]) -> int:
-    from plait.bench.optimizer import main
-
-    return main(arguments)
-
-
-def _theta(arguments: list[str]) -> int:
-    from plait.bench.theta import main
-
-    return main(arguments)
+def _module(name: str, arguments: list[str]) -> int:
+    status: int = import_module(name).main(arguments)
+    return status
 
 
-def _trees(arguments: list[str]) -> int:
-    from plait.bench.trees import main
+def _workload(name: str, arguments: list[str]) -> int:
+    from plait.bench.suite.command import main
 
-    return main(arguments)
+    return main(name, arguments)
 
 
 BENCHES: dict[str, Bench] = {
-    "three-way": _three_way,
-    "state": _state,
-    "multi-query": _multi_query,
-    "optimizer": _optimizer,
-    "theta": _theta,
-    "trees": _trees,
+    **{name: partial(_workload, name) for name in NAMES},
+    **{name: partial(_module, module) for name, (module, _) in {**_PARTS, **_READERS}.items()},
 }
+
+
+def listing() -> list[tuple[str, str, str]]:
+    """Return (kind, name, what it is) of everything there is."""
+    workloads = [("workload", name, workload(name).summary) for name in NAMES]
+    parts = [("part of Plait", name, summary) for name, (_, summary) in _PARTS.items()]
+    return workloads + parts + [("reader", name, summary) for name, (_, summary) in _READERS.items()]

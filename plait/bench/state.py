@@ -19,11 +19,11 @@ from rich.table import Table
 
 from plait.bench.measure import Use
 from plait.bench.options import parser, positive
-from plait.bench.report import count, ratio, shown, size, write_json
 from plait.bench.state_run import StateOutcome, StateTask
 from plait.bench.stored_data import StoredWorkload, prepare_stored, stored_workloads
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.launch import launch
+from plait.bench.text import count, ratio, shown, size, write_json
 from plait.errors import OptionError
 
 MOST_RATIO = 3.0

@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.table import Table
 
 from plait.bench.options import parser, positive
-from plait.bench.report import count, write_json
 from plait.bench.surroundings import surroundings
+from plait.bench.text import count, write_json
 from plait.operators.coordinator import Spread, by_store, probe_tasks
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext

@@ -21,10 +21,10 @@ from rich.console import Console
 
 from plait.bench.counted import CountedSizes
 from plait.bench.options import parser
-from plait.bench.report import write_json
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.launch import run_fresh
 from plait.bench.systems.task import Outcome, Task
+from plait.bench.text import write_json
 from plait.bench.tpch_data import TpchInput, prepare_tpch, read_streams
 from plait.bench.tpch_joins import open_tpch
 from plait.bench.trees_report import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from plait.bench.curve import require_pyplot
-from plait.bench.report import count
+from plait.bench.plotting import require_pyplot
+from plait.bench.text import count
 
 SELECTIVITIES = (1e-8, 1e-6, 1e-5)
 SCALING = 0.3

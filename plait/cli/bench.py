@@ -15,11 +15,12 @@ def bench(
 ) -> None:
     """Run a benchmark. What follows NAME is handed to it: `plait bench NAME --help` says what it takes."""
     # Imported here because benchmarks load Spark, which the other commands must not wait for.
-    from plait.bench.registry import BENCHES
+    from plait.bench.registry import BENCHES, listing
 
     if name is None:
-        for known in sorted(BENCHES):
-            typer.echo(known)
+        width = max(map(len, BENCHES))
+        for kind, known, summary in listing():
+            typer.echo(f"{known:{width}}  {kind}: {summary}")
         return
     if name not in BENCHES:
         raise OptionError(f"unknown benchmark '{name}'; expected one of {', '.join(sorted(BENCHES))}")

@@ -72,11 +72,11 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `is_cluster`: tasks
-    run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies of a
-    remote checkpoint's files may take; `budget`: what stores may keep, None for any amount; `capacity`: partial results held at once per step; `compaction`: whether small
-    buckets are merged; `backfill`: whether a query that is new to the checkpoint also gets the results whose members
-    had all arrived before.
+    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `is_cluster`:
+    tasks run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies
+    of a remote checkpoint's files may take; `budget`: what stores may keep, None for any amount; `capacity`:
+    partial results held at once per step; `compaction`: whether small buckets are merged; `backfill`: whether a
+    query that is new to the checkpoint also gets the results whose members had all arrived before.
     """
 
     slots: int

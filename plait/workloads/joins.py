@@ -14,7 +14,6 @@ from typing import Any
 
 from plait.query.model import Column
 
-
 QUALIFIED = re.compile(r"\b([a-z]\w*)\.([a-z]\w*)\b")
 """A column with its relation, in the conditions of a query."""
 

@@ -18,6 +18,7 @@ NAMES = (
     "drift",
     "skew",
     "flights",
+    "triples",
 )
 
 

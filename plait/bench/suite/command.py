@@ -1,0 +1,116 @@
+"""`plait bench WORKLOAD`: run a workload of the suite, show what was found, write it down."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime, timezone
+from typing import Any
+
+from rich.console import Console
+
+from plait.bench.options import parser, positive
+from plait.bench.suite.console import console_tables
+from plait.bench.suite.document import Report, SystemRecord, write_report
+from plait.bench.suite.run import Plan, carry_out
+from plait.bench.surroundings import surroundings
+from plait.bench.systems.catalog import NAMES, Choice, choose
+from plait.bench.workloads.catalog import workload
+from plait.bench.workloads.model import Request, Workload
+from plait.errors import OptionError
+
+_DEFAULT_SYSTEMS = "plait,spark,duckdb"
+
+
+def main(name: str, arguments: list[str]) -> int:
+    """Run the workload `name`; 0 if every system ran and every result was right, else 1."""
+    asked = workload(name)
+    options = _parser(asked).parse_args(arguments)
+    choices = tuple(choose(text) for text in dict.fromkeys(options.systems.split(",")))
+    plan = Plan(
+        choices=choices,
+        repeat=options.repeat,
+        check=options.check,
+        directory=options.dir.absolute(),
+        cores=options.cores,
+        sample=options.sample,
+        timeout_s=options.timeout or None,
+        limit_s=options.limit or None,
+        conf=tuple(options.conf),
+    )
+    console = Console()
+    where = surroundings()
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    request = Request(
+        sizes=options.sizes or asked.sizes, directory=plan.directory, seed=options.seed, files=options.files
+    )
+    found = carry_out(plan, asked.cases(request), console)
+    report = Report(
+        workload=asked.name,
+        summary=asked.summary,
+        unit=asked.unit,
+        created=created,
+        machine=where["machine"],
+        versions=where["versions"],
+        commit=where["commit"],
+        settings=_settings(options, request),
+        systems=tuple(_describe(choice) for choice in choices),
+        cases=tuple(found.cases),
+        runs=tuple(found.runs),
+        checks=tuple(found.checks),
+        absences=tuple(found.absences),
+        paced=tuple(found.paced),
+    )
+    if options.json is not None:
+        write_report(report, options.json)
+    for table in console_tables(report):
+        console.print(table)
+    return 0 if report.is_right else 1
+
+
+def _describe(choice: Choice) -> SystemRecord:
+    return SystemRecord(label=choice.label, summary=choice.summary, settings=choice.settings)
+
+
+def _settings(options: argparse.Namespace, request: Request) -> dict[str, Any]:
+    plain = {name: value for name, value in sorted(vars(options).items()) if name not in {"json", "dir"}}
+    return {**plain, "sizes": list(request.sizes), "conf": dict(options.conf)}
+
+
+def _parser(asked: Workload) -> argparse.ArgumentParser:
+    made = parser(asked.name, f"{asked.summary} ({asked.source}).")
+    made.add_argument("--sizes", type=_sizes, metavar="N,...", help=f"{asked.unit}; default: {_listed(asked.sizes)}")
+    made.add_argument(
+        "--systems",
+        default=_DEFAULT_SYSTEMS,
+        metavar="NAME[:MODE],...",
+        help=f"some of {', '.join(NAMES)}, or their modes: {'; '.join(_modes())}",
+    )
+    made.add_argument("--repeat", type=positive, default=3, help="timed runs of each system")
+    made.add_argument("--files", type=positive, help="files a stream, so batches; default: the workload's own choice")
+    made.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="batches after which Plait is started anew; 0: never"
+    )
+    made.add_argument("--timeout", type=float, default=900, metavar="SECONDS", help="end a run after; 0: never")
+    made.add_argument(
+        "--limit", type=float, default=300, metavar="SECONDS", help="no larger cases after a longer run; 0: all"
+    )
+    made.add_argument(
+        "--check", action=argparse.BooleanOptionalAction, default=True, help="compare results with DuckDB's, untimed"
+    )
+    return made
+
+
+def _modes() -> list[str]:
+    chosen = {name: [mode.name for mode in choose(name).system.modes] for name in NAMES}
+    return [f"{name}:{' '.join(modes)}" for name, modes in chosen.items() if modes]
+
+
+def _sizes(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(sorted(float(part) for part in text.split(",")))
+    except ValueError as error:
+        raise OptionError(f"expected numbers with commas between, found '{text}'") from error
+
+
+def _listed(sizes: tuple[float, ...]) -> str:
+    return ",".join(f"{size:g}" for size in sizes)

@@ -1,0 +1,217 @@
+"""Run the cases of a workload on several systems: first compare results with the oracle's, then take the time.
+
+Every run is a process of its own, and the order of the systems is reversed from one repetition to the next, so that
+none always finds a warmer or busier machine than the others. Only a system whose results are the oracle's is timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from plait.bench.suite.document import Absence, CaseRecord, Check, Paced, RunRecord, Wrong
+from plait.bench.systems.catalog import Choice, choose
+from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError, run_fresh
+from plait.bench.systems.task import Answer, Task
+from plait.bench.workloads.model import Case
+from plait.errors import PlaitError
+
+_ORACLE = "duckdb"
+_PLAIT = "plait"
+
+Runner = Callable[..., Run]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
+    `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases.
+    """
+
+    choices: tuple[Choice, ...]
+    repeat: int
+    check: bool
+    directory: Path
+    cores: int
+    sample: int = 0
+    memory: str | None = None
+    timeout_s: float | None = None
+    limit_s: float | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+
+    def task(self, choice: Choice, case: Case, *, check: bool = False) -> Task:
+        """Return the task of one system."""
+        name = choice.system.name
+        return Task(
+            system=name,
+            mode=choice.mode,
+            sample=min(self.sample, case.files) if name == _PLAIT else 0,
+            questions=case.questions,
+            data=str(case.data),
+            files=case.files,
+            scratch=str(self.directory / "scratch"),
+            check=check,
+            cores=self.cores,
+            memory=self.memory,
+            options=self.conf,
+        )
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found so far."""
+
+    cases: list[CaseRecord] = field(default_factory=list)
+    runs: list[RunRecord] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    absences: list[Absence] = field(default_factory=list)
+    paced: list[Paced] = field(default_factory=list)
+
+
+def carry_out(plan: Plan, cases: Iterable[Case], console: Console, run: Runner = run_fresh) -> Findings:
+    """Run everything, case by case."""
+    found = Findings()
+    too_slow: dict[str, str] = {}
+    for case in cases:
+        console.print(case.name, highlight=False, markup=False)
+        _carry_out_case(_CaseRun(plan=plan, case=case, console=console, run=run, found=found), too_slow)
+    return found
+
+
+def order(labels: Sequence[Choice], repeat: int) -> Iterator[tuple[int, Choice]]:
+    """Yield who runs when: every system once a repetition, in reversed order every other time.
+
+    >>> [name for _, name in order(("a", "b"), 3)]
+    ['a', 'b', 'b', 'a', 'a', 'b']
+    """
+    for turn in range(repeat):
+        for choice in labels if turn % 2 == 0 else labels[::-1]:
+            yield turn, choice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CaseRun:
+    """One case being run."""
+
+    plan: Plan
+    case: Case
+    console: Console
+    run: Runner
+    found: Findings
+
+    def attempt(self, choice: Choice, *, check: bool) -> Run | None:
+        """Run one system; None if it gave nothing, which is noted."""
+        try:
+            done = self.run(self.plan.task(choice, self.case, check=check), timeout_s=self.plan.timeout_s)
+        except NotPreparedError as error:
+            self.miss(choice, str(error), unable=True)
+            return None
+        except SystemFailedError as error:
+            self.miss(choice, str(error), unable=False)
+            return None
+        if done.outcome.unable is not None:
+            self.miss(choice, done.outcome.unable, unable=True)
+            return None
+        return done
+
+    def miss(self, choice: Choice, reason: str, *, unable: bool) -> None:
+        """Note that a system has no time for this case."""
+        absence = Absence(case=self.case.name, system=choice.label, reason=reason, unable=unable)
+        self.found.absences.append(absence)
+        self.say(f"{choice.label}: {'cannot' if unable else 'FAILED'}: {reason.splitlines()[0]}")
+
+    def say(self, text: str) -> None:
+        """Tell the user."""
+        self.console.print(f"  {text}", highlight=False, markup=False)
+
+
+def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
+    for choice in each.plan.choices:
+        if choice.label in too_slow:
+            each.miss(choice, too_slow[choice.label], unable=True)
+    asked = tuple(choice for choice in each.plan.choices if choice.label not in too_slow)
+    oracle = _ask_oracle(each)
+    each.found.cases.append(_record(each.case, oracle))
+    expected = oracle.outcome.answers
+    if each.plan.check:
+        asked = tuple(choice for choice in asked if not choice.system.joins or _is_right(each, choice, expected))
+    ended: set[str] = set()
+    for turn, choice in order(asked, each.plan.repeat):
+        if choice.label in ended:
+            continue
+        done = each.attempt(choice, check=False)
+        if done is None or not _counts_right(each, choice, done, expected):
+            ended.add(choice.label)
+            continue
+        _note_time(each, choice, turn, done)
+        if each.plan.limit_s is not None and done.outcome.seconds > each.plan.limit_s:
+            too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
+
+
+def _note_time(each: _CaseRun, choice: Choice, turn: int, done: Run) -> None:
+    outcome = done.outcome
+    record = RunRecord(case=each.case.name, system=choice.label, turn=turn, outcome=outcome, use=done.use)
+    each.found.runs.append(record)
+    each.say(
+        f"{choice.label}: {outcome.rows_in / outcome.seconds:,.0f} rows/s, {outcome.seconds:.1f} s "
+        f"after {outcome.startup_seconds:.1f} s of start-up"
+    )
+
+
+def _ask_oracle(each: _CaseRun) -> Run:
+    """Return DuckDB's checked run. Without it nothing can be compared, so its failure ends the benchmark."""
+    done = each.run(each.plan.task(choose(_ORACLE), each.case, check=True))
+    if any(answer.checksum is None for answer in done.outcome.answers):
+        raise PlaitError("DuckDB returned no checksum of its results, so nothing can be compared")
+    return done
+
+
+def _is_right(each: _CaseRun, choice: Choice, expected: tuple[Answer, ...]) -> bool:
+    """Compare a system's results with the oracle's, query by query; tell whether they are equal."""
+    done = each.attempt(choice, check=True)
+    if done is None:
+        return False
+    check = Check(
+        case=each.case.name,
+        system=choice.label,
+        expected_rows=sum(answer.rows for answer in expected),
+        wrong=differences(expected, done.outcome.answers),
+        edges=done.outcome.edges,
+    )
+    each.found.checks.append(check)
+    each.say(f"{choice.label}: results {'equal' if check.is_equal else 'DIFFERENT'}, {check.expected_rows:,} rows")
+    for wrong in check.wrong:
+        each.say(f"  {wrong.expected.query}: expected {wrong.expected}, found {wrong.found}")
+    return check.is_equal
+
+
+def differences(expected: tuple[Answer, ...], found: tuple[Answer, ...]) -> tuple[Wrong, ...]:
+    """Return the queries whose results are not the oracle's."""
+    by_query = {answer.query: answer for answer in found}
+    return tuple(
+        Wrong(expected=answer, found=by_query.get(answer.query))
+        for answer in expected
+        if by_query.get(answer.query) != answer
+    )
+
+
+def _counts_right(each: _CaseRun, choice: Choice, done: Run, expected: tuple[Answer, ...]) -> bool:
+    """Tell whether a timed run that counts its results has as many as the oracle, query by query."""
+    counted = {answer.query: answer.rows for answer in done.outcome.answers}
+    if not each.plan.check or not counted or counted == {answer.query: answer.rows for answer in expected}:
+        return True
+    each.miss(choice, f"a timed run found other numbers of results than DuckDB: {counted}", unable=False)
+    return False
+
+
+def _record(case: Case, oracle: Run) -> CaseRecord:
+    return CaseRecord(
+        name=case.name,
+        size=case.size,
+        files=case.files,
+        rows_in=oracle.outcome.rows_in,
+        queries=tuple((query.name, query.batch_sql(case.questions.times())) for query in case.questions.queries),
+    )
