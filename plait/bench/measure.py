@@ -59,16 +59,18 @@ class Moment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
     """Peaks of a process and all its descendants. `resident_bytes`: the most all held together, shared pages counted
-    once a process. `moments`: one for each look.
+    once a process. `moments`: one for each look. `ended_cpu_seconds`: the processor time of those that have ended and
+    were waited for, as the kernel adds it up; short processes may end between two looks.
     """
 
     resident_bytes: int
     processes: tuple[ProcessUse, ...]
     moments: tuple[Moment, ...] = ()
+    ended_cpu_seconds: float = 0.0
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all processes since each began, as of the last look at it."""
-        return sum(found.cpu_seconds for found in self.processes)
+        """Return the processor time of all processes since each began: as of the last look, or as they ended."""
+        return max(sum(found.cpu_seconds for found in self.processes), self.ended_cpu_seconds)
 
     def read_bytes(self) -> int:
         """Return what all processes have read."""

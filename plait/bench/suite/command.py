@@ -18,6 +18,7 @@ from plait.bench.workloads.catalog import workload
 from plait.bench.workloads.model import Request, Workload
 from plait.errors import OptionError
 
+_WIDTH = 110
 _DEFAULT_SYSTEMS = "plait,spark,duckdb"
 
 
@@ -62,8 +63,9 @@ def main(name: str, arguments: list[str]) -> int:
     )
     if options.json is not None:
         write_report(report, options.json)
+    wide = Console(width=max(console.width, _WIDTH))
     for table in console_tables(report):
-        console.print(table)
+        wide.print(table)
     return 0 if report.is_right else 1
 
 

@@ -30,7 +30,9 @@ def console_tables(report: Report) -> Iterator[Table]:
 
 
 def _table(title: str, runs: list[RunRecord], checks: list[Check]) -> Table:
-    made = Table(title=title, caption="medians; processor time and memory of all processes together")
+    made = Table(
+        title=title, caption="Medians. Processor time, memory and bytes read and written: all processes together."
+    )
     made.add_column("")
     systems = list(dict.fromkeys(run.system for run in runs))
     for system in systems:

@@ -71,7 +71,7 @@ MEASURES = (
     Measure(name="cpu_seconds", title="processor time", unit="s", more_is_better=False, is_timed=True, read=_cpu),
     Measure(
         name="resident_bytes",
-        title="resident memory, all processes, at its most",
+        title="resident memory, peak",
         unit="bytes",
         more_is_better=False,
         is_timed=True,
@@ -79,7 +79,7 @@ MEASURES = (
     ),
     Measure(
         name="private_bytes",
-        title="private memory, all processes, at its most",
+        title="private memory, peak",
         unit="bytes",
         more_is_better=False,
         is_timed=True,
@@ -95,7 +95,7 @@ MEASURES = (
     ),
     Measure(
         name="stored_tuples",
-        title="stored rows, at their most",
+        title="stored rows, peak",
         unit="rows",
         more_is_better=False,
         is_timed=False,
@@ -103,7 +103,7 @@ MEASURES = (
     ),
     Measure(
         name="stored_bytes",
-        title="stored bytes, at their most",
+        title="stored bytes, peak",
         unit="bytes",
         more_is_better=False,
         is_timed=False,
@@ -111,7 +111,7 @@ MEASURES = (
     ),
     Measure(
         name="shuffled_bytes",
-        title="bytes shuffled between tasks",
+        title="bytes shuffled",
         unit="bytes",
         more_is_better=False,
         is_timed=False,
@@ -119,7 +119,7 @@ MEASURES = (
     ),
     Measure(
         name="read_bytes",
-        title="bytes read by system calls, all processes",
+        title="bytes read",
         unit="bytes",
         more_is_better=False,
         is_timed=True,
@@ -127,7 +127,7 @@ MEASURES = (
     ),
     Measure(
         name="written_bytes",
-        title="bytes written by system calls, all processes",
+        title="bytes written",
         unit="bytes",
         more_is_better=False,
         is_timed=True,

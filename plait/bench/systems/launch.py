@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -95,6 +96,7 @@ def launch(
 
     Raises SystemFailedError, also after `timeout_s`.
     """
+    before = _ended_cpu_seconds()
     source, target = scratch / "task.json", scratch / "outcome.json"
     source.write_text(task)
     with (scratch / "output.txt").open("w+") as output:
@@ -113,7 +115,14 @@ def launch(
         raise SystemFailedError(name, f"because it took longer than {timeout_s:g} seconds", text)
     if status != 0 or not target.exists():
         raise SystemFailedError(name, f"with status {status}", text)
-    return target.read_text(), watch.take()
+    use = watch.take()
+    return target.read_text(), use and replace(use, ended_cpu_seconds=_ended_cpu_seconds() - before)
+
+
+def _ended_cpu_seconds() -> float:
+    """Return the processor time of all children that have ended, with theirs."""
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float | None) -> int | None:
