@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from plait.bench.suite.document import Absence, CaseRecord, Check, Paced, RunRecord, Wrong
+from plait.bench.suite.pacing import judge, run_paced
 from plait.bench.systems.catalog import Choice, choose
 from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError, run_fresh
 from plait.bench.systems.task import Answer, Task
@@ -28,7 +29,8 @@ Runner = Callable[..., Run]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
-    `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases.
+    `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `paces`: rows a second
+    at which streams also arrive live, for systems that can follow them.
     """
 
     choices: tuple[Choice, ...]
@@ -40,6 +42,7 @@ class Plan:
     memory: str | None = None
     timeout_s: float | None = None
     limit_s: float | None = None
+    paces: tuple[float, ...] = ()
     conf: tuple[tuple[str, str], ...] = ()
 
     def task(self, choice: Choice, case: Case, *, check: bool = False) -> Task:
@@ -53,6 +56,7 @@ class Plan:
             data=str(case.data),
             files=case.files,
             scratch=str(self.directory / "scratch"),
+            slice_us=round(case.span_s * 1_000_000 / case.files),
             check=check,
             cores=self.cores,
             memory=self.memory,
@@ -149,6 +153,32 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
         _note_time(each, choice, turn, done)
         if each.plan.limit_s is not None and done.outcome.seconds > each.plan.limit_s:
             too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
+    rows = sum(answer.rows for answer in expected)
+    timed = tuple(choice for choice in asked if choice.label not in ended and choice.system.joins)
+    for pace in each.plan.paces:
+        _pace(each, timed, pace, rows_in=oracle.outcome.rows_in, expected=rows)
+
+
+def _pace(each: _CaseRun, choices: tuple[Choice, ...], pace: float, *, rows_in: int, expected: int) -> None:
+    """Let the case's streams arrive at a fixed rate, for one system after the other."""
+    for turn, choice in order(tuple(choice for choice in choices if choice.system.is_live), each.plan.repeat):
+        task = each.plan.task(choice, each.case)
+        try:
+            feed, outcome = run_paced(
+                task, rows=rows_in, rows_per_s=pace, expected=expected, timeout_s=each.plan.timeout_s
+            )
+        except PlaitError as error:
+            each.miss(choice, str(error), unable=False)
+            continue
+        if outcome.unable is not None:
+            each.miss(choice, outcome.unable, unable=True)
+            continue
+        paced = judge(each.case.name, choice.label, turn, feed, outcome, expected)
+        each.found.paced.append(paced)
+        latency = "no results" if paced.p50_s is None else f"latency {paced.p50_s:.2f} s, p99 {paced.p99_s or 0:.2f} s"
+        each.say(
+            f"{choice.label} at {pace:,.0f} rows/s: {latency}, {'kept up' if paced.is_sustained else 'FELL BEHIND'}"
+        )
 
 
 def _note_time(each: _CaseRun, choice: Choice, turn: int, done: Run) -> None:

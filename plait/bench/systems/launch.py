@@ -10,8 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,15 +55,21 @@ class NotPreparedError(PlaitError):
         )
 
 
-def run_fresh(task: Task, *, timeout_s: float | None = None) -> Run:
-    """Carry out the task in a process of its own, watching what it uses. Raises SystemFailedError."""
+Beside = Callable[[Task], AbstractContextManager[None]]
+
+
+def run_fresh(task: Task, *, timeout_s: float | None = None, beside: Beside | None = None) -> Run:
+    """Carry out the task in a process of its own, watching what it uses. `beside`: what goes on meanwhile. Raises
+    SystemFailedError, and NotPreparedError where its environment is missing.
+    """
     Path(task.scratch).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=task.scratch, ignore_cleanup_errors=True) as scratch:
         started = replace(task, scratch=scratch, created_s=time.time())
         python = interpreter(system(task.system).environment)
-        text, use = launch(
-            "plait.bench.systems", task.system, started.as_json(), Path(scratch), timeout_s=timeout_s, python=python
-        )
+        with nullcontext() if beside is None else beside(started):
+            text, use = launch(
+                "plait.bench.systems", task.system, started.as_json(), Path(scratch), timeout_s=timeout_s, python=python
+            )
         outcome = Outcome.from_json(text)
         if task.check and outcome.checksum is None and started.results.is_dir():
             outcome = replace(outcome, answers=added_up(started))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from plait import sinks
 from plait.bench.edges import EdgeTruth
+from plait.bench.systems.deliveries import Deliveries, wait_for_the_end
 from plait.bench.systems.model import Mode, Setting, System
 from plait.bench.systems.results import added_up
 from plait.bench.systems.streams import let_arrive, open_streams
@@ -56,7 +57,7 @@ def run(task: Task) -> Outcome:
     from plait.runtime.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
-    outcome = drain_on(spark, task)
+    outcome = _follow(spark, task) if task.live else drain_on(spark, task)
     spark.stop()
     return outcome
 
@@ -69,10 +70,7 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
 
     watch = _Watch(task)
     engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
-    if task.mode is not None:
-        engine.set_option("plait.strategy", task.mode)
-    for name, value in plait_settings(task).items():
-        engine.set_option(name, value)
+    _set_options(engine, task)
     root = Path(task.scratch) / "in" if task.sample else task.data_path
     if task.sample:
         let_arrive(task, range(task.sample), root)
@@ -87,6 +85,38 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
         engine.run_available()
     seconds = time.perf_counter() - started
     return watch.outcome(startup_seconds, (started, seconds))
+
+
+def _set_options(engine: Engine, task: Task) -> None:
+    if task.mode is not None:
+        engine.set_option("plait.strategy", task.mode)
+    for name, value in plait_settings(task).items():
+        engine.set_option(name, value)
+
+
+def _follow(spark: SparkSession, task: Task) -> Outcome:
+    """Keep joining what arrives, a batch after the other, until told to stop."""
+    from plait.runtime.engine import Engine
+
+    found = {query.name: Deliveries(query, task) for query in task.questions.queries}
+    engine = Engine(spark, checkpoint=task.checkpoint)
+    _set_options(engine, task)
+    for stream, frame in zip(task.questions.streams, open_streams(spark, task).values(), strict=True):
+        engine.stream(stream.name, frame, time=stream.time)
+    for query in task.questions.queries:
+        _ask(engine, query, sinks.foreach(found[query.name].add))
+    running = engine.start(trigger="0 seconds")
+    startup_seconds, started = task.startup_seconds(), time.perf_counter()
+    wait_for_the_end(task, list(found.values()))
+    seconds = time.perf_counter() - started
+    summary = running.stop()
+    return Outcome(
+        rows_in=summary.rows_in,
+        startup_seconds=startup_seconds,
+        seconds=seconds,
+        late_rows=summary.late,
+        deliveries=tuple(delivery for each in found.values() for delivery in each.total()),
+    )
 
 
 def _results(task: Task, query: JoinQuery) -> sinks.Sink:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plait.bench.systems.deliveries import Deliveries, wait_for_the_end
 from plait.bench.systems.duckdb import rows_in
 from plait.bench.systems.model import Mode, Setting, System
 from plait.bench.systems.streams import open_streams
@@ -107,6 +108,8 @@ def _settings(task: Task) -> dict[str, str]:
 
 def drain_on(spark: SparkSession, task: Task) -> Outcome:
     """Drain the streams through stream-stream joins on this session."""
+    if task.live:
+        return _follow(spark, task)
     sums = {query.name: Sums(query) for query in task.questions.queries}
     writers = []
     for query in task.questions.queries:
@@ -120,6 +123,23 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
         query.awaitTermination()
     seconds = time.perf_counter() - started
     return _outcome(task, running, (startup_seconds, seconds), sums if task.check else {})
+
+
+def _follow(spark: SparkSession, task: Task) -> Outcome:
+    """Keep joining what arrives, a batch after the other, until told to stop."""
+    found = {query.name: Deliveries(query, task) for query in task.questions.queries}
+    running = []
+    for query in task.questions.queries:
+        joined = join_streams(open_streams(spark, task, named=False), query, task.questions.times())
+        writer = joined.writeStream.option("checkpointLocation", str(Path(task.checkpoint) / query.name))
+        running.append(writer.foreachBatch(found[query.name].add).start())
+    startup_seconds, started = task.startup_seconds(), time.perf_counter()
+    wait_for_the_end(task, list(found.values()))
+    seconds = time.perf_counter() - started
+    for each in running:
+        each.stop()
+    deliveries = tuple(delivery for each in found.values() for delivery in each.total())
+    return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds, deliveries=deliveries)
 
 
 def join_streams(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str]) -> DataFrame:

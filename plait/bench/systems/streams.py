@@ -1,4 +1,4 @@
-"""Read streams with Spark, one file of each a batch."""
+"""Read streams with Spark: one file of each a batch, or of live streams whatever has arrived."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ def open_streams(
     evolvable. `root`: where the files are, if not where the task says.
     """
     chosen = "{" + ",".join(file_name(file) for file in range(task.files)) + "}"
+    folder = task.arriving if task.live else root or task.data_path
     streams = {}
     for stream in task.questions.streams:
         reader = spark.readStream.name(stream.name) if named else spark.readStream
-        reader = reader.schema(stream.ddl).option("maxFilesPerTrigger", 1).option("pathGlobFilter", chosen)
-        streams[stream.name] = reader.parquet(str((root or task.data_path) / stream.name))
+        reader = reader.schema(stream.ddl).option("pathGlobFilter", chosen)
+        reader = reader if task.live else reader.option("maxFilesPerTrigger", 1)
+        streams[stream.name] = reader.parquet(str(folder / stream.name))
     return streams
 
 

@@ -24,7 +24,8 @@ class Task:
     `mode`: how the system goes about it, None for its usual way; Plait's are its strategies. `sample`: after how many
     batches Plait is started anew to plan with what it has measured, 0 for never. `check`: add up the results, or write
     them below `results` for somebody else to add up, instead of discarding them; the run is not timed. `created_s`:
-    clock when the process was started. `scratch`: a directory for checkpoints that is removed afterwards.
+    clock when the process was started. `live`: the streams arrive while it runs, below `arriving`; files are
+    `slice_us` of event time each, and `expected` results are there to find. `scratch`: a directory for checkpoints that is removed afterwards.
     """
 
     system: str
@@ -39,6 +40,24 @@ class Task:
     memory: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     created_s: float = 0.0
+    live: bool = False
+    slice_us: int = 0
+    expected: int = 0
+
+    @property
+    def arriving(self) -> Path:
+        """Where streams arrive that are live, a folder each."""
+        return Path(self.scratch) / "in"
+
+    @property
+    def ready(self) -> Path:
+        """The file that a system makes once it waits for live streams."""
+        return Path(self.scratch) / "ready"
+
+    @property
+    def stop(self) -> Path:
+        """The file that appears when a system on live streams is to end."""
+        return Path(self.scratch) / "stop"
 
     @property
     def data_path(self) -> Path:
@@ -94,14 +113,23 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """So many results delivered at a time (microseconds since 1970), whose newest member came with file `file`."""
+
+    delivered_us: int
+    file: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What one run came to. `startup_seconds`: from the start of the process until the query could start.
 
     `rows_in` counts each row of a stream once, however many queries read it. `seconds`: from when the query could
     start to the last result. `batch_seconds`: of each batch, from the end of the one before it. `stored_*`: kept at
     the end; `peak_stored_*`: after the batch that kept most. `edges`: what Plait sent where, in runs that check.
-    `unable`: why the system cannot answer these questions at all, in its own words; then nothing else counts. None: the
-    system does not count that.
+    `deliveries`: of runs on live streams. `unable`: why the system cannot answer these questions at all, in its own
+    words; then nothing else counts. None: the system does not count that.
     """
 
     rows_in: int
@@ -117,6 +145,7 @@ class Outcome:
     peak_stored_bytes: int | None = None
     shuffled_bytes: int | None = None
     unable: str | None = None
+    deliveries: tuple[Delivery, ...] = ()
     edges: tuple[EdgeTruth, ...] = ()
 
     @property
@@ -145,6 +174,7 @@ class Outcome:
         lists = {
             "batch_seconds": tuple(value["batch_seconds"]),
             "answers": tuple(Answer.from_plain(answer) for answer in value["answers"]),
+            "deliveries": tuple(Delivery(**delivery) for delivery in value["deliveries"]),
             "edges": tuple(EdgeTruth(**edge) for edge in value["edges"]),
         }
         return cls(**{**value, **lists})
