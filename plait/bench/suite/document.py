@@ -88,8 +88,9 @@ class Absence:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paced:
     """A run on streams that arrive at a fixed rate. `rows_per_s`: of all streams together. Latencies, in seconds: from
-    the arrival of a result's newest member to its delivery, over all results; None without results. `backlog_s`: how
-    much longer the last tenth of the results took than those in the middle. `is_sustained`: the system kept up.
+    the arrival of a result's newest member to its delivery, over the results of all but the first quarter of the
+    files; None without results. `backlog_s`: how much longer results of the last quarter took than those of the second.
+    `is_sustained`: the system kept up, and found everything.
     """
 
     case: str

@@ -23,9 +23,9 @@ from plait.errors import PlaitError
 
 _POLL_S = 0.02
 _STARTING_S = 180.0
-_GROWTH, _SLACK_S = 1.5, 0.5
-"""A system keeps up if the results of the last quarter take at most so many times as long as those of the second
-quarter, and so many seconds.
+_GROWTH = 0.1
+"""A system keeps up if latency grows by at most so many seconds a second, from the second quarter to the last. One that
+can take a share p of the rate falls behind by 1 - p seconds a second.
 """
 
 
@@ -108,15 +108,16 @@ def judge(case: str, system: str, turn: int, feed: Feed, outcome: Outcome, expec
     early = latencies(outcome.deliveries, feed.arrived_us, range(files // 4, files // 2))
     late = latencies(outcome.deliveries, feed.arrived_us, range(files - max(files // 4, 1), files))
     results = sum(delivery.rows for delivery in outcome.deliveries)
+    seconds = (feed.arrived_us[-1] - feed.arrived_us[0]) / 1e6
     backlog = late[0] - early[0] if early and late else None
-    keeps_up = backlog is not None and late[0] <= _GROWTH * early[0] + _SLACK_S
+    keeps_up = backlog is not None and backlog <= _GROWTH * seconds / 2
     p50, p95, p99 = found or (None, None, None)
     return Paced(
         case=case,
         system=system,
         turn=turn,
         rows_per_s=feed.rows_per_s,
-        seconds=(feed.arrived_us[-1] - feed.arrived_us[0]) / 1e6,
+        seconds=seconds,
         results=results,
         p50_s=p50,
         p95_s=p95,

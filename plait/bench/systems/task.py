@@ -22,10 +22,11 @@ class Task:
     """One run of one system. `files`: how many of each stream's files to read, one a batch.
 
     `mode`: how the system goes about it, None for its usual way; Plait's are its strategies. `sample`: after how many
-    batches Plait is started anew to plan with what it has measured, 0 for never. `check`: add up the results, or write
-    them below `results` for somebody else to add up, instead of discarding them; the run is not timed. `created_s`:
-    clock when the process was started. `live`: the streams arrive while it runs, below `arriving`; files are
-    `slice_us` of event time each, and `expected` results are there to find. `scratch`: a directory for checkpoints that is removed afterwards.
+    batches Plait is started anew to plan with what it has measured, 0 for never. `check`: add up the results, or
+    write them below `results` for somebody else to add up, instead of discarding them; the run is not timed.
+    `created_s`: clock when the process was started. `live`: the streams arrive while it runs, below `arriving`; files
+    are `slice_us` of event time each, and `expected` results are there to find. `scratch`: a directory for
+    checkpoints that is removed afterwards.
     """
 
     system: str

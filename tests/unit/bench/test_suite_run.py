@@ -1,0 +1,142 @@
+"""The suite takes the time only of systems whose results are the oracle's, in alternating order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from plait.bench.checksum import Checksum
+from plait.bench.question import THREE_WAY
+from plait.bench.suite.run import Findings, Plan, carry_out, order
+from plait.bench.systems.catalog import Choice, choose
+from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError
+from plait.bench.systems.task import Answer, Outcome, Task
+from plait.bench.workloads.model import Case
+
+RIGHT = Answer(query="triples", rows=7, checksum=Checksum(rows=7, first=11, second=13))
+LACKING = replace(RIGHT, rows=6, checksum=Checksum(rows=6, first=10, second=12))
+SYSTEMS = ("plait", "plait:ilp", "spark", "handover")
+Act = Callable[[Task], Outcome]
+
+
+def outcome(task: Task) -> Outcome:
+    """Return what a system that does everything right comes to."""
+    answers = (RIGHT,) if task.check else (replace(RIGHT, checksum=None),) if task.system == "plait" else ()
+    return Outcome(rows_in=30, startup_seconds=1.0, seconds=2.0, answers=answers)
+
+
+def carry(
+    tmp_path: Path, act: Act = outcome, sizes: tuple[int, ...] = (1,), **settings: object
+) -> tuple[Findings, list[Task]]:
+    tasks: list[Task] = []
+
+    def run(task: Task, **_: object) -> Run:
+        tasks.append(task)
+        return Run(task=task, outcome=act(task), use=None)
+
+    plan = Plan(choices=tuple(map(choose, SYSTEMS)), repeat=2, check=True, directory=tmp_path, cores=2)
+    cases = [Case(name=f"case {size}", questions=THREE_WAY, data=tmp_path, files=3, size=size) for size in sizes]
+    return carry_out(replace(plan, **settings), cases, Console(quiet=True), run), tasks  # type: ignore[arg-type]
+
+
+def name(task: Task) -> str:
+    return task.system if task.mode is None else f"{task.system}:{task.mode}"
+
+
+def test_all_are_compared_before_any_is_timed_and_the_order_is_reversed(tmp_path: Path):
+    found, tasks = carry(tmp_path)
+    checked = [name(task) for task in tasks if task.check]
+    assert checked == ["duckdb", "plait", "plait:ilp", "spark"]
+    assert [name(task) for task in tasks[4:]] == [*SYSTEMS, *reversed(SYSTEMS)]
+    assert [(run.system, run.turn) for run in found.runs[:4]] == [(system, 0) for system in SYSTEMS]
+    assert all(check.is_equal for check in found.checks)
+    assert found.absences == []
+
+
+def test_one_row_less_is_seen_and_the_system_is_not_timed(tmp_path: Path):
+    def act(task: Task) -> Outcome:
+        lacks = task.check and name(task) == "spark"
+        return replace(outcome(task), answers=(LACKING,)) if lacks else outcome(task)
+
+    found, _ = carry(tmp_path, act)
+    (wrong,) = (check for check in found.checks if not check.is_equal)
+    assert (wrong.system, wrong.wrong[0].expected, wrong.wrong[0].found) == ("spark", RIGHT, LACKING)
+    assert {run.system for run in found.runs} == {"plait", "plait:ilp", "handover"}
+
+
+def test_a_row_exchanged_for_another_is_seen(tmp_path: Path):
+    other = replace(RIGHT, checksum=Checksum(rows=7, first=11, second=14))
+    found, _ = carry(
+        tmp_path, lambda task: replace(outcome(task), answers=(other,)) if name(task) == "spark" else outcome(task)
+    )
+    assert [check.system for check in found.checks if not check.is_equal] == ["spark"]
+
+
+def test_a_timed_run_that_counts_other_results_has_no_time(tmp_path: Path):
+    def act(task: Task) -> Outcome:
+        lacks = not task.check and name(task) == "plait"
+        return replace(outcome(task), answers=(replace(LACKING, checksum=None),)) if lacks else outcome(task)
+
+    found, tasks = carry(tmp_path, act)
+    assert "plait" not in {run.system for run in found.runs}
+    (absence,) = found.absences
+    assert (absence.system, absence.unable) == ("plait", False)
+    assert "other numbers of results" in absence.reason
+    assert len([task for task in tasks if name(task) == "plait" and not task.check]) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "unable"),
+    [(SystemFailedError("spark", "with status 1", "no heap"), False), (NotPreparedError("spark", Path("x")), True)],
+)
+def test_a_system_that_gives_nothing_is_named_with_its_reason(tmp_path: Path, error: Exception, unable: bool):
+    def act(task: Task) -> Outcome:
+        if task.system == "spark":
+            raise error
+        return outcome(task)
+
+    found, _ = carry(tmp_path, act)
+    (absence,) = found.absences
+    assert (absence.case, absence.system, absence.unable) == ("case 1", "spark", unable)
+    assert absence.reason == str(error)
+
+
+def test_a_system_says_in_its_own_words_what_it_cannot_do(tmp_path: Path):
+    words = "no join on inequality"
+    found, _ = carry(
+        tmp_path, lambda task: replace(outcome(task), unable=words) if task.system == "spark" else outcome(task)
+    )
+    assert [(absence.reason, absence.unable) for absence in found.absences] == [(words, True)]
+
+
+def test_a_slow_system_is_not_asked_for_larger_cases(tmp_path: Path):
+    found, _ = carry(
+        tmp_path,
+        lambda task: replace(outcome(task), seconds=9.0 if task.system == "spark" else 1.0),
+        sizes=(1, 2),
+        limit_s=5.0,
+    )
+    assert [run.case for run in found.runs if run.system == "spark"] == ["case 1", "case 1"]
+    assert [(absence.case, absence.unable) for absence in found.absences] == [("case 2", True)]
+
+
+def test_without_check_nothing_is_compared(tmp_path: Path):
+    found, tasks = carry(tmp_path, check=False)
+    assert found.checks == []
+    assert [name(task) for task in tasks if task.check] == ["duckdb"]
+
+
+def test_order_alternates():
+    choices: tuple[Choice, ...] = (choose("plait"), choose("spark"))
+    assert [(turn, choice.label) for turn, choice in order(choices, 3)] == [
+        (0, "plait"),
+        (0, "spark"),
+        (1, "spark"),
+        (1, "plait"),
+        (2, "plait"),
+        (2, "spark"),
+    ]
