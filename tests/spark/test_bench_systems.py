@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plait.bench.data import FIRST_US, write_files
+from plait.bench.suite.pacing import Feed
 from plait.bench.systems import duckdb, plait, separate
 from plait.bench.systems import spark as native
 from plait.bench.systems.task import Task
@@ -101,3 +103,28 @@ def test_all_systems_find_what_duckdb_finds(spark: SparkSession, tmp_path: Path,
     alone = separate.add_up(task, [plait.drain_on(spark, found) for found in separate.one_by_one(task)])
     assert alone.answers == expected.answers
     assert sum(edge.measured for edge in by_plait.edges) == by_plait.probe_tuples
+
+
+@pytest.mark.parametrize("name", ["plait", "spark"])
+def test_live_streams_are_followed_until_every_result_is_delivered(spark: SparkSession, tmp_path: Path, name: str):
+    write(tmp_path)
+    asked = (query("wide", "abc", 15), query("pair", "bc", 15))
+    task = Task(
+        system=name,
+        questions=QuerySet.over(STREAMS, asked),
+        data=str(tmp_path),
+        files=FILES,
+        scratch=str(tmp_path / name),
+        check=True,
+        slice_us=SLICE_US,
+    )
+    expected = {answer.query: answer.rows for answer in duckdb.run(task).answers}
+    live = replace(task, live=True, check=False, expected=sum(expected.values()))
+    feed = Feed(rows_per_file=10, rows_per_s=10, grace_s=60)
+    with feed.beside(live):
+        outcome = plait.follow_on(spark, live) if name == "plait" else native.follow_on(plain_session(spark), live)
+    assert sum(delivery.rows for delivery in outcome.deliveries) == live.expected
+    assert len(feed.arrived_us) == FILES
+    waited = [delivery.delivered_us - feed.arrived_us[delivery.file] for delivery in outcome.deliveries]
+    assert min(waited) > 0
+    assert {delivery.file for delivery in outcome.deliveries} == set(range(FILES))

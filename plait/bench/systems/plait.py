@@ -57,7 +57,7 @@ def run(task: Task) -> Outcome:
     from plait.runtime.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
-    outcome = _follow(spark, task) if task.live else drain_on(spark, task)
+    outcome = follow_on(spark, task) if task.live else drain_on(spark, task)
     spark.stop()
     return outcome
 
@@ -94,7 +94,7 @@ def _set_options(engine: Engine, task: Task) -> None:
         engine.set_option(name, value)
 
 
-def _follow(spark: SparkSession, task: Task) -> Outcome:
+def follow_on(spark: SparkSession, task: Task) -> Outcome:
     """Keep joining what arrives, a batch after the other, until told to stop."""
     from plait.runtime.engine import Engine
 

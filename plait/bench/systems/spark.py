@@ -109,7 +109,7 @@ def _settings(task: Task) -> dict[str, str]:
 def drain_on(spark: SparkSession, task: Task) -> Outcome:
     """Drain the streams through stream-stream joins on this session."""
     if task.live:
-        return _follow(spark, task)
+        return follow_on(spark, task)
     sums = {query.name: Sums(query) for query in task.questions.queries}
     writers = []
     for query in task.questions.queries:
@@ -125,7 +125,7 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     return _outcome(task, running, (startup_seconds, seconds), sums if task.check else {})
 
 
-def _follow(spark: SparkSession, task: Task) -> Outcome:
+def follow_on(spark: SparkSession, task: Task) -> Outcome:
     """Keep joining what arrives, a batch after the other, until told to stop."""
     found = {query.name: Deliveries(query, task) for query in task.questions.queries}
     running = []
