@@ -37,6 +37,7 @@ def main(name: str, arguments: list[str]) -> int:
         timeout_s=options.timeout or None,
         limit_s=options.limit or None,
         paces=options.pace,
+        sustain=options.sustain,
         conf=tuple(options.conf),
     )
     console = Console()
@@ -100,6 +101,7 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
     made.add_argument(
         "--pace", type=_sizes, default=(), metavar="ROWS,...", help="also let streams arrive at so many rows a second"
     )
+    made.add_argument("--sustain", action="store_true", help="look for the highest rate that systems keep up with")
     made.add_argument(
         "--check", action=argparse.BooleanOptionalAction, default=True, help="compare results with DuckDB's, untimed"
     )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from plait.bench.suite.document import Paced
-from plait.bench.systems.launch import run_fresh
+from plait.bench.systems.launch import Run, run_fresh
 from plait.bench.systems.streams import let_arrive
 from plait.bench.systems.task import Delivery, Outcome, Task
 from plait.errors import PlaitError
@@ -72,7 +72,13 @@ class Feed:
 
 
 def run_paced(
-    task: Task, *, rows: int, rows_per_s: float, expected: int, timeout_s: float | None = None
+    task: Task,
+    *,
+    rows: int,
+    rows_per_s: float,
+    expected: int,
+    timeout_s: float | None = None,
+    run: Callable[..., Run] = run_fresh,
 ) -> tuple[Feed, Outcome]:
     """Run a system on streams that arrive at this rate. `rows`: of all streams; `expected`: results there are.
 
@@ -80,7 +86,7 @@ def run_paced(
     """
     feed = Feed(rows_per_file=rows / task.files, rows_per_s=rows_per_s, grace_s=max(5.0, 0.5 * rows / rows_per_s))
     live = replace(task, live=True, expected=expected)
-    outcome = run_fresh(live, timeout_s=timeout_s, beside=feed.beside).outcome
+    outcome = run(live, timeout_s=timeout_s, beside=feed.beside).outcome
     if outcome.unable is None and len(feed.arrived_us) < task.files:
         raise PlaitError(f"'{task.system}' was not ready for streams within {_STARTING_S:g} seconds")
     return feed, outcome

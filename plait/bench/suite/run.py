@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 
@@ -21,6 +22,7 @@ from plait.bench.workloads.model import Case
 from plait.errors import PlaitError
 
 _ORACLE = "duckdb"
+_FASTER, _SEARCHES = 1.25, 8
 _PLAIT = "plait"
 
 Runner = Callable[..., Run]
@@ -30,7 +32,8 @@ Runner = Callable[..., Run]
 class Plan:
     """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
     `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `paces`: rows a second
-    at which streams also arrive live, for systems that can follow them.
+    at which streams also arrive live, for systems that can follow them. `sustain`: look for the highest rate that each
+    of these keeps up with.
     """
 
     choices: tuple[Choice, ...]
@@ -43,6 +46,7 @@ class Plan:
     timeout_s: float | None = None
     limit_s: float | None = None
     paces: tuple[float, ...] = ()
+    sustain: bool = False
     conf: tuple[tuple[str, str], ...] = ()
 
     def task(self, choice: Choice, case: Case, *, check: bool = False) -> Task:
@@ -155,30 +159,66 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
             too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
     rows = sum(answer.rows for answer in expected)
     timed = tuple(choice for choice in asked if choice.label not in ended and choice.system.joins)
+    live = _Live(each=each, rows_in=oracle.outcome.rows_in, expected=rows)
+    following = tuple(choice for choice in timed if choice.system.is_live)
     for pace in each.plan.paces:
-        _pace(each, timed, pace, rows_in=oracle.outcome.rows_in, expected=rows)
+        for turn, choice in order(following, each.plan.repeat):
+            live.run(choice, turn, pace)
+    for choice in following if each.plan.sustain else ():
+        live.search(choice)
 
 
-def _pace(each: _CaseRun, choices: tuple[Choice, ...], pace: float, *, rows_in: int, expected: int) -> None:
-    """Let the case's streams arrive at a fixed rate, for one system after the other."""
-    for turn, choice in order(tuple(choice for choice in choices if choice.system.is_live), each.plan.repeat):
-        task = each.plan.task(choice, each.case)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Live:
+    """Lets the streams of a case arrive at a fixed rate."""
+
+    each: _CaseRun
+    rows_in: int
+    expected: int
+
+    def run(self, choice: Choice, turn: int, pace: float) -> bool | None:
+        """Run one system; tell whether it kept up, None if it gave nothing."""
+        each = self.each
         try:
             feed, outcome = run_paced(
-                task, rows=rows_in, rows_per_s=pace, expected=expected, timeout_s=each.plan.timeout_s
+                each.plan.task(choice, each.case),
+                rows=self.rows_in,
+                rows_per_s=pace,
+                expected=self.expected,
+                timeout_s=each.plan.timeout_s,
+                run=each.run,
             )
         except PlaitError as error:
             each.miss(choice, str(error), unable=False)
-            continue
+            return None
         if outcome.unable is not None:
             each.miss(choice, outcome.unable, unable=True)
-            continue
-        paced = judge(each.case.name, choice.label, turn, feed, outcome, expected)
+            return None
+        paced = judge(each.case.name, choice.label, turn, feed, outcome, self.expected)
         each.found.paced.append(paced)
         latency = "no results" if paced.p50_s is None else f"latency {paced.p50_s:.2f} s, p99 {paced.p99_s or 0:.2f} s"
         each.say(
-            f"{choice.label} at {pace:,.0f} rows/s: {latency}, {'kept up' if paced.is_sustained else 'FELL BEHIND'}"
+            f"{choice.label} at {pace:,.0f} rows/s: {latency}, {'kept up' if paced.is_sustained else 'fell behind'}"
         )
+        return paced.is_sustained
+
+    def search(self, choice: Choice) -> None:
+        """Look for the highest rate that a system keeps up with: up from half of what it drained, as long as it does,
+        else down.
+        """
+        drained = median(
+            run.outcome.rows_in / run.outcome.seconds
+            for run in self.each.found.runs
+            if (run.case, run.system) == (self.each.case.name, choice.label)
+        )
+        pace = drained / 2
+        kept_up = self.run(choice, 0, pace)
+        factor = _FASTER if kept_up else 1 / _FASTER
+        for turn in range(1, _SEARCHES):
+            pace *= factor
+            now = self.run(choice, turn, pace)
+            if kept_up is None or now is None or now != kept_up:
+                return
 
 
 def _note_time(each: _CaseRun, choice: Choice, turn: int, done: Run) -> None:

@@ -11,10 +11,11 @@ from rich.console import Console
 
 from plait.bench.checksum import Checksum
 from plait.bench.question import THREE_WAY
+from plait.bench.suite.pacing import Feed
 from plait.bench.suite.run import Findings, Plan, carry_out, order
 from plait.bench.systems.catalog import Choice, choose
 from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError
-from plait.bench.systems.task import Answer, Outcome, Task
+from plait.bench.systems.task import Answer, Delivery, Outcome, Task
 from plait.bench.workloads.model import Case
 
 RIGHT = Answer(query="triples", rows=7, checksum=Checksum(rows=7, first=11, second=13))
@@ -140,3 +141,21 @@ def test_order_alternates():
         (2, "plait"),
         (2, "spark"),
     ]
+
+
+@pytest.mark.parametrize(("capacity", "highest", "paces"), [(12.0, 11.71875, 4), (6.5, 6.0, 2), (0.1, None, 8)])
+def test_the_highest_rate_that_is_kept_up_with_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capacity: float, highest: float | None, paces: int
+):
+    def run_paced(task: Task, *, rows_per_s: float, **_: object) -> tuple[Feed, Outcome]:
+        arrived = [1_000_000 * file for file in range(RIGHT.rows)]
+        grows = 0 if rows_per_s <= capacity else 1_000_000
+        late = [Delivery(delivered_us=at + 100 + grows * file, file=file, rows=1) for file, at in enumerate(arrived)]
+        feed = Feed(rows_per_file=1, rows_per_s=rows_per_s, grace_s=1, arrived_us=arrived)
+        return feed, replace(outcome(task), deliveries=tuple(late))
+
+    monkeypatch.setattr("plait.bench.suite.run.run_paced", run_paced)
+    found, _ = carry(tmp_path, sustain=True, choices=(choose("plait"), choose("handover")))
+    assert len(found.paced) == paces
+    assert found.paced[0].rows_per_s == 7.5
+    assert max((paced.rows_per_s for paced in found.paced if paced.is_sustained), default=None) == highest
