@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from plait.bench.systems.duckdb import rows_in
 from plait.bench.systems.model import Setting, System
-from plait.bench.systems.pathway_conditions import typed
 from plait.bench.systems.pathway_joins import Inputs, join_streams
 from plait.bench.systems.pathway_rows import Read, Results, lateness_us, tuples, what_is_read
+from plait.bench.systems.pathway_types import typed
 from plait.bench.systems.task import Outcome, Task
 
 _THREADS = "PATHWAY_THREADS"
@@ -105,13 +105,10 @@ def _tables(task: Task, reads: Sequence[Read]) -> dict[str, Any]:
     return found
 
 
-_PYTHON_TYPES: Mapping[str, Any] = {"double": float, "text": str, "boolean": bool}
-
-
 def _rows_type(read: Read) -> Any:
     """Return the type of the rows of a file, as annotations have it."""
-    kinds = (_PYTHON_TYPES.get(typed(column.type).kind, int) for column in read.columns)
-    found = (
-        kind | None if column.name in read.nullable else kind for column, kind in zip(read.columns, kinds, strict=True)
-    )
+    found = []
+    for column in read.columns:
+        kind: Any = typed(column.type).python
+        found.append(kind | None if column.name in read.nullable else kind)
     return list.__class_getitem__(tuple.__class_getitem__(tuple(found)))

@@ -1,8 +1,7 @@
 """Conditions of queries in Pathway's terms: comparisons of columns, literals and simple arithmetic.
 
-Everything comes to Pathway as integers, text or floating point: a timestamp as its microseconds since 1970, a date as
-its days, a decimal as its digits. So a condition is read with the types of its columns at hand, and put together with
-Python's own operators, which Pathway's expressions answer to as well as numbers do.
+A condition is read with the types of its columns at hand, since Pathway knows a time, a date or a decimal as an integer
+only. It is put together with Python's own operators, which Pathway's expressions answer to as well as numbers do.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timezone
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
+from plait.bench.systems.pathway_types import Kind, Typed
 from plait.bench.systems.task import UnableError
 
-Kind: TypeAlias = Literal["number", "double", "text", "boolean", "time", "date", "interval"]
-
 _DAY_US = 86_400_000_000
-_MOST_DIGITS = 18
 _UNITS_US = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -29,15 +26,6 @@ _UNITS_US = {
     "day": _DAY_US,
     "week": 7 * _DAY_US,
 }
-_KINDS: Mapping[str, Kind] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "number"),
-    **dict.fromkeys(("float", "double"), "double"),
-    "string": "text",
-    "boolean": "boolean",
-    "timestamp": "time",
-    "date": "date",
-}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _TOKEN = re.compile(
     r"\s*(?:(?P<column>[a-z_]\w*\.[a-z_]\w*)|(?P<number>\d+(?:\.\d+)?)|'(?P<text>(?:[^']|'')*)'"
     r"|(?P<word>[a-z_]\w*)|(?P<sign><=|>=|<>|!=|[-+*%=<>(),]))",
@@ -56,14 +44,6 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
-    """What a value of Pathway's stands for. `scale`: digits after the point of a number."""
-
-    kind: Kind
-    scale: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """A part of a condition. `literal`: it is text that stands there, and may turn out to be a time."""
 
@@ -75,15 +55,6 @@ class Value:
     def kind(self) -> Kind:
         """What it is."""
         return self.typed.kind
-
-
-def typed(kind: str) -> Typed:
-    """Return what stands for a column of a Spark type. Raises UnableError."""
-    if kind in _KINDS:
-        return Typed(kind=_KINDS[kind])
-    if (found := _DECIMAL.fullmatch(kind)) and int(found.group(1)) <= _MOST_DIGITS:
-        return Typed(kind="number", scale=int(found.group(2)))
-    raise UnableError(f"Pathway has no type for a column of type {kind}")
 
 
 def _choose(condition: Any, then: Any, otherwise: Any) -> Any:

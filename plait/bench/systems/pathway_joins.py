@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plait.bench.systems.pathway_conditions import Condition, Value, typed
+from plait.bench.systems.pathway_conditions import Condition, Value
 from plait.bench.systems.pathway_rows import Read, compared
+from plait.bench.systems.pathway_types import typed
 from plait.bench.systems.task import UnableError
 from plait.workloads.joins import JoinQuery, qualified
 

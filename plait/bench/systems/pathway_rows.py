@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plait.bench.data import file_name
-from plait.bench.systems.pathway_conditions import Typed, typed
+from plait.bench.systems.pathway_types import Typed, typed
 from plait.bench.systems.task import Task
 from plait.query.model import Column
 from plait.workloads.joins import JoinQuery, JoinStream, qualified

@@ -39,7 +39,8 @@ def _sums(query: JoinQuery, files: list[Path]) -> str:
     columns = ", ".join(f"{_quoted(output.name)}: {_quoted(_read_as(output))}" for output in query.outputs)
     return (
         f"SELECT {', '.join(aggregates(map(_integer, query.outputs)))} FROM read_csv([{names}], header = false, "
-        f"auto_detect = false, delim = ',', quote = '\"', escape = '\"', columns = {{{columns}}})"
+        "auto_detect = false, delim = ',', quote = '\"', escape = '\"', allow_quoted_nulls = false, "
+        f"columns = {{{columns}}})"
     )
 
 

@@ -85,7 +85,7 @@ def rows(random: np.random.Generator, file: int, late_us: int, nulls: bool) -> p
 
 
 def write(directory: Path, *, late: str = "", nulls: str = "") -> None:
-    """Write the streams; those of `late` trail 7 seconds behind the others, those of `nulls` have keys that are NULL."""
+    """Write the streams; those of `late` trail by 7 seconds, those of `nulls` have keys that are NULL."""
     random = np.random.default_rng(4)
     for stream in STREAMS:
         late_us = 7_000_000 if stream.name in late else 0
