@@ -85,10 +85,10 @@ def rows(random: np.random.Generator, file: int, late_us: int, nulls: bool) -> p
 
 
 def write(directory: Path, *, late: str = "", nulls: str = "") -> None:
-    """Write the streams; those of `late` trail by 7 seconds, those of `nulls` have keys that are NULL."""
+    """Write the streams; those of `late` trail by 30 seconds, those of `nulls` have keys that are NULL."""
     random = np.random.default_rng(4)
     for stream in STREAMS:
-        late_us = 7_000_000 if stream.name in late else 0
+        late_us = 30_000_000 if stream.name in late else 0
         tables = (rows(random, file, late_us, stream.name in nulls) for file in range(FILES))
         write_files(directory / stream.name, tables)
 
@@ -127,7 +127,9 @@ def test_pathway_finds_what_duckdb_finds(tmp_path: Path, window_s: int | None):
 def test_pathway_keeps_rows_as_long_as_a_stream_that_trails_needs_them(tmp_path: Path):
     write(tmp_path, late="bd")
     asked = task(tmp_path, query("wide", "abcd", 15), query("pair", "bc", 15))
-    assert run_fresh(asked).outcome.answers == duckdb.run(asked).answers
+    expected = duckdb.run(asked).answers
+    assert min(answer.rows for answer in expected) > 20
+    assert run_fresh(asked).outcome.answers == expected
 
 
 def test_pathway_discards_results_in_a_run_that_is_timed(tmp_path: Path):
