@@ -14,7 +14,8 @@ from plait.bench.systems.pathway_rows import Read, Results, lateness_us, tuples,
 from plait.bench.systems.pathway_types import typed
 from plait.bench.systems.task import Outcome, Task
 
-_THREADS = "PATHWAY_THREADS"
+_OWN = "PATHWAY_"
+_THREADS = f"{_OWN}THREADS"
 _AHEAD = 2
 
 SYSTEM = System(
@@ -57,7 +58,7 @@ SYSTEM = System(
 def run(task: Task) -> Outcome:
     """Drain the streams through one dataflow."""
     os.environ[_THREADS] = str(task.cores)
-    os.environ.update(dict(task.options))
+    os.environ.update({name: value for name, value in task.options if name.startswith(_OWN)})
     import pathway as pw
 
     reads = what_is_read(task)
@@ -85,7 +86,8 @@ def run(task: Task) -> Outcome:
 def _tables(task: Task, reads: Sequence[Read]) -> dict[str, Any]:
     """Return all streams as tables, which one connector reads so that they advance together.
 
-    A message holds a batch: of each stream the rows of one file, which the engine takes apart.
+    A message holds a batch: of each stream the rows of one file, which the engine takes apart. Columns are called
+    ``stream_column``: a column of Pathway's must not be called ``id``.
     """
     import pathway as pw
 
@@ -100,7 +102,7 @@ def _tables(task: Task, reads: Sequence[Read]) -> dict[str, Any]:
     found = {}
     for read in reads:
         rows = batches.select(row=batches[read.stream.name]).flatten(pw.this.row)
-        columns = {column.name: rows.row[at] for at, column in enumerate(read.columns)}
+        columns = {f"{read.stream.name}_{column.name}": rows.row[at] for at, column in enumerate(read.columns)}
         found[read.stream.name] = rows.select(**columns)
     return found
 

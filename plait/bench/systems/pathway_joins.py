@@ -22,7 +22,9 @@ _NEWEST, _OLDEST = "newest", "oldest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The streams as tables of Pathway's, by name. `late_us`: by how much a row may be older than batches before it."""
+    """The streams by name, as tables of Pathway's with columns called ``stream_column``. `late_us`: by how much a row
+    may be older than batches before it.
+    """
 
     reads: Mapping[str, Read]
     tables: Mapping[str, Any]
@@ -50,8 +52,11 @@ class _Chain:
 
     def relation(self, relation: str) -> Any:
         """Return a relation's rows that can be part of a result."""
-        read, table = self._read(relation), self.inputs.tables[self.query.stream_of(relation)]
-        kept = table.select(**{f"{relation}_{column.name}": table[column.name] for column in read.columns})
+        read, stream = self._read(relation), self.query.stream_of(relation)
+        table = self.inputs.tables[stream]
+        kept = table.select(
+            **{f"{relation}_{column.name}": table[f"{stream}_{column.name}"] for column in read.columns}
+        )
         needed = {column for owner, column in compared(self.query, self.inputs.times) if owner == relation}
         for column in sorted(needed & read.nullable):
             kept = kept.filter(kept[f"{relation}_{column}"].is_not_none())

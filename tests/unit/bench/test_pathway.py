@@ -31,7 +31,7 @@ def is_prepared() -> bool:
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not is_prepared(), reason="run `make peers` for Pathway")]
 
 FILES, ROWS, SLICE_US = 3, 80, 20_000_000
-TYPES = {"ts": "timestamp", "k": "bigint", "l": "int", "v": "string", "d": "decimal(12,2)", "day": "date"}
+TYPES = {"ts": "timestamp", "k": "bigint", "l": "int", "id": "string", "d": "decimal(12,2)", "day": "date"}
 STREAMS = tuple(
     JoinStream(name=name, time="ts", columns=tuple(Column(name=column, type=kind) for column, kind in TYPES.items()))
     for name in "abcd"
@@ -75,7 +75,7 @@ def rows(random: np.random.Generator, file: int, late_us: int, nulls: bool) -> p
             "ts": pa.array(taus, pa.timestamp("us", "UTC")),
             "k": keys,
             "l": pa.array(random.integers(0, 40, ROWS), pa.int32()),
-            "v": ['",' * int(length) for length in random.integers(0, 4, ROWS)],
+            "id": ['",' * int(length) for length in random.integers(0, 4, ROWS)],
             "d": pa.array(
                 [Decimal(int(cents)) / 100 for cents in random.integers(-90_000, 90_000, ROWS)], pa.decimal128(12, 2)
             ),
@@ -130,6 +130,40 @@ def test_pathway_keeps_rows_as_long_as_a_stream_that_trails_needs_them(tmp_path:
     expected = duckdb.run(asked).answers
     assert min(answer.rows for answer in expected) > 20
     assert run_fresh(asked).outcome.answers == expected
+
+
+def test_pathway_compares_floating_point_and_booleans(tmp_path: Path):
+    columns = (
+        Column(name="ts", type="timestamp"),
+        Column(name="x", type="double"),
+        Column(name="ok", type="boolean"),
+        Column(name="n", type="int"),
+    )
+    streams = tuple(JoinStream(name=name, time="ts", columns=columns) for name in "ab")
+    table = pa.table(
+        {
+            "ts": pa.array([FIRST_US + second * 1_000_000 for second in range(40)], pa.timestamp("us", "UTC")),
+            "x": [second % 7 / 2 for second in range(40)],
+            "ok": [second % 3 == 0 for second in range(40)],
+            "n": pa.array(range(40), pa.int32()),
+        }
+    )
+    for stream in streams:
+        write_files(tmp_path / stream.name, iter([table]))
+    asked = JoinQuery(
+        name="pair",
+        relations=("a", "b"),
+        joins=(Join(left="a", right="b", columns=(("ok", "ok"), ("ts", "ts"))),),
+        outputs=tuple(OutputOf(relation=relation, column="n", type="int") for relation in "ab"),
+        selections=(("a", "NOT a.ok OR a.x > 1"),),
+        conditions=("a.x * 2 < b.n",),
+        window_s=0,
+    )
+    questions = QuerySet(streams=streams, queries=(asked,))
+    same_time = replace(task(tmp_path), questions=questions, files=1)
+    expected = duckdb.run(same_time).answers
+    assert expected[0].rows > 20
+    assert run_fresh(same_time).outcome.answers == expected
 
 
 def test_pathway_discards_results_in_a_run_that_is_timed(tmp_path: Path):
