@@ -28,13 +28,15 @@ class Case:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """For which cases the user asks: the sizes, the seed of the data, how many files a stream, and where data is kept
-    between runs. `files` None: the workload's own choice.
+    between runs. `files` None: the workload's own choice. `variants`: ``usual``, or ``all`` where a workload has more
+    cases of a size than usually make sense.
     """
 
     sizes: tuple[float, ...]
     directory: Path
     seed: int = 7
     files: int | None = None
+    variants: str = "usual"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
