@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from plait.query.model import Column
@@ -112,11 +113,17 @@ class JoinQuery:
         return self._select([*(condition for _, condition in self.selections), *self.conditions])
 
     def batch_sql(self, times: dict[str, str]) -> str:
-        """Return the query over everything at once, for DuckDB; `times` names each stream's event-time column."""
+        """Return the query over everything at once, for DuckDB; `times` names each stream's event-time column.
+
+        The window is asked of every two relations: the same as of all together, but a batch engine can tell early, as
+        soon as it has joined the two.
+        """
         conditions = [*(condition for _, condition in self.selections), *self.conditions]
         if self.window_s is not None:
-            taus = ", ".join(f"epoch_us({relation}.{times[self.stream_of(relation)]})" for relation in self.relations)
-            conditions.append(f"greatest({taus}) - least({taus}) <= {self.window_s * 1_000_000}")
+            taus = [f"epoch_us({relation}.{times[self.stream_of(relation)]})" for relation in self.relations]
+            conditions += [
+                f"abs({one} - {other}) <= {self.window_s * 1_000_000}" for one, other in combinations(taus, 2)
+            ]
         return self._select(conditions)
 
     def _select(self, conditions: Iterable[str]) -> str:
