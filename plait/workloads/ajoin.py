@@ -167,9 +167,7 @@ def draw_chain(size: int, wanted: float, random: Random) -> Chain:
     )
 
 
-def _link(
-    stream: str, model: Link | None, is_alike: bool, has_left: bool, has_right: bool, random: Random
-) -> Link:
+def _link(stream: str, model: Link | None, is_alike: bool, has_left: bool, has_right: bool, random: Random) -> Link:
     """Return a source's place in a chain: on the attributes of the pattern, or on none of them."""
     known = frozenset() if model is None else model.attributes
     if model is not None and is_alike:
@@ -249,7 +247,7 @@ def _equal_attributes(chain: Chain) -> list[list[tuple[str, str]]]:
     """Return the (stream, attribute) pairs that a chain makes equal; a source joined on one attribute links both."""
     found: list[list[tuple[str, str]]] = []
     for before, after in pairwise(chain):
-        if before.left != before.right or not found:
+        if before.left != before.right:
             found.append([(before.stream, str(before.right))])
         found[-1].append((after.stream, str(after.left)))
     return found

@@ -39,9 +39,20 @@ _EVENT_US = 1_000_000 // EVENTS_PER_S
 _LONGEST_US = 2 * _IN_FLIGHT * ROUND // AUCTIONS * _EVENT_US
 
 _STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
-_CITIES = tuple("Phoenix,Los Angeles,San Francisco,Boise,Portland,Bend,Redmond,Seattle,Kent,Cheyenne".split(","))
-_FIRST_NAMES = tuple("Peter,Paul,Luke,John,Saul,Vicky,Kate,Julie,Sarah,Deiter,Walter".split(","))
-_LAST_NAMES = tuple("Shultz,Abrams,Spencer,White,Bartels,Walton,Smith,Jones,Noris".split(","))
+_CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
+)
+_FIRST_NAMES = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
+_LAST_NAMES = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
 _HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
 Int64s = NDArray[np.int64]
@@ -87,7 +98,9 @@ def _persons(events: Int64s, random: np.random.Generator) -> pa.Table:
         "p_id": _last_person(events) + FIRST_PERSON,
         "p_name": _any_of(names, len(events), random),
         "p_email": _texts(len(events), random, lambda: f"{_word(random, 7)}@{_word(random, 5)}.com"),
-        "p_card": _texts(len(events), random, lambda: " ".join(f"{part:04d}" for part in random.integers(0, 10_000, 4))),
+        "p_card": _texts(
+            len(events), random, lambda: " ".join(f"{part:04d}" for part in random.integers(0, 10_000, 4))
+        ),
         "p_city": _any_of(_CITIES, len(events), random),
         "p_state": _any_of(_STATES, len(events), random),
         "p_extra": _texts(len(events), random, lambda: _word(random, 130)),
@@ -181,5 +194,5 @@ def _texts(rows: int, random: np.random.Generator, make: Callable[[], str]) -> p
     return _any_of(tuple(make() for _ in range(_READY_TEXTS)), rows, random)
 
 
-def _word(random: np.random.Generator, length: int) -> str:
-    return bytes(random.integers(ord("a"), ord("z") + 1, length, dtype=np.uint8)).decode()
+def _word(random: np.random.Generator, length: int, first: str = "a", last: str = "z") -> str:
+    return bytes(random.integers(ord(first), ord(last) + 1, length, dtype=np.uint8)).decode()
