@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from plait.query.model import Column
@@ -115,15 +114,17 @@ class JoinQuery:
     def batch_sql(self, times: dict[str, str]) -> str:
         """Return the query over everything at once, for DuckDB; `times` names each stream's event-time column.
 
-        The window is asked of every two relations: the same as of all together, but a batch engine can tell early, as
-        soon as it has joined the two.
+        Besides all members together, the window is asked of every two that are joined: they follow from it, but a
+        batch engine can drop a pair as soon as it has it.
         """
         conditions = [*(condition for _, condition in self.selections), *self.conditions]
         if self.window_s is not None:
-            taus = [f"epoch_us({relation}.{times[self.stream_of(relation)]})" for relation in self.relations]
-            conditions += [
-                f"abs({one} - {other}) <= {self.window_s * 1_000_000}" for one, other in combinations(taus, 2)
-            ]
+            taus = {relation: f"epoch_us({relation}.{times[self.stream_of(relation)]})" for relation in self.relations}
+            window_us = self.window_s * 1_000_000
+            pairs = dict.fromkeys((join.left, join.right) for join in self.joins)
+            conditions += [f"abs({taus[left]} - {taus[right]}) <= {window_us}" for left, right in pairs]
+            every = ", ".join(taus.values())
+            conditions.append(f"greatest({every}) - least({every}) <= {window_us}")
         return self._select(conditions)
 
     def _select(self, conditions: Iterable[str]) -> str:

@@ -99,9 +99,7 @@ def returns_query(order: str) -> JoinQuery:
     return JoinQuery(
         name=order.lower(),
         relations=ORDERS[order],
-        joins=tuple(
-            Join(left=first, right=other, columns=((ADDRESSES[first], ADDRESSES[other]),)) for other in others
-        ),
+        joins=tuple(Join(left=first, right=other, columns=((ADDRESSES[first], ADDRESSES[other]),)) for other in others),
         outputs=tuple(
             OutputOf(relation=relation, column=column.name, type=column.type)
             for relation in ADDRESSES
