@@ -7,6 +7,9 @@ What differs, and what is done about it:
 - ``xxhash64``: any good 64-bit hash does, if equal values of one type have equal hashes and, for types of fixed width,
   unequal values unequal ones. DuckDB's ``hash`` is that; it also takes -0.0 for 0.0, as Spark's does. A
   deliberately weak hash can be asked for where the engine must not trust it (strings, wide decimals).
+- ``LIKE`` without ESCAPE: a backslash escapes in Spark, nothing does in DuckDB; so it is written out.
+- ``levenshtein`` counts characters in Spark, and bytes in older versions of DuckDB: a plain Python function counts.
+- Predicates that cases register are macros.
 - Integers are long enough: the generators avoid overflow, division, and text functions beyond simple letters.
 - Spark compares a string with a number by casting the string; DuckDB too, but with other errors: not generated.
 """
@@ -19,20 +22,25 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from tests.property.patterns import distance
+from tests.property.registered import REGISTERED
+
 _MACROS = (
     "CREATE OR REPLACE MACRO strong_hash(v) AS CAST(CAST(hash(v) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
-    "CREATE OR REPLACE MACRO near(a, b) AS abs(a::BIGINT - b::BIGINT) <= 1",
     "CREATE OR REPLACE MACRO weak_hash(v) AS CAST(hash(v) % 3 AS BIGINT)",
+    *(f"CREATE OR REPLACE MACRO {each.name}(a, b) AS {each.duckdb}" for each in REGISTERED),
 )
 _DAY_ZERO = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
 _NARROW_DECIMAL_DIGITS = 18
+_DISTANCE = "characters_apart"
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a single-threaded in-memory database, in UTC, with the hash macros."""
+    """Return a single-threaded in-memory database, in UTC, with the macros and functions used here."""
     connection = duckdb.connect(config={"threads": 1})
     for macro in _MACROS:
         connection.execute(macro)
+    connection.create_function(_DISTANCE, functools.cache(distance), ["VARCHAR", "VARCHAR"], "INTEGER")
     return connection
 
 
@@ -63,6 +71,11 @@ def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
         )
     for call in list(root.find_all(exp.TsOrDsAdd, exp.DateAdd)):
         call.replace(exp.cast(call.copy(), "DATE"))
+    for call in list(root.find_all(exp.Levenshtein)):
+        call.replace(exp.Anonymous(this=_DISTANCE, expressions=[call.this, call.expression]))
+    for match in list(root.find_all(exp.Like)):
+        if not isinstance(match.parent, exp.Escape):
+            match.replace(exp.Escape(this=match.copy(), expression=exp.Literal.string("\\")))
     for call in list(root.find_all(exp.Anonymous)):
         if call.name.lower() == "xxhash64":
             call.set(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tests.property.arrivals import Arrivals, make_punctual, random_batches, random_taus
 from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
-from tests.property.values import BY_NAME, KINDS, Domain
+from tests.property.values import BY_NAME, KINDS, Domain, Kind
 
 TREES = ("flat", "left-deep", "chain", "bushy")
 STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "ilp", "random", "random", *TREES)
@@ -54,14 +54,15 @@ def random_case(
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
     drawn = rng.choice((1, 1, 2, 2, 3, 4))
     queries = drawn if queries is None else queries
-    largest = rng.choice((2, 2, 3, 3, 4) if thetas else (2, 3, 3, 4, 5, 6))
+    largest = rng.choice((2, 2, 2, 3, 3, 3, 4, 4, 5) if thetas else (2, 3, 3, 4, 5, 6))
     rows = max(3, int(rng.choice((12, 25, 40, 60)) * rows_scale * (1.0, 1.0, 1.0, 0.6, 0.45, 0.4)[largest - 1]))
     domain = max(2, int(rows * rng.uniform(0.12, 0.6) * (1.0 if largest < 5 else 1.2)))
     skew = 1.0 if largest < 5 else 0.0
     choices = clock.window_choices_us(batches)
     choices = choices[-1:] if largest > 4 and rng.random() < 0.6 else choices
     drawn_thetas = Thetas(instead=rng.choice((0.0, 0.3, 1.0)), beside=rng.choice((0.3, 0.6))) if thetas else NO_THETAS
-    sources = _random_sources(rng, clock, batches, count, rows, domain, choices, skew=skew, late=late)
+    kinds = (*KINDS, BY_NAME["s"], BY_NAME["s"], BY_NAME["f"]) if thetas else KINDS
+    sources = _random_sources(rng, clock, batches, count, rows, domain, choices, kinds=kinds, skew=skew, late=late)
     return Case(
         seed=seed,
         sources=sources,
@@ -103,6 +104,7 @@ def _random_sources(
     domain: int,
     windows: list[int],
     *,
+    kinds: tuple[Kind, ...],
     skew: float,
     late: bool,
 ) -> tuple[CaseSource, ...]:
@@ -116,7 +118,7 @@ def _random_sources(
             if rng.random() < 0.08
             else rng.choice((rows, rows, rows // 2, rows + 7, 0 if rng.random() < 0.1 else rows))
         )
-        columns = _random_columns(rng, is_table=name in tables)
+        columns = _random_columns(rng, kinds, is_table=name in tables)
         drafts.append((name, columns, size))
         if name not in tables:
             batch_of = random_batches(rng, size, batches)
@@ -169,11 +171,11 @@ def _spoil(rng: random.Random, arrivals: dict[str, Arrivals]) -> None:
         stream.taus[:] = [None if rng.random() < 0.1 else tau for tau in stream.taus]
 
 
-def _random_columns(rng: random.Random, *, is_table: bool) -> tuple[CaseColumn, ...]:
+def _random_columns(rng: random.Random, kinds: tuple[Kind, ...], *, is_table: bool) -> tuple[CaseColumn, ...]:
     """Return ``k`` (a small integer, in every source), one to five others and, last, the time column of a stream."""
     columns = [CaseColumn(name="k", kind=BY_NAME[rng.choice("iill")])]
     for _ in range(rng.randint(1, 5)):
-        kind = rng.choice(KINDS)
+        kind = rng.choice(kinds)
         number = sum(1 for column in columns if column.kind is kind)
         name = rng.choice(_ODD_NAMES) if rng.random() < 0.04 else f"{kind.name}{number}"
         if name.lower() not in {column.name.lower() for column in columns}:

@@ -44,8 +44,8 @@ from plait.stats.model import SourceStatistics, Statistics
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
+from tests.property.registered import PREDICATES
 from tests.property.structured import backquoted
-from tests.property.thetas import PREDICATES
 from tests.unit.optimizer.random_orders import random_plan
 
 MOST_MESSAGES = 30_000

@@ -24,7 +24,7 @@ Row = dict[str, dict[str, Any]]
 class Expression:
     """`columns`: the (alias, column) pairs it reads. `sql` renders it, given how each is written; `value` evaluates.
 
-    `template`: its text, with ``{n}`` for the n-th of `operands`.
+    `template`: its text, with ``{n}`` for the n-th of `operands`. `label`: what the generator calls it.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -34,6 +34,7 @@ class Expression:
     small: bool = True
     operands: tuple[Expression, ...] = ()
     template: str | None = None
+    label: str = ""
 
 
 def column(alias: str, name: str, kind: str, small: bool) -> Expression:
@@ -114,6 +115,7 @@ def equality(left: Expression, right: Expression) -> Expression:
 
 
 _INTEGERS = frozenset("tilyx")
+DATES, INSTANTS = frozenset("aw"), frozenset("mz")
 _DAY = datetime.timedelta(days=1)
 
 
@@ -176,15 +178,16 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
             lambda: apply("coalesce({0}, '')", lambda v: "" if v is None else v, operand, kind=kind, strict=False),
         ]
     if kind == "a":
+        choices += [lambda: apply("date_add({0}, 1)", lambda v: v + _DAY, operand, kind=kind)]
+    if kind in DATES:
         choices += [
-            lambda: apply("date_add({0}, 1)", lambda v: v + _DAY, operand, kind=kind),
-            lambda: apply("CAST({0} AS TIMESTAMP)", _instant, operand, kind="m"),
+            lambda: apply("CAST({0} AS TIMESTAMP)", _instant, operand, kind="m" if kind == "a" else "z"),
             lambda: apply("day({0})", lambda v: v.day, operand, kind="i"),
         ]
-    if kind == "m":
+    if kind in INSTANTS:
         choices += [
             lambda: apply("date_trunc('DAY', {0})", _midnight, operand, kind=kind),
-            lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a"),
+            lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a" if kind == "m" else "w"),
         ]
     if kind == "b":
         choices += [lambda: apply("(NOT {0})", lambda v: not v, operand, kind=kind)]

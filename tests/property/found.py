@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from tests.property.case import Case, CaseColumn, CaseQuery, CaseSource, RunOptions, Windows
+from tests.property.expressions import apply, column
+from tests.property.plain import plain_query
 from tests.property.values import KINDS
+
+Condition = tuple[str, Callable[..., bool | None]]
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _BY_TYPE = {kind.spark: kind for kind in reversed(KINDS)}
@@ -41,8 +48,28 @@ def table(name: str, columns: str, *rows: tuple[Any, ...]) -> CaseSource:
 
 
 def query(sql: str, *relations: tuple[str, str], windows: Windows = ()) -> CaseQuery:
-    """Return a query over ``(alias, source)`` relations in FROM order."""
+    """Return a query over ``(alias, source)`` relations in FROM order, as text alone."""
     return CaseQuery(name="q", sql=sql, relations=relations, windows=windows, conditions=(), projection=())
+
+
+def joined(left: CaseSource, right: CaseSource, *conditions: Condition, windows: Windows = ()) -> CaseQuery:
+    """Return a query over sources ``a`` and ``b`` with all their columns, as text and as structure.
+
+    Each condition is a template with ``{a.column}`` and ``{b.column}``, and what it means in Python: a function of
+    these values in the order of their first appearance, not called for NULL.
+    """
+    columns = {
+        f"{alias}.{item.name}": column(alias, item.name, item.kind.name, item.kind.small)
+        for alias, source in (("a", left), ("b", right))
+        for item in source.columns
+    }
+    predicates = []
+    for text, function in conditions:
+        names = list(dict.fromkeys(re.findall(r"{([ab]\.\w+)}", text)))
+        template = re.sub(r"{([ab]\.\w+)}", lambda found, names=names: f"{{{names.index(found[1])}}}", text)
+        predicates.append(apply(template, function, *(columns[name] for name in names), kind="b"))
+    relations = (("a", left.name), ("b", right.name))
+    return plain_query("q", relations, predicates, list(columns.values()), windows)
 
 
 def case(sources: tuple[CaseSource, ...], *queries: CaseQuery, **options: Any) -> Case:
@@ -51,17 +78,7 @@ def case(sources: tuple[CaseSource, ...], *queries: CaseQuery, **options: Any) -
     chosen = {"parallelism": 1, "routing": "local", "block_rows": 1024, **options}
     strategy = chosen.pop("strategy", "greedy")
     chosen.setdefault("strategies", (strategy,) * batches)
-    renamed = tuple(
-        CaseQuery(
-            name=f"q{number}",
-            sql=found.sql,
-            relations=found.relations,
-            windows=found.windows,
-            conditions=(),
-            projection=(),
-        )
-        for number, found in enumerate(queries)
-    )
+    renamed = tuple(replace(found, name=f"q{number}") for number, found in enumerate(queries))
     return Case(seed=-1, sources=sources, queries=renamed, batches=batches, options=RunOptions(**chosen))
 
 

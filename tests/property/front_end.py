@@ -14,8 +14,8 @@ from plait.sql.statements import CreateQuery, CreateStream, CreateTable
 from tests.oracle.duckdb_oracle import load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, script
+from tests.property.registered import PREDICATES
 from tests.property.structured import structured_query, structured_source
-from tests.property.thetas import PREDICATES
 
 _SPARK_TYPES = {
     "TINYINT": "tinyint",

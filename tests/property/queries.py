@@ -7,7 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.property.case import CaseQuery, CaseSource, Windows, quoted
-from tests.property.expressions import Expression, apply, column, derived, either, equal, equality, greater, literal
+from tests.property.expressions import (
+    DATES,
+    INSTANTS,
+    Expression,
+    apply,
+    column,
+    derived,
+    either,
+    equal,
+    equality,
+    greater,
+    literal,
+)
 from tests.property.thetas import random_theta
 from tests.property.values import BY_NAME
 
@@ -215,11 +227,11 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
                 "{0} IN ('a', 'A', 'It\\'s', '1', 'é')", lambda v: v in ("a", "A", "It's", "1", "é"), operand, kind="b"
             ),
         ]
-    if kind == "a":
+    if kind in DATES:
         choices.append(
             lambda: apply("{0} >= DATE '2024-02-28'", lambda v: v.isoformat() >= "2024-02-28", operand, kind="b")
         )
-    if kind == "m":
+    if kind in INSTANTS:
         choices.append(
             lambda: apply(
                 "{0} < TIMESTAMP '2024-03-02 12:00:00'", lambda v: v.isoformat() < "2024-03-02T12", operand, kind="b"

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.property.case import Case, CaseSource
+from tests.property.plain import simpler_queries
 
 Fails = Callable[[Case], bool]
 
@@ -47,6 +48,9 @@ def _smaller(case: Case) -> Iterator[Case]:
     read = {name for query in case.queries for _, name in query.relations}
     if len(read) < len(case.sources):
         yield replace(case, sources=tuple(source for source in case.sources if source.name in read))
+    for number, query in enumerate(case.queries):
+        for simpler in simpler_queries(case, query):
+            yield replace(case, queries=(*case.queries[:number], simpler, *case.queries[number + 1 :]))
     yield from _simpler_options(case)
     for number, source in enumerate(case.sources):
         rows = source.rows.num_rows

@@ -23,7 +23,7 @@ from plait.query.model import (
 )
 from tests.property.case import Case, CaseQuery, CaseSource
 from tests.property.expressions import Expression
-from tests.property.thetas import PREDICATES
+from tests.property.registered import PREDICATES
 
 
 def backquoted(name: str) -> str:

@@ -7,17 +7,21 @@ A run checks 1,000 cases and 250 with other predicates than equalities; ``PLAIT_
 from __future__ import annotations
 
 import os
+from collections import Counter
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.oracle.duckdb_oracle import UnsuitableCaseError
-from tests.property.case import Case, describe
+from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected
+from tests.property.case import Case, CaseQuery, describe
 from tests.property.cases import random_case
+from tests.property.expressions import Expression
 from tests.property.front_end import from_structure
 from tests.property.running import check
 from tests.property.shrinking import shrink
 from tests.property.strategies import cases
+from tests.property.thetas import labels
 
 CASES = int(os.environ.get("PLAIT_CASES", "1000"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
@@ -81,6 +85,32 @@ def test_queries_with_other_predicates_than_equalities_output_what_duckdb_comput
             pytest.fail(report(case, problem), pytrace=False)
         checked += 1
     assert checked > CHUNK * 0.6
+
+
+def test_every_kind_of_other_predicates_decides_about_results() -> None:
+    """Each kind is among the conditions of queries with results, and for some pairs of rows true, for some not."""
+    with_results: Counter[str] = Counter()
+    verdicts: dict[str, set[bool]] = {label: set() for label in labels()}
+    for seed in range(THETAS_FROM, THETAS_FROM + 150):
+        case = random_case(seed, thetas=True, rows_scale=0.5)
+        try:
+            results = expected(case)
+        except UnsuitableCaseError:
+            continue
+        for query in case.queries:
+            for theta in query.conditions:
+                if theta.label:
+                    with_results[theta.label] += bool(results[query.name].num_rows)
+                    verdicts[theta.label].update(verdicts_of(case, query, theta))
+    assert {label for label in labels() if with_results[label] < 2} == set()
+    assert {label for label, found in verdicts.items() if found != {True, False}} == set()
+
+
+def verdicts_of(case: Case, query: CaseQuery, theta: Expression) -> set[bool]:
+    """Tell whether the predicate is true of some pairs of rows, and whether it is not of some."""
+    aliases = list(dict.fromkeys(alias for alias, _ in theta.columns))
+    rows = [case.source(dict(query.relations)[alias]).rows.to_pylist() for alias in aliases]
+    return {theta.value(dict(zip(aliases, pair, strict=True))) is True for pair in product(*rows)}
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import datetime
 import math
 import random
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tests.property.expressions import Expression, apply, derived, either, equal, greater
+from tests.property.expressions import DATES, INSTANTS, Expression, apply, derived, either, equal, greater
+from tests.property.patterns import like, string_distance
+from tests.property.registered import REGISTERED, Registered
 from tests.property.values import BY_NAME
 
 _WHOLE, _FRACTIONS = frozenset("til"), frozenset("f")
@@ -27,46 +26,71 @@ _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
         "!=": lambda a, b: not equal(a, b),
     }
 )
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 Pair = tuple[Expression, Expression]
-
-
-def near(left: pa.Array, right: pa.Array) -> pa.Array:
-    """Tell which whole numbers are at most one apart: the predicate that cases register."""
-    return pc.less_equal(pc.abs(pc.subtract(left.cast(pa.int64()), right.cast(pa.int64()))), 1)
-
-
-PREDICATES: Mapping[str, Callable[..., pa.Array]] = MappingProxyType({"near": near})
+Maker = Callable[[random.Random, Expression, Expression], Expression]
 
 
 def random_theta(
     rng: random.Random, left: list[Expression], right: list[Expression], times: Pair | None, spans_us: list[int]
 ) -> Expression:
-    """Return a predicate over two relations, given their columns. `times`: their event times, if both are streams."""
+    """Return a predicate over two relations, given their columns. `times`: their event times, if both are streams.
+
+    Its `label` is its kind.
+    """
     pairs = [(a, b) for a in left for b in right if _may_meet(a, b)]
-    if times is not None and rng.random() < 0.25:
-        return _in_time(rng, *_either_way(rng, times), rng.choice(spans_us))
-    a, b = _either_way(rng, rng.choice(pairs))
-    makers: list[Callable[[], Expression]] = [lambda: _comparison(rng, a, b)] * 2
-    numbers = [pair for pair in pairs if {pair[0].kind, pair[1].kind} <= _WHOLE]
-    fractions = [pair for pair in pairs if {pair[0].kind, pair[1].kind} <= _FRACTIONS | _WHOLE and pair not in numbers]
-    texts = [pair for pair in pairs if pair[0].kind == pair[1].kind == "s"]
-    if numbers:
-        makers += [
-            lambda: _band(rng, *_either_way(rng, rng.choice(numbers)), "3", 3),
-            lambda: _between(rng, *_either_way(rng, rng.choice(numbers))),
-            lambda: _near(*_either_way(rng, rng.choice(numbers))),
-            lambda: _sum(rng, *_either_way(rng, rng.choice(numbers))),
-        ]
-    if fractions:
-        makers += [
-            lambda: _band(rng, *_either_way(rng, rng.choice(fractions)), "2.5D", 2.5),
-            lambda: _distance(*_either_way(rng, rng.choice(fractions)), *rng.choice(numbers or fractions)),
-        ]
-    if texts:
-        makers += [lambda: _like(rng, *_either_way(rng, rng.choice(texts)))] * 2
-    makers += [lambda: _same(a, b), lambda: _alternatives(rng, pairs), lambda: _missing(rng, a, b)]
-    return rng.choice(makers)()
+    if times is not None and rng.random() < 0.2:
+        return replace(_in_time(rng, *_either_way(rng, times), rng.choice(spans_us)), label="event times")
+    kinds = [(label, weight, fit, make) for label, weight, fit, make in _kinds(pairs, spans_us) if fit]
+    ((label, _, fit, make),) = rng.choices(kinds, [weight for _, weight, _, _ in kinds])
+    return replace(make(rng, *_either_way(rng, rng.choice(fit))), label=label)
+
+
+def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, list[Pair], Maker]]:
+    """Yield the kinds of predicates: (label, weight, the pairs of columns it may be of, how it is made)."""
+    numbers = _pairs_of(pairs, _WHOLE)
+    fractions = [pair for pair in _pairs_of(pairs, _FRACTIONS | _WHOLE) if pair not in numbers]
+    texts = _pairs_of(pairs, frozenset("s"))
+    alike = [pair for pair in pairs if pair[0].kind == pair[1].kind]
+    yield "comparison", 3, pairs, _comparison
+    yield "band", 2, numbers, lambda rng, a, b: _band(rng, a, b, "3", 3)
+    yield "between", 2, numbers, _between
+    yield "arithmetic", 1, numbers, _sum
+    yield "band of fractions", 2, fractions, lambda rng, a, b: _band(rng, a, b, "2.5D", 2.5)
+    yield "spatial distance", 2, fractions, lambda rng, a, b: _distance(a, b, *rng.choice(numbers or fractions))
+    yield "like", 6 if texts else 1, texts or numbers, lambda rng, a, b: like(rng, *_as_texts(a, b))
+    yield (
+        "string distance",
+        4 if texts else 1,
+        texts or numbers,
+        lambda rng, a, b: string_distance(rng, *_as_texts(a, b)),
+    )
+    yield "days", 4, _pairs_of(pairs, DATES), _days
+    yield "instants", 2, _pairs_of(pairs, INSTANTS), lambda rng, a, b: _in_time(rng, a, b, rng.choice(spans_us))
+    yield "equal or both missing", 1, alike, lambda rng, a, b: _same(a, b)
+    yield "alternatives", 1, pairs, lambda rng, a, b: _alternatives(rng, pairs)
+    yield "missing or more", 1, pairs, _missing
+    usable = {"number": numbers, "string": texts, "fraction": fractions, "any": alike}
+    for each in REGISTERED:
+        weight = {"string": 3, "fraction": 2}.get(each.takes, 1)
+        yield each.name, weight, usable[each.takes], _call_of(each)
+
+
+def labels() -> frozenset[str]:
+    """Return what may be the label of a predicate."""
+    return frozenset(("event times", *(label for label, *_ in _kinds([], []))))
+
+
+def _call_of(predicate: Registered) -> Maker:
+    def called(rng: random.Random, a: Expression, b: Expression) -> Expression:
+        return predicate.called(*(_as_doubles(a, b) if predicate.takes == "fraction" else (a, b)))
+
+    return called
+
+
+def _pairs_of(pairs: list[Pair], kinds: frozenset[str]) -> list[Pair]:
+    return [pair for pair in pairs if {pair[0].kind, pair[1].kind} <= kinds]
 
 
 def _may_meet(a: Expression, b: Expression) -> bool:
@@ -129,10 +153,6 @@ def _sum(rng: random.Random, a: Expression, b: Expression) -> Expression:
     return apply(text, function, a, b, kind="b")
 
 
-def _near(a: Expression, b: Expression) -> Expression:
-    return apply("near({0}, {1})", lambda x, y: abs(x - y) <= 1, a, b, kind="b")
-
-
 def _distance(a: Expression, b: Expression, c: Expression, d: Expression) -> Expression:
     def within(x: float, y: float, v: float, w: float) -> bool:
         square = (x - y) * (x - y) + (v - w) * (v - w)
@@ -148,26 +168,10 @@ def _as_doubles(*operands: Expression) -> list[Expression]:
     return [each if each.kind == "f" else apply("CAST({0} AS DOUBLE)", float, each, kind="f") for each in operands]
 
 
-def _like(rng: random.Random, a: Expression, b: Expression) -> Expression:
-    """Match patterns made of first letters, among them % and _ (a backslash at the end would be an error)."""
-    first = apply("substring({0}, 1, 1)", lambda v: v[:1], b, kind="s")
-    pattern = apply("('%' || {0} || '%')", lambda v: f"%{v}%", first, kind="s")
-    pattern = rng.choice((pattern, first, apply("({0} || '%')", lambda v: v + "%", first, kind="s")))
-    sign = rng.choice(("LIKE", "LIKE", "NOT LIKE"))
-    return apply(f"{{0}} {sign} {{1}}", lambda v, p: _is_like(v, p) == (sign == "LIKE"), a, pattern, kind="b")
-
-
-def _is_like(value: str, pattern: str) -> bool:
-    parts = {"%": ".*", "_": "."}
-    return re.fullmatch("".join(parts.get(each, re.escape(each)) for each in pattern), value, re.DOTALL) is not None
-
-
 def _same(a: Expression, b: Expression) -> Expression:
     def same(x: Any, y: Any) -> bool:
         return (x is None and y is None) if x is None or y is None else equal(x, y)
 
-    if a.kind != b.kind:
-        return apply("{0} <> {1}", lambda x, y: not equal(x, y), a, b, kind="b")
     return apply("{0} <=> {1}", same, a, b, kind="b", strict=False)
 
 
@@ -187,17 +191,40 @@ def _missing(rng: random.Random, a: Expression, b: Expression) -> Expression:
 
 
 def _in_time(rng: random.Random, a: Expression, b: Expression, span_us: int) -> Expression:
-    """Return a predicate between event times: bounds on one side or on both, with and without offsets."""
-    span = datetime.timedelta(microseconds=span_us)
+    """Return a predicate between instants: bounds on one side or on both, with and without offsets."""
     shown = f"INTERVAL {span_us} MICROSECONDS"
-    text, function = rng.choice(
+    choices: tuple[tuple[str, Callable[[int, int], bool]], ...] = (
+        ("{0} <= {1}", lambda x, y: x <= y),
+        ("{0} < {1}", lambda x, y: x < y),
+        (f"{{0}} BETWEEN {{1}} - {shown} AND {{1}}", lambda x, y: y - span_us <= x <= y),
         (
-            ("{0} <= {1}", lambda x, y: x <= y),
-            ("{0} < {1}", lambda x, y: x < y),
-            (f"{{0}} BETWEEN {{1}} - {shown} AND {{1}}", lambda x, y: y - span <= x <= y),
-            (f"{{0}} >= {{1}} - {shown} AND {{0}} <= {{1}} + {shown}", lambda x, y: y - span <= x <= y + span),
-            (f"{{0}} + {shown} > {{1}}", lambda x, y: x + span > y),
-            (f"{{0}} BETWEEN {{1}} AND {{1}} + {shown}", lambda x, y: y <= x <= y + span),
-        )
+            f"{{0}} >= {{1}} - {shown} AND {{0}} <= {{1}} + {shown}",
+            lambda x, y: y - span_us <= x <= y + span_us,
+        ),
+        (f"{{0}} + {shown} > {{1}}", lambda x, y: x + span_us > y),
+        (f"{{0}} BETWEEN {{1}} AND {{1}} + {shown}", lambda x, y: y <= x <= y + span_us),
     )
+    text, function = rng.choice(choices)
+    return apply(text, lambda x, y: function(_microseconds(x), _microseconds(y)), a, b, kind="b")
+
+
+def _microseconds(value: datetime.datetime) -> int:
+    """Return microseconds since the epoch: datetime ends with the year 9999, where an offset may lead beyond."""
+    return (value - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def _as_texts(*operands: Expression) -> list[Expression]:
+    return [each if each.kind == "s" else apply("CAST({0} AS STRING)", str, each, kind="s") for each in operands]
+
+
+def _days(rng: random.Random, a: Expression, b: Expression) -> Expression:
+    """Return a predicate between dates."""
+    choices: tuple[tuple[str, Callable[[Any, Any], bool]], ...] = (
+        ("datediff({0}, {1}) <= 2", lambda x, y: (x - y).days <= 2),
+        ("abs(datediff({0}, {1})) < 3", lambda x, y: abs((x - y).days) < 3),
+        ("{0} BETWEEN {1} AND date_add({1}, 3)", lambda x, y: 0 <= (x - y).days <= 3),
+        ("date_sub({0}, 2) > {1}", lambda x, y: (x - y).days > 2),
+        ("{0} <> {1}", lambda x, y: x != y),
+    )
+    text, function = rng.choice(choices)
     return apply(text, function, a, b, kind="b")

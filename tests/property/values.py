@@ -17,10 +17,23 @@ import pyarrow as pa
 
 _DAY = datetime.date(2024, 2, 27)
 _MIDNIGHT = datetime.datetime(2024, 2, 27)
-_STRINGS = ("", "a", "A", "b", "B ", "ab", "AB", "é", "It's", "%x_", "back\\slash", "🎈", "1", "2", "-1", "NaN")
+_STRINGS = (
+    *("", "a", "A", "%", "ab", "a_", "b", "B ", "AB", "é", "back\\slash", "It's", "%x_", "🎈"),
+    *("1", "2", "-1", "NaN"),
+)
 _LONGS = (-(2**63), 2**63 - 1, 0, -1, 1, 2**31, -(2**31) - 1, 2**53, 2**53 + 1)
 _INTS = (-(2**31), 2**31 - 1, 0, -1, 1, 2**16)
-_DOUBLES = (float("nan"), -0.0, 0.0, float("inf"), 1e308, 9007199254740993.0)
+_INFINITE = float("inf")
+_DOUBLES = (float("nan"), -0.0, 0.0, _INFINITE, -_INFINITE, 1e308, 9007199254740993.0)
+_FLOATS = (float("nan"), -0.0, -_INFINITE, _INFINITE)
+_DATES = (datetime.date(9999, 12, 31), datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(1969, 12, 31))
+_INSTANTS = (
+    datetime.datetime(1, 1, 1),
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(1970, 1, 1),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(9999, 12, 31),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +89,7 @@ KINDS: tuple[Kind, ...] = (
         arrow=pa.float32(),
         group="number",
         small=True,
-        value=_or_extreme((float("nan"), -0.0, float("-inf")), lambda n: n / (1 if n % 3 else 2)),
+        value=_or_extreme(_FLOATS, lambda n: n / (1 if n % 3 else 2)),
     ),
     Kind(name="t", spark="SMALLINT", arrow=pa.int16(), group="number", small=True, value=lambda n: n - 2),
     Kind(
@@ -103,6 +116,22 @@ KINDS: tuple[Kind, ...] = (
         group="time",
         small=True,
         value=lambda n: _MIDNIGHT + datetime.timedelta(days=n // 2, hours=0 if n % 2 else 12),
+    ),
+    Kind(
+        name="w",
+        spark="DATE",
+        arrow=pa.date32(),
+        group="time",
+        small=False,
+        value=_or_extreme(_DATES, lambda n: _DAY + datetime.timedelta(days=n)),
+    ),
+    Kind(
+        name="z",
+        spark="TIMESTAMP",
+        arrow=pa.timestamp("us"),
+        group="time",
+        small=False,
+        value=_or_extreme(_INSTANTS, lambda n: _MIDNIGHT + datetime.timedelta(hours=12 * n)),
     ),
     Kind(name="b", spark="BOOLEAN", arrow=pa.bool_(), group="boolean", small=True, value=lambda n: n % 2 == 1),
 )

@@ -25,7 +25,7 @@ from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
 from tests.property import found
 from tests.property.case import Case, CaseSource, describe, script
 from tests.property.cases import random_case
-from tests.property.thetas import PREDICATES
+from tests.property.registered import PREDICATES
 from tests.property.values import KINDS
 
 NAMES = sorted(STRATEGIES)
