@@ -142,7 +142,7 @@ def read_report(path: Path) -> Report:
     try:
         value = json.loads(path.read_text())
         found = value.pop("format")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise OptionError(f"{path} is no report of `plait bench`: {error}") from error
     if found != FORMAT:
         raise OptionError(f"{path} has format {found}; this version reads format {FORMAT}: run the benchmark again")
@@ -172,6 +172,7 @@ def _use(value: dict[str, Any] | None) -> Use | None:
         resident_bytes=value["resident_bytes"],
         processes=tuple(ProcessUse(**each) for each in value["processes"]),
         moments=tuple(Moment(**each) for each in value["moments"]),
+        ended_cpu_seconds=value["ended_cpu_seconds"],
     )
 
 
