@@ -37,13 +37,21 @@ def doubles_of(ordered: Int64s) -> Float64s:
 def bounds(keys: Int64s, low: float | None, high: float | None, *, is_double: bool) -> tuple[Int64s, Int64s]:
     """Return the smallest and the largest key k with ``low ≤ k − key ≤ high`` (int64[n] each), None: no bound.
 
-    Whole numbers saturate. Doubles are moved outwards by what rounding can do to a difference; NaN plus anything is
-    NaN, which is larger than every number.
+    Whole numbers saturate; if no number is as large or as small as a bound, the bounds are such that nothing is within.
+    Doubles are moved outwards by what rounding can do to a difference; NaN plus anything is NaN, which is larger than
+    every number.
     """
     if is_double:
         values = doubles_of(keys)
         return _double_bound(values, keys, low, -1.0, SMALLEST), _double_bound(values, keys, high, 1.0, LARGEST)
-    return _whole_bound(keys, low, SMALLEST), _whole_bound(keys, high, LARGEST)
+    smallest, largest = _whole_bound(keys, low, SMALLEST), _whole_bound(keys, high, LARGEST)
+    if low is not None and low > 0:
+        beyond = keys > LARGEST - int(low)
+    elif high is not None and high < 0:
+        beyond = keys < SMALLEST - int(high)
+    else:
+        return smallest, largest
+    return np.where(beyond, LARGEST, smallest), np.where(beyond, SMALLEST, largest)
 
 
 def _whole_bound(keys: Int64s, offset: float | None, open_end: int) -> Int64s:
