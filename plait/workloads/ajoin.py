@@ -46,7 +46,7 @@ SIZES = (2, 3, 4, 5)
 
 _OPERATORS = ("=", ">", "<", ">=", "<=")
 _VALUES = LARGEST_VALUE + 1
-_MOST_DRAWS = 100_000
+_MOST_DRAWS = 10_000
 _PATTERN_SEED = 4
 
 STREAMS: tuple[JoinStream, ...] = tuple(

@@ -69,7 +69,7 @@ def make_streams(wanted: SkewInput) -> Iterator[Made]:
 
 def zipf_keys(wanted: SkewInput, random: np.random.Generator) -> NDArray[np.int64]:
     """Return random keys whose frequencies follow Zipf's law."""
-    weights = np.arange(1, wanted.keys + 1) ** -wanted.exponent
+    weights = np.arange(1.0, wanted.keys + 1) ** -wanted.exponent
     ranks = np.searchsorted(np.cumsum(weights) / weights.sum(), random.random(wanted.rows), side="right")
     names = random.permutation(wanted.keys)
     return names[np.minimum(ranks, wanted.keys - 1)]

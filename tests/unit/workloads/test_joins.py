@@ -34,7 +34,7 @@ def test_only_the_batch_text_says_what_the_window_means():
     assert windowed.select_sql() == QUERY.select_sql()
     assert QUERY.batch_sql(times) == QUERY.select_sql()
     assert windowed.batch_sql(times).endswith(
-        "AND (abs(epoch_us(a.t) - epoch_us(b.u)) <= 2000000) AND (abs(epoch_us(c.v) - epoch_us(a.t)) <= 2000000) "
+        "AND (abs(epoch_us(c.v) - epoch_us(a.t)) <= 2000000) AND (abs(epoch_us(a.t) - epoch_us(b.u)) <= 2000000) "
         "AND (greatest(epoch_us(a.t), epoch_us(b.u), epoch_us(c.v))"
         " - least(epoch_us(a.t), epoch_us(b.u), epoch_us(c.v)) <= 2000000)"
     )
