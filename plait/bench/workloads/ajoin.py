@@ -60,7 +60,7 @@ def cases(request: Request) -> Iterator[Case]:
     """Yield a case for each number of queries, or five."""
     wanted = AjoinInput(files=request.files or FILES, seed=request.seed)
     data = keep(request.directory / wanted.name, make_streams(wanted), wanted.files, wanted.span_s)
-    mixtures = {"2- to 5-way": SIZES}
+    mixtures: dict[str, tuple[int, ...]] = {"2- to 5-way": SIZES}
     if request.variants == "all":
         mixtures |= {f"{size}-way": (size,) for size in SIZES}
     for size in request.sizes:

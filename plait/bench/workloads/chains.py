@@ -12,7 +12,7 @@ It departs from the paper in two places:
   about two partners, and a result comes of about five. All others count the full history, as in the paper.
 
 Mixtures show what order costs: HLLH and LHHL have equally many results but meet the many partners at the ends, or in
-the middle. Rows arrive evenly mixed, while the keys have no order; each stream has a generator of its own.
+the middle. Event times are uniform over 200 seconds and know nothing of the keys.
 """
 
 from __future__ import annotations

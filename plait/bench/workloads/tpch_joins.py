@@ -43,6 +43,6 @@ WORKLOAD = Workload(
     summary="the joins of TPC-H Q2, Q3, Q5, Q7, Q8, Q9 and Q10, full history, one by one and together",
     source="TPC-H; papers 001 and 002",
     unit="scale factor",
-    sizes=(0.05,),
+    sizes=(0.02,),
     cases=cases,
 )
