@@ -27,7 +27,7 @@ from plait.sql import bind_query
 
 FILES = 4
 TINY = {
-    "three-way": 2000.0,
+    "triples": 2000.0,
     "tpch-joins": 0.01,
     "tpch-random": 0.001,
     "ajoin": 8.0,
@@ -151,5 +151,5 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_unknown_workload_is_refused_with_those_there_are():
-    with pytest.raises(OptionError, match="three-way"):
+    with pytest.raises(OptionError, match="triples"):
         workload("two-way")
