@@ -14,6 +14,7 @@ import pytest
 from plait.bench.question import THREE_WAY
 from plait.bench.systems.launch import SystemFailedError, launch, run_fresh
 from plait.bench.systems.task import Task
+from plait.errors import OptionError
 
 ENDLESS = "import os, sys, time; open(open(sys.argv[1]).read(), 'w').write(str(os.getpid())); time.sleep(60)"
 
@@ -54,8 +55,8 @@ def test_a_system_finds_this_very_plait(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_unknown_system_fails_and_leaves_nothing_behind(tmp_path: Path):
-    with pytest.raises(SystemFailedError, match="flink"):
-        run_fresh(Task(system="flink", questions=THREE_WAY, data="d", files=1, scratch=str(tmp_path / "scratch")))
+    with pytest.raises(OptionError, match="unknown system 'nothing'; expected one of plait, spark"):
+        run_fresh(Task(system="nothing", questions=THREE_WAY, data="d", files=1, scratch=str(tmp_path / "scratch")))
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
