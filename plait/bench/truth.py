@@ -136,7 +136,7 @@ class _Path:
         middles = (bounds[1:] + bounds[:-1]) / 2
         rates = (self.endless + 1) * (middles / whole_us) ** self.endless
         for window_us in self.windows_us:
-            rates = rates * np.minimum(middles / window_us, 1.0)
+            rates = rates * np.minimum(middles / max(window_us, 1), 1.0)
         return float((rates * np.diff(bounds)).sum() / 1e6)
 
 
