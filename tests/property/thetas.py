@@ -15,7 +15,7 @@ from tests.property.patterns import like, string_distance
 from tests.property.registered import REGISTERED, Registered
 from tests.property.values import BY_NAME
 
-_WHOLE, _FRACTIONS = frozenset("til"), frozenset("f")
+_WHOLE, _FRACTIONS, _FLOATING = frozenset("til"), frozenset("f"), frozenset("fr")
 _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
     {
         "<": lambda a, b: greater(b, a),
@@ -53,7 +53,9 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
     fractions = [pair for pair in _pairs_of(pairs, _FRACTIONS | _WHOLE) if pair not in numbers]
     texts = _pairs_of(pairs, frozenset("s"))
     alike = [pair for pair in pairs if pair[0].kind == pair[1].kind]
-    yield "comparison", 3, pairs, _comparison
+    yield "comparison", 2, pairs, _comparison
+    yield "comparison of one type", 2, alike, _comparison
+    yield "comparison of fractions", 2, _pairs_of(pairs, _FLOATING | _WHOLE, _FLOATING), _comparison
     yield "band", 2, numbers, lambda rng, a, b: _band(rng, a, b, "3", 3)
     yield "between", 2, numbers, _between
     yield "arithmetic", 1, numbers, _sum
@@ -89,8 +91,10 @@ def _call_of(predicate: Registered) -> Maker:
     return called
 
 
-def _pairs_of(pairs: list[Pair], kinds: frozenset[str]) -> list[Pair]:
-    return [pair for pair in pairs if {pair[0].kind, pair[1].kind} <= kinds]
+def _pairs_of(pairs: list[Pair], kinds: frozenset[str], among: frozenset[str] | None = None) -> list[Pair]:
+    """Return the pairs of columns of these kinds, at least one of them of one `among` them."""
+    both = [(pair, {pair[0].kind, pair[1].kind}) for pair in pairs]
+    return [pair for pair, found in both if found <= kinds and (among is None or found & among)]
 
 
 def _may_meet(a: Expression, b: Expression) -> bool:
