@@ -6,12 +6,13 @@ TEST_WORKERS ?= 2
 # Spark starts its workers with this interpreter, whatever `python3` is elsewhere.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help setup demo test test-slow lint format lock clean
+.PHONY: help setup demo test test-slow peers lint format lock clean
 
 help:
 	@echo "make setup    prepare .venv: locked dependencies, and Java where apt-get can install it"
 	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
+	@echo "make peers    prepare the systems that plait bench compares with (Flink, Pathway), below .peers"
 	@echo "make lint     ruff, mypy, import rules"
 	@echo "make format   let ruff put the code in order"
 	@echo "make lock     write requirements.lock anew from pyproject.toml (LOCK=--upgrade for newest versions)"
@@ -34,6 +35,9 @@ test: .venv/.ready
 test-slow: .venv/.ready
 	$(BIN)/python -m pytest -m slow
 
+peers:
+	@sh tools/peers.sh
+
 lint: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +56,4 @@ lock: .venv/.ready
 		--output-file requirements.lock pyproject.toml
 
 clean:
-	rm -rf .venv build dist plait.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .peers build dist plait.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -11,7 +11,7 @@ from importlib import import_module
 from plait.bench.systems.model import Setting, System
 from plait.errors import OptionError
 
-NAMES = ("plait", "spark", "pathway", "duckdb", "handover")
+NAMES = ("plait", "spark", "flink", "pathway", "duckdb", "handover")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

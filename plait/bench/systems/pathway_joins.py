@@ -23,11 +23,12 @@ _NEWEST, _OLDEST = "newest", "oldest"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """The streams by name, as tables of Pathway's with columns called ``stream_column``. `late_us`: by how much a row
-    may be older than batches before it.
+    may be older than batches before it. `forgets`: joins drop rows that are too old for any window.
     """
 
     reads: Mapping[str, Read]
     tables: Mapping[str, Any]
+    forgets: bool
     late_us: int
 
     @property
@@ -91,14 +92,10 @@ class _Chain:
         first = self._time(self.query.relations[0])
         newest, oldest = (left[first], left[first]) if position == 1 else (left[_NEWEST], left[_OLDEST])
         added = right[self._time(self.query.relations[position])]
-        joined = left.interval_join(
-            right,
-            newest,
-            added,
-            pw.temporal.interval(-window_us, window_us),
-            *matching,
-            behavior=pw.temporal.common_behavior(cutoff=window_us + self.inputs.late_us),
-        )
+        interval = pw.temporal.interval(-window_us, window_us)
+        cutoff = pw.temporal.common_behavior(cutoff=window_us + self.inputs.late_us)
+        behavior = {"behavior": cutoff} if self.inputs.forgets else {}
+        joined = left.interval_join(right, newest, added, interval, *matching, **behavior)
         if len(self.query.relations) == 2:
             return joined.select(**columns)
         ends = {

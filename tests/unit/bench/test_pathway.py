@@ -104,8 +104,8 @@ def task(directory: Path, *asked: JoinQuery) -> Task:
     )
 
 
-@pytest.mark.parametrize("window_s", [None, 15])
-def test_pathway_finds_what_duckdb_finds(tmp_path: Path, window_s: int | None):
+@pytest.mark.parametrize(("window_s", "mode"), [(None, None), (15, None), (15, "keeping")])
+def test_pathway_finds_what_duckdb_finds(tmp_path: Path, window_s: int | None, mode: str | None):
     write(tmp_path, nulls="bd")
     asked = task(
         tmp_path,
@@ -116,7 +116,7 @@ def test_pathway_finds_what_duckdb_finds(tmp_path: Path, window_s: int | None):
     )
     expected = duckdb.run(asked)
     assert min(answer.rows for answer in expected.answers) > 20
-    outcome = run_fresh(asked).outcome
+    outcome = run_fresh(replace(asked, mode=mode)).outcome
     assert outcome.unable is None
     assert outcome.answers == expected.answers
     assert outcome.rows_in == expected.rows_in == 4 * FILES * ROWS

@@ -27,7 +27,6 @@ from plait.sql import bind_query
 
 FILES = 4
 TINY = {
-    "triples": 2000.0,
     "tpch-joins": 0.01,
     "tpch-random": 0.001,
     "ajoin": 8.0,

@@ -1,0 +1,69 @@
+"""The page as Markdown, its plots beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from plait.bench.suite.behind import standings
+from plait.bench.suite.grid import as_markdown, plain
+from plait.bench.suite.plots import Plot
+from plait.bench.suite.sections import Section
+from plait.bench.suite.story import (
+    PEERS,
+    SUMMARY,
+    TITLE,
+    behind_grids,
+    questions,
+    runs_grid,
+    surroundings_grid,
+    wrong_results,
+)
+from plait.bench.suite.tables import (
+    absences_grid,
+    case_grid,
+    paced_grid,
+    rate_grid,
+    settings_grid,
+    standings_grid,
+)
+
+
+def markdown_page(found: Sequence[Section], drawn: Mapping[str, Sequence[Plot]], folder: str) -> str:
+    """Return the page. `folder`: where the plots are, seen from the page."""
+    return "\n".join((*_top(found), *(line for each in found for line in _section(each, drawn[each.workload], folder))))
+
+
+def _top(found: Sequence[Section]) -> Iterator[str]:
+    yield f"# {TITLE}\n"
+    yield as_markdown(surroundings_grid(found))
+    yield as_markdown(runs_grid(found))
+    wrong = wrong_results(found)
+    if wrong:
+        yield "## WRONG RESULTS\n"
+        yield "\n".join(f"- **{plain(text)}**" for text in wrong) + "\n"
+    for heading, said, grid in behind_grids(found):
+        yield f"## {heading}\n\n{said}\n"
+        if grid is not None:
+            yield as_markdown(grid)
+    yield f"{PEERS}\n"
+    yield f"## {SUMMARY}\n"
+    yield as_markdown(standings_grid(standings(found)))
+
+
+def _section(section: Section, drawn: Sequence[Plot], folder: str) -> Iterator[str]:
+    yield f"## {plain(section.workload)}\n\n{plain(section.summary)}\n"
+    yield as_markdown(rate_grid(section))
+    for plot in drawn:
+        yield f"![{plain(plot.title)}]({folder}/{plot.name}.svg)\n"
+    for case in section.cases:
+        grid = case_grid(section, case)
+        if grid is not None:
+            yield as_markdown(grid)
+    for grid in (paced_grid(section), absences_grid(section), settings_grid(section)):
+        if grid is not None:
+            yield as_markdown(grid)
+    for title, queries in questions(section):
+        yield f"<details><summary>{plain(title)}</summary>\n"
+        for name, text in queries:
+            yield f"{plain(name)}\n\n```sql\n{text}\n```\n"
+        yield "</details>\n"

@@ -1,0 +1,148 @@
+"""Reports put together by workload: which figures stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from plait.bench.suite.document import Absence, CaseRecord, Check, Paced, Report, RunRecord
+from plait.bench.suite.measures import Measure
+
+PLAIT = "plait"
+NO_PEER = frozenset({"handover"})
+"""Systems that only take the rows and join nothing: a limit to see, not to be slower than."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A figure over the runs: the median, the least and the most."""
+
+    middle: float
+    low: float
+    high: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A system in one report. `title`: its label, and the report's tag if there are several."""
+
+    title: str
+    system: str
+    tag: str
+    report: Report
+
+    @property
+    def is_plait(self) -> bool:
+        """Whether it is Plait, in whichever way."""
+        return self.system.partition(":")[0] == PLAIT
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is a system to compare Plait with."""
+        return not self.is_plait and self.system not in NO_PEER
+
+    def runs(self, case: str) -> tuple[RunRecord, ...]:
+        """Return its timed runs of a case."""
+        return tuple(run for run in self.report.runs if run.case == case and run.system == self.system)
+
+    def spread(self, case: str, measure: Measure) -> Spread | None:
+        """Return a figure of a case; None if no run has it."""
+        return spread(measure.read(run) for run in self.runs(case))
+
+    def check(self, case: str) -> Check | None:
+        """Return what became of its results; None if nobody looked."""
+        found = (check for check in self.report.checks if check.case == case and check.system == self.system)
+        return next(found, None)
+
+    def absence(self, case: str) -> Absence | None:
+        """Return why it has no time for a case; None if nobody says."""
+        found = (entry for entry in self.report.absences if entry.case == case and entry.system == self.system)
+        return next(found, None)
+
+    def paced(self) -> tuple[Paced, ...]:
+        """Return its runs at a fixed rate."""
+        return tuple(entry for entry in self.report.paced if entry.system == self.system)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """All reports of one workload, oldest first, and their systems. `cases`: of all reports, the newest's questions."""
+
+    workload: str
+    summary: str
+    unit: str
+    reports: tuple[Report, ...]
+    series: tuple[Series, ...]
+    cases: tuple[CaseRecord, ...]
+
+    @property
+    def counts_queries(self) -> bool:
+        """Whether the sizes of its cases are numbers of queries."""
+        return "queries" in self.unit.split()
+
+    @property
+    def slug(self) -> str:
+        """Its name in addresses and names of files."""
+        return "".join(letter if letter.isalnum() else "-" for letter in self.workload.lower())
+
+
+def sections(reports: Sequence[Report]) -> tuple[Section, ...]:
+    """Return reports by workload, in the order in which workloads come first."""
+    return tuple(
+        _section([report for report in reports if report.workload == name])
+        for name in dict.fromkeys(report.workload for report in reports)
+    )
+
+
+def _section(reports: Sequence[Report]) -> Section:
+    ordered = tuple(sorted(reports, key=lambda report: report.created))
+    tags = _tags(ordered)
+    labels = dict.fromkeys(system.label for report in ordered for system in report.systems)
+    last = ordered[-1]
+    return Section(
+        workload=last.workload,
+        summary=last.summary,
+        unit=last.unit,
+        reports=ordered,
+        series=tuple(
+            Series(title=f"{label} ({tag})" if len(ordered) > 1 else label, system=label, tag=tag, report=report)
+            for label in labels
+            for report, tag in zip(ordered, tags, strict=True)
+            if any(system.label == label for system in report.systems)
+        ),
+        cases=_cases(ordered),
+    )
+
+
+def _cases(reports: Sequence[Report]) -> tuple[CaseRecord, ...]:
+    found: dict[str, CaseRecord] = {}
+    for report in reports:
+        found.update({case.name: case for case in report.cases})
+    return tuple(found.values())
+
+
+def _tags(reports: Sequence[Report]) -> tuple[str, ...]:
+    """Return a short name for each report: its commit, and when it was made if two have the same."""
+    commits = [short_commit(report) for report in reports]
+    return tuple(
+        f"{commit}, {report.created}" if commits.count(commit) > 1 else commit
+        for commit, report in zip(commits, reports, strict=True)
+    )
+
+
+def short_commit(report: Report) -> str:
+    """Return the commit of a report in a few letters, marked if the source differed from it."""
+    if report.commit is None:
+        return "unknown commit"
+    commit, comma, rest = report.commit.partition(",")
+    return f"{commit[:9]}{comma}{rest}"
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Return the spread of what is known; None of nothing."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return Spread(middle=median(known), low=min(known), high=max(known), runs=len(known))

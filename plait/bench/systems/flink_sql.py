@@ -1,0 +1,118 @@
+"""Questions in Flink's SQL, as text. Windows become interval joins over the event time, or plain conditions.
+
+Flink's event times have milliseconds, ours microseconds. A window is whole seconds, so members that lie within it do so
+in milliseconds as well: the interval join lets nothing pass unseen, and a condition on the exact times decides.
+"""
+
+from __future__ import annotations
+
+import re
+
+from plait.bench.systems.task import UnableError
+from plait.workloads.joins import QUALIFIED, JoinQuery, JoinStream, OutputOf
+
+EVENT_TIME = "_event_time"
+"""The column that carries a stream's watermark. No stream's column starts with an underscore."""
+
+_TEXT = re.compile(r"('(?:[^']|'')*')")
+_TYPES = {"tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "string"}
+
+
+def flink_type(column: str) -> str:
+    """Return Spark's type in Flink's words. Raises UnableError."""
+    if column == "timestamp":
+        return "TIMESTAMP(6)"
+    if column in _TYPES or column.startswith("decimal("):
+        return column.upper()
+    raise UnableError(f"the type {column} has no counterpart here in Flink SQL")
+
+
+def interval(milliseconds: int) -> str:
+    """Return a duration as a literal.
+
+    >>> interval(90_061_005)
+    "INTERVAL '1 01:01:01.005' DAY TO SECOND(3)"
+    """
+    seconds, rest = divmod(milliseconds, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"INTERVAL '{days} {hours:02}:{minutes:02}:{seconds:02}.{rest:03}' DAY TO SECOND(3)"
+
+
+def table(stream: str, *, timed: bool) -> str:
+    """Return the name of a stream's table, with its event time or without: a regular join must not have one."""
+    return f"`_{stream}`" if timed else f"`{stream}`"
+
+
+def event_time(stream: JoinStream) -> str:
+    """Return the expression of a stream's event time."""
+    return f"CAST(`{stream.time}` AS TIMESTAMP(3))"
+
+
+def watermark(delay_ms: int) -> str:
+    """Return the expression of a watermark that is so far behind."""
+    return f"`{EVENT_TIME}` - {interval(delay_ms)}"
+
+
+def condition(text: str) -> str:
+    """Return a condition with its columns quoted, for names that are words of Flink's SQL.
+
+    >>> condition("r.value > 'a.b'")
+    "`r`.`value` > 'a.b'"
+    """
+    parts = _TEXT.split(text)
+    return "".join(part if at % 2 else QUALIFIED.sub(r"`\1`.`\2`", part) for at, part in enumerate(parts))
+
+
+def select(query: JoinQuery, times: dict[str, str], *, interval_joins: bool, as_numbers: bool = False) -> str:
+    """Return a query. `times` names each stream's event-time column; `as_numbers`: times in microseconds."""
+    timed = interval_joins and query.window_s is not None
+    sources = f"{table(query.stream_of(query.relations[0]), timed=timed)} AS `{query.relations[0]}`"
+    for position, relation in enumerate(query.relations[1:], start=1):
+        joins = query.joins_of(relation, query.relations[:position])
+        terms = [condition(join.sql) for join in joins]
+        if timed and query.window_s is not None:
+            # One pair of event times makes an interval join, a second would make it a regular one.
+            partner = next(iter(joins[0].relations - {relation}))
+            terms.append(_within(partner, EVENT_TIME, relation, EVENT_TIME, query.window_s))
+        sources += f" JOIN {table(query.stream_of(relation), timed=timed)} AS `{relation}` ON {' AND '.join(terms)}"
+    where = [f"({condition(text)})" for text in (*(text for _, text in query.selections), *query.conditions)]
+    where += _windows(query, times)
+    columns = ", ".join(_output(output, as_numbers=as_numbers) for output in query.outputs)
+    return f"SELECT {columns} FROM {sources}" + (f" WHERE {' AND '.join(where)}" if where else "")
+
+
+def _windows(query: JoinQuery, times: dict[str, str]) -> list[str]:
+    if query.window_s is None:
+        return []
+    return [
+        _within(left, times[query.stream_of(left)], right, times[query.stream_of(right)], query.window_s)
+        for at, right in enumerate(query.relations)
+        for left in query.relations[:at]
+    ]
+
+
+def _within(left: str, left_time: str, right: str, right_time: str, window_s: int) -> str:
+    one, other, window = f"`{left}`.`{left_time}`", f"`{right}`.`{right_time}`", interval(window_s * 1000)
+    return f"{other} BETWEEN {one} - {window} AND {one} + {window}"
+
+
+def _output(output: OutputOf, *, as_numbers: bool) -> str:
+    column = f"`{output.relation}`.`{output.column}`"
+    if as_numbers and output.type == "timestamp":
+        column = f"EXTRACT(EPOCH FROM {column}) * 1000000 + CAST(DATE_FORMAT({column}, 'SSSSSS') AS BIGINT)"
+    return f"{column} AS `{output.name}`"
+
+
+def sink(query: JoinQuery, name: str, path: str | None) -> str:
+    """Return the DDL of a query's sink: CSV files below `path`, or nothing at all for None."""
+    columns = ", ".join(
+        f"`{output.name}` {'BIGINT' if path and output.type == 'timestamp' else flink_type(output.type)}"
+        for output in query.outputs
+    )
+    options = {"connector": "blackhole"}
+    if path:
+        options = {"connector": "filesystem", "path": path, "format": "csv"}
+    settings = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
+    return f"CREATE TEMPORARY TABLE `{name}` ({columns}) WITH ({settings})"
