@@ -27,6 +27,7 @@ from plait.sql import bind_query
 
 FILES = 4
 TINY = {
+    "three-way": 2000.0,
     "tpch-joins": 0.01,
     "tpch-random": 0.001,
     "ajoin": 8.0,
