@@ -88,6 +88,7 @@ def run(task: Task) -> Outcome:
     try:
         environment = _environment(task, port, delays)
         statements = [_insert(environment, task, number) for number in range(len(task.questions.queries))]
+        _let_plan(environment, statements, task)
         startup_seconds, started, clock = task.startup_seconds(), time.perf_counter(), time.time()
         jobs = _submit(environment, statements, task)
         seconds = _wait(jobs, port, clock) or time.perf_counter() - started
@@ -181,6 +182,7 @@ def _environment(task: Task, port: int, delays: dict[str, int]) -> StreamTableEn
     """Return an environment with every stream as a table, with event time and without."""
     from pyflink.common import Configuration
     from pyflink.datastream import StreamExecutionEnvironment
+    from pyflink.java_gateway import get_gateway
     from pyflink.table import StreamTableEnvironment
 
     configuration = Configuration()
@@ -189,7 +191,13 @@ def _environment(task: Task, port: int, delays: dict[str, int]) -> StreamTableEn
         settings[_MULTI_JOIN] = "true"
     for name, value in settings.items():
         configuration.set_string(name, value)
-    streaming = StreamExecutionEnvironment.get_execution_environment(configuration)
+    # The environment that PyFlink makes by itself starts another cluster for each job.
+    gateway = get_gateway()
+    java = gateway.jvm.org.apache.flink.streaming.api.environment.StreamExecutionEnvironment
+    no_jars = gateway.new_array(gateway.jvm.java.lang.String, 0)
+    streaming = StreamExecutionEnvironment(
+        java.createRemoteEnvironment("localhost", port, configuration._j_configuration, no_jars)
+    )
     streaming.set_parallelism(task.cores)
     environment = StreamTableEnvironment.create(streaming)
     for stream in task.questions.streams:
@@ -240,24 +248,37 @@ def _insert(environment: Any, task: Task, number: int) -> str:
     return f"INSERT INTO `{sink}` {text}"
 
 
-def _submit(environment: Any, statements: list[str], task: Task) -> list[str]:
-    """Start the queries; return the jobs' names."""
+def _let_plan(environment: Any, statements: list[str], task: Task) -> None:
+    """Let Flink plan the queries without running them. Raises UnableError with Flink's words."""
     from py4j.protocol import Py4JJavaError
     from pyflink.util.exceptions import JavaException
 
     try:
         if task.mode is None:
-            results = [environment.execute_sql(statement) for statement in statements]
-        else:
-            together = environment.create_statement_set()
             for statement in statements:
-                together.add_insert_sql(statement)
-            if task.mode == _MULTIWAY and "MultiJoin" not in together.explain():
-                raise UnableError("Flink plans no multi-way join here: the operator needs a key that all inputs share")
-            results = [together.execute()]
+                environment.explain_sql(statement)
+            return
+        plan = _together(environment, statements).explain()
     except (Py4JJavaError, JavaException) as error:
         raise UnableError(_own_words(error)) from error
+    if task.mode == _MULTIWAY and "MultiJoin" not in plan:
+        raise UnableError("Flink plans no multi-way join here: the operator needs a key that all inputs share")
+
+
+def _submit(environment: Any, statements: list[str], task: Task) -> list[str]:
+    """Start the queries; return the jobs' names."""
+    if task.mode is None:
+        results = [environment.execute_sql(statement) for statement in statements]
+    else:
+        results = [_together(environment, statements).execute()]
     return [str(result.get_job_client().get_job_id()) for result in results]
+
+
+def _together(environment: Any, statements: list[str]) -> Any:
+    together = environment.create_statement_set()
+    for statement in statements:
+        together.add_insert_sql(statement)
+    return together
 
 
 def _own_words(error: Any) -> str:
