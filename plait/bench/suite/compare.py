@@ -18,13 +18,16 @@ from plait.bench.suite.figures import figure
 from plait.bench.suite.noise import ALPHA, LEAST
 from plait.errors import OptionError
 
+_WIDTH = 120
+"""Columns that tables need; a narrower terminal wraps their lines, but does not fold every word."""
+
 
 def main(arguments: list[str], console: Console | None = None) -> int:
     """Compare; 1 if something got worse beyond the noise, else 0. Raises OptionError."""
     options = _arguments(arguments)
     sides = tuple(read_reports(path) for path in (options.before, options.after))
     found = differences(*sides)
-    show(found, sides, console or Console())
+    show(found, sides, console or Console(width=max(Console().width, _WIDTH)))
     return 1 if found.is_worse else 0
 
 

@@ -61,7 +61,7 @@ def number(value: float) -> str:
     """
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
 def factor(value: float | None) -> str:

@@ -152,6 +152,9 @@ def _latencies(section: Section) -> Plot | None:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.set_xscale("log")
+        for which in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            which(lambda value, _: f"{value:g}")
+        axes.tick_params(axis="x", which="both", labelsize="small", labelrotation=30)
         axes.set_xlabel("latency, s (log scale)")
         _finish(axes)
         title = f"{section.workload}: latency at a fixed rate, median over the runs"
