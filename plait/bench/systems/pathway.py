@@ -18,7 +18,6 @@ _OWN = "PATHWAY_"
 _THREADS = f"{_OWN}THREADS"
 _BEHAVIOR = "behavior of interval_join"
 _KEEPING = "keeping"
-_AHEAD = 2
 
 SYSTEM = System(
     name="pathway",
@@ -38,15 +37,15 @@ SYSTEM = System(
         Setting(
             name="connector",
             value="ConnectorSubject, one message and commit a batch of all streams",
-            reason="Pathway has no connector for plain Parquet, that for Delta Lake asks for a licence key, and those "
-            "for CSV and JSON never end in streaming mode; a list of rows that the engine flattens is read three times "
-            "as fast as a message for each row",
+            reason="Pathway has no connector for plain Parquet, the one for Delta Lake asks for a licence key, and "
+            "those for CSV and JSON never end in streaming mode; a list of rows that the engine flattens is read three "
+            "times as fast as a message for each row",
         ),
         Setting(
-            name="autocommit_duration_ms, max_backlog_size",
-            value=f"None, {_AHEAD}",
-            reason="the connector commits a batch itself, and reads the next one while a batch is joined, no more: "
-            "after Pathway's reference, the limit avoids memory spikes",
+            name="autocommit_duration_ms",
+            value="None",
+            reason="the connector commits a batch itself; reading runs ahead of the joins, since with a limit "
+            "(max_backlog_size) of a few batches Pathway 0.33 was seen to wait for ever",
         ),
         Setting(
             name="monitoring, persistence",
@@ -115,7 +114,7 @@ def _tables(task: Task, reads: Sequence[Read]) -> dict[str, Any]:
                 self.commit()
 
     schema = pw.schema_from_types(**{read.stream.name: _rows_type(read) for read in reads})
-    batches = pw.io.python.read(Batches(), schema=schema, autocommit_duration_ms=None, max_backlog_size=_AHEAD)
+    batches = pw.io.python.read(Batches(), schema=schema, autocommit_duration_ms=None)
     found = {}
     for read in reads:
         rows = batches.select(row=batches[read.stream.name]).flatten(pw.this.row)
