@@ -42,7 +42,6 @@ class Plan:
     directory: Path
     cores: int
     sample: int = 0
-    memory: str | None = None
     timeout_s: float | None = None
     limit_s: float | None = None
     paces: tuple[float, ...] = ()
@@ -63,7 +62,6 @@ class Plan:
             slice_us=round(case.span_s * 1_000_000 / case.files),
             check=check,
             cores=self.cores,
-            memory=self.memory,
             options=self.conf,
         )
 

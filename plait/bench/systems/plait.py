@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,16 +67,11 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     """Drain the streams through all queries at once, on this session. With a sample, the engine is stopped after it
     and started again, so that it plans the rest with what it has measured; that takes part in the time.
     """
-    from plait.runtime.engine import Engine
-
     watch = _Watch(task)
-    engine = Engine(spark, checkpoint=task.checkpoint, listener=watch.heard)
-    _set_options(engine, task)
-    root = Path(task.scratch) / "in" if task.sample else task.data_path
+    root = task.arriving if task.sample else task.data_path
     if task.sample:
         let_arrive(task, range(task.sample), root)
-    for stream, frame in zip(task.questions.streams, open_streams(spark, task, root=root).values(), strict=True):
-        engine.stream(stream.name, frame, time=stream.time)
+    engine = _open_engine(spark, task, listener=watch.heard, root=root)
     for query in task.questions.queries:
         _ask(engine, query, _results(task, query))
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
@@ -87,22 +83,26 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
     return watch.outcome(startup_seconds, (started, seconds))
 
 
-def _set_options(engine: Engine, task: Task) -> None:
+def _open_engine(
+    spark: SparkSession, task: Task, *, listener: Callable[[BatchEvent], None] | None = None, root: Path | None = None
+) -> Engine:
+    """Return an engine with the task's options and streams, and no queries yet."""
+    from plait.runtime.engine import Engine
+
+    engine = Engine(spark, checkpoint=task.checkpoint, listener=listener)
     if task.mode is not None:
         engine.set_option("plait.strategy", task.mode)
     for name, value in plait_settings(task).items():
         engine.set_option(name, value)
+    for stream, frame in zip(task.questions.streams, open_streams(spark, task, root=root).values(), strict=True):
+        engine.stream(stream.name, frame, time=stream.time)
+    return engine
 
 
 def follow_on(spark: SparkSession, task: Task) -> Outcome:
     """Keep joining what arrives, a batch after the other, until told to stop."""
-    from plait.runtime.engine import Engine
-
     found = {query.name: Deliveries(query, task) for query in task.questions.queries}
-    engine = Engine(spark, checkpoint=task.checkpoint)
-    _set_options(engine, task)
-    for stream, frame in zip(task.questions.streams, open_streams(spark, task).values(), strict=True):
-        engine.stream(stream.name, frame, time=stream.time)
+    engine = _open_engine(spark, task)
     for query in task.questions.queries:
         _ask(engine, query, sinks.foreach(found[query.name].add))
     running = engine.start(trigger="0 seconds")

@@ -20,17 +20,14 @@ from plait.bench.systems.model import Mode, Setting, System
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.sums import Sums
 from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
-from plait.workloads.joins import QUALIFIED as _QUALIFIED
-from plait.workloads.joins import JoinQuery, OutputOf, qualified
+from plait.workloads.joins import QUALIFIED, JoinQuery, OutputOf, qualified
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery, StreamingQueryProgress
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery, StreamingQueryProgress
 
 DELAY = "0 seconds"
 _HEAP = "8g"
-
-
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _ROCKSDB = "rocksdb"
 _DEFAULTS = "defaults"
@@ -94,7 +91,7 @@ _IN_ROCKSDB = {
 def run(task: Task) -> Outcome:
     """Drain the streams through stream-stream joins on a session of their own."""
     spark = _open_session(task, _settings(task))
-    outcome = drain_on(spark, task)
+    outcome = follow_on(spark, task) if task.live else drain_on(spark, task)
     spark.stop()
     return outcome
 
@@ -108,14 +105,10 @@ def _settings(task: Task) -> dict[str, str]:
 
 def drain_on(spark: SparkSession, task: Task) -> Outcome:
     """Drain the streams through stream-stream joins on this session."""
-    if task.live:
-        return follow_on(spark, task)
     sums = {query.name: Sums(query) for query in task.questions.queries}
     writers = []
     for query in task.questions.queries:
-        joined = join_streams(open_streams(spark, task, named=False), query, task.questions.times())
-        writer = joined.writeStream.option("checkpointLocation", str(Path(task.checkpoint) / query.name))
-        writer = writer.trigger(availableNow=True)
+        writer = _writer(spark, task, query).trigger(availableNow=True)
         writers.append(writer.foreachBatch(sums[query.name].add) if task.check else writer.format("noop"))
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     running = [writer.start() for writer in writers]
@@ -128,11 +121,9 @@ def drain_on(spark: SparkSession, task: Task) -> Outcome:
 def follow_on(spark: SparkSession, task: Task) -> Outcome:
     """Keep joining what arrives, a batch after the other, until told to stop."""
     found = {query.name: Deliveries(query, task) for query in task.questions.queries}
-    running = []
-    for query in task.questions.queries:
-        joined = join_streams(open_streams(spark, task, named=False), query, task.questions.times())
-        writer = joined.writeStream.option("checkpointLocation", str(Path(task.checkpoint) / query.name))
-        running.append(writer.foreachBatch(found[query.name].add).start())
+    running = [
+        _writer(spark, task, query).foreachBatch(found[query.name].add).start() for query in task.questions.queries
+    ]
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     wait_for_the_end(task, list(found.values()))
     seconds = time.perf_counter() - started
@@ -140,6 +131,12 @@ def follow_on(spark: SparkSession, task: Task) -> Outcome:
         each.stop()
     deliveries = tuple(delivery for each in found.values() for delivery in each.total())
     return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds, deliveries=deliveries)
+
+
+def _writer(spark: SparkSession, task: Task, query: JoinQuery) -> DataStreamWriter:
+    """Return a query's results as a stream to be written, with a checkpoint of its own."""
+    joined = join_streams(open_streams(spark, task, named=False), query, task.questions.times())
+    return joined.writeStream.option("checkpointLocation", str(Path(task.checkpoint) / query.name))
 
 
 def join_streams(streams: Mapping[str, DataFrame], query: JoinQuery, times: Mapping[str, str]) -> DataFrame:
@@ -195,7 +192,7 @@ def _between(query: JoinQuery, relation: str, earlier: Sequence[str], joined: Da
     for text in query.conditions:
         owners = {owner for owner, _ in qualified(text)}
         if relation in owners and owners <= {relation, *earlier}:
-            found.append(_QUALIFIED.sub(lambda match: _on_the_way(match, joined), text))
+            found.append(QUALIFIED.sub(lambda match: _on_the_way(match, joined), text))
     return found
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from plait.bench.data import FIRST_US
-from plait.bench.workloads.model import Case, Request, Workload
+from plait.bench.workloads.model import Case, Request, Workload, alone_and_together
 from plait.bench.workloads.stored import Made, keep, table
 from plait.errors import OptionError
 from plait.workloads.flight_joins import QUERIES, STREAMS
@@ -86,7 +86,7 @@ def cases(request: Request) -> Iterator[Case]:
     for size in request.sizes:
         wanted = FlightsInput(days=int(size), files=request.files or FILES)
         data = keep(request.directory / wanted.name, make_streams(wanted), wanted.files, wanted.span_s)
-        for name, asked in (*((query.name, (query,)) for query in QUERIES), ("all", QUERIES)):
+        for name, asked in alone_and_together(QUERIES):
             yield Case(
                 name=f"{name}, {wanted.days} {'day' if wanted.days == 1 else 'days'}",
                 questions=QuerySet.over(STREAMS, asked),

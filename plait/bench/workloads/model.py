@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from plait.workloads.joins import QuerySet
+from plait.workloads.joins import JoinQuery, QuerySet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,13 @@ class Case:
     files: int
     span_s: float = 0.0
     size: float = 0.0
+
+
+def alone_and_together(queries: tuple[JoinQuery, ...]) -> Iterator[tuple[str, tuple[JoinQuery, ...]]]:
+    """Yield the name and the queries of a case for each query, then of one for all of them."""
+    for query in queries:
+        yield query.name, (query,)
+    yield "all", queries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

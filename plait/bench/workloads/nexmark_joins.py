@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.bench.workloads.model import Case, Request, Workload
+from plait.bench.workloads.model import Case, Request, Workload, alone_and_together
 from plait.bench.workloads.nexmark_data import NexmarkInput, make_streams
 from plait.bench.workloads.stored import keep
 from plait.workloads.joins import QuerySet
@@ -22,7 +22,7 @@ def cases(request: Request) -> Iterator[Case]:
     for size in request.sizes:
         wanted = NexmarkInput(events=int(size), files=request.files or FILES, seed=request.seed)
         data = keep(request.directory / wanted.name, make_streams(wanted), wanted.files, wanted.span_s)
-        for name, asked in (*((query.name, (query,)) for query in QUERIES), ("all", QUERIES)):
+        for name, asked in alone_and_together(QUERIES):
             yield Case(
                 name=f"{name}, {wanted.events:,} events",
                 questions=QuerySet.over(STREAMS, asked),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.bench.tpch_data import TpchInput, prepare_tpch, read_streams
-from plait.bench.workloads.model import Case, Request, Workload
+from plait.bench.workloads.model import Case, Request, Workload, alone_and_together
 from plait.workloads.joins import QuerySet
 from plait.workloads.tpch_cores import core_queries
 
@@ -27,7 +27,7 @@ def cases(request: Request) -> Iterator[Case]:
         data = prepare_tpch(wanted, request.directory)
         streams = read_streams(data)
         queries = core_queries(streams)
-        for name, asked in (*((query.name, (query,)) for query in queries), ("all", queries)):
+        for name, asked in alone_and_together(queries):
             yield Case(
                 name=f"{name}, scale {scale:g}",
                 questions=QuerySet.over(streams, asked),
