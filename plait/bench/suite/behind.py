@@ -7,21 +7,15 @@ the best of its ways. `standings` compare with the best of its ways, whichever t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plait.bench.suite.document import Paced
-from plait.bench.suite.measures import MEASURES, Measure
+from plait.bench.suite.measures import LATENCIES, MEASURES, Measure
 from plait.bench.suite.sections import PLAIT, Section, Series, Spread, spread
 
 _BY_NAME = {measure.name: measure for measure in MEASURES}
 _RATE = _BY_NAME["rows_per_s"]
 _COSTS = tuple(_BY_NAME[name] for name in ("cpu_seconds", "resident_bytes", "private_bytes"))
-_LATENCIES: tuple[tuple[str, Callable[[Paced], float | None]], ...] = (
-    ("latency, p50", lambda paced: paced.p50_s),
-    ("latency, p95", lambda paced: paced.p95_s),
-    ("latency, p99", lambda paced: paced.p99_s),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +55,14 @@ class Standing:
 
 def slower(sections: Sequence[Section]) -> tuple[Behind, ...]:
     """Return every case of every workload where a peer is faster, or answers sooner, or only a peer has a time."""
-    found = [each for section in sections for each in (*_of_measure(section, _RATE), *_of_latency(section))]
+    found = [each for section in sections for each in _of_speed(section)]
     return _ordered(found)
+
+
+def _of_speed(section: Section) -> Iterator[Behind]:
+    yield from _of_measure(section, _RATE)
+    yield from _of_latency(section)
+    yield from _of_sustained(section)
 
 
 def dearer(sections: Sequence[Section]) -> tuple[Behind, ...]:
@@ -145,19 +145,30 @@ def why_without(series: Series, case: str) -> str:
 def _of_latency(section: Section) -> Iterator[Behind]:
     for tag in dict.fromkeys(series.tag for series in section.series):
         beside = [series for series in section.series if series.tag == tag]
-        places = dict.fromkeys((entry.case, entry.rows_per_s) for series in beside for entry in series.paced())
-        for case, rate in places:
-            runs = {
-                series.title: [each for each in series.paced() if (each.case, each.rows_per_s) == (case, rate)]
-                for series in beside
-            }
-            for title, read in _LATENCIES:
-                figures = {name: spread(map(read, entries)) for name, entries in runs.items()}
+        paced = {series.title: series.paced() for series in beside}
+        for case, rate in dict.fromkeys(place for runs in paced.values() for place in runs):
+            for title, read in LATENCIES:
+                figures = {name: spread(map(read, runs.get((case, rate), ()))) for name, runs in paced.items()}
                 ours = _ours([series for series in beside if series.is_plait], figures, False)
                 for peer in (series for series in beside if series.is_peer and ours is not None):
-                    what = (f"{title}, at {rate:,.0f} rows/s", "s")
+                    what = (f"latency, {title}, at {rate:,.0f} rows/s", "s")
                     if ours is not None and figures[ours.title] is not None:
                         yield from _compare(section, case, what, (ours, peer), figures)
+
+
+def _of_sustained(section: Section) -> Iterator[Behind]:
+    """Yield where a peer kept up with a rate at which Plait fell behind."""
+    for tag in dict.fromkeys(series.tag for series in section.series):
+        beside = [series for series in section.series if series.tag == tag]
+        found = {series.title: series.sustained() for series in beside}
+        for case in dict.fromkeys(case for rates in found.values() for case in rates):
+            kept = {title: spread([rates[case].kept]) for title, rates in found.items() if case in rates}
+            ours = _ours([series for series in beside if series.is_plait and series.title in kept], kept, True)
+            for peer in (series for series in beside if series.is_peer and series.title in kept):
+                theirs = kept[peer.title]
+                lost = None if ours is None else found[ours.title][case].lost
+                if ours is not None and theirs is not None and lost is not None and theirs.middle >= lost:
+                    yield from _compare(section, case, ("sustained rate", _RATE.unit), (ours, peer), kept)
 
 
 def standings(sections: Sequence[Section]) -> tuple[Standing, ...]:

@@ -7,21 +7,21 @@ compared exactly. Figures of the same case on other data are not compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from plait.bench.suite.document import CaseRecord, Report
-from plait.bench.suite.measures import MEASURES
+from plait.bench.suite.document import CaseRecord, Paced, Report
+from plait.bench.suite.measures import LATENCIES, MEASURES
 from plait.bench.suite.noise import Pair, judge, spread
+from plait.bench.suite.pacing import SEARCH_STEP
+from plait.bench.suite.sections import Sustained, sustained
 
 REFERENCES = ("duckdb", "handover")
 """Systems that a change of Plait does not touch: if they changed, the machine did."""
 
 _RESTATED = frozenset({"seconds", "results_per_s"})
 """Measures that say again what rows_per_s says, of the same rows and results: judged once, not three times."""
-
-_LATENCIES = (("p50_s", "latency, p50"), ("p95_s", "latency, p95"), ("p99_s", "latency, p99"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def differences(before: Sequence[Report], after: Sequence[Report]) -> Difference
     other_data = _other_data(before, after)
     figures = tuple(_figures(reports, other_data) for reports in (before, after))
     places = [place for place in figures[0] if place in figures[1]]
-    changes = _changes(places, *figures)
+    changes = (*_changes(places, *figures), *_sustained_changes(before, after, other_data))
     known = tuple(_names(reports) for reports in (before, after))
     failing = tuple(_failing(reports) for reports in (before, after))
     return Differences(
@@ -135,6 +135,45 @@ def _changes(places: Sequence[Place], before: _Figures, after: _Figures) -> tupl
         for place in places
         if place in judged
     )
+
+
+def _sustained_changes(
+    before: Sequence[Report], after: Sequence[Report], other_data: Sequence[str]
+) -> Iterator[Change]:
+    """Yield the rates that were kept up with. A search tells them only to a step, so one changed if what was kept up
+    with on one side is more than a step above what was too fast on the other.
+    """
+    rates = tuple(_sustained(reports, other_data) for reports in (before, after))
+    for place in rates[0].keys() & rates[1].keys():
+        was, now = rates[0][place], rates[1][place]
+        if was.kept is not None and now.kept is not None:
+            is_changed = any(
+                high.kept is not None and low.lost is not None and high.kept >= SEARCH_STEP * low.lost
+                for high, low in ((was, now), (now, was))
+            )
+            yield Change(place=place, before=(was.kept,), after=(now.kept,), is_changed=is_changed)
+
+
+def _sustained(reports: Iterable[Report], other_data: Sequence[str]) -> dict[Place, Sustained]:
+    runs: dict[tuple[str, str], list[Paced]] = {}
+    for report in reports:
+        for paced in report.paced:
+            if _case_name(report.workload, paced.case) not in other_data:
+                runs.setdefault((report.workload, paced.system), []).append(paced)
+    return {
+        Place(
+            workload=workload,
+            case=case,
+            system=system,
+            measure="sustained",
+            title="sustained rate",
+            unit="rows/s",
+            more_is_better=True,
+            is_timed=True,
+        ): found
+        for (workload, system), entries in runs.items()
+        for case, found in sustained(entries).items()
+    }
 
 
 def _is_exact(place: Place, pair: Pair) -> bool:
@@ -169,18 +208,18 @@ def _of_runs(report: Report) -> Iterable[tuple[Place, float | None]]:
 
 def _of_paced(report: Report) -> Iterable[tuple[Place, float | None]]:
     for paced in report.paced:
-        for name, title in _LATENCIES:
+        for title, read in LATENCIES:
             place = Place(
                 workload=report.workload,
                 case=paced.case,
                 system=paced.system,
-                measure=name,
-                title=f"{title}, at {paced.rows_per_s:,.0f} rows/s",
+                measure=title,
+                title=f"latency, {title}, at {paced.rows_per_s:,.0f} rows/s",
                 unit="s",
                 more_is_better=False,
                 is_timed=True,
             )
-            yield place, getattr(paced, name)
+            yield place, read(paced)
 
 
 def _drifts(changes: Sequence[Change]) -> tuple[Drift, ...]:
@@ -241,7 +280,7 @@ def _asked(case: CaseRecord) -> tuple[object, ...]:
     return (case.rows_in, case.files, case.queries)
 
 
-_HARMLESS = frozenset({"repeat", "systems", "sizes", "pace", "check", "timeout", "limit"})
+_HARMLESS = frozenset({"repeat", "systems", "sizes", "pace", "check", "timeout", "limit", "enough"})
 """Settings that say what was run and how often, not how."""
 
 

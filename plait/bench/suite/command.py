@@ -36,6 +36,7 @@ def main(name: str, arguments: list[str]) -> int:
         sample=options.sample,
         timeout_s=options.timeout or None,
         limit_s=options.limit or None,
+        enough_s=options.enough or None,
         paces=options.pace,
         sustain=options.sustain,
         conf=tuple(options.conf),
@@ -97,6 +98,13 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
     made.add_argument("--timeout", type=float, default=900, metavar="SECONDS", help="end a run after; 0: never")
     made.add_argument(
         "--limit", type=float, default=300, metavar="SECONDS", help="no larger cases after a longer run; 0: all"
+    )
+    made.add_argument(
+        "--enough",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="not run a system again whose timed runs of a case took this long together, two at least; 0: always",
     )
     made.add_argument(
         "--pace", type=_sizes, default=(), metavar="ROWS,...", help="also let streams arrive at so many rows a second"

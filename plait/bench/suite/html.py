@@ -27,6 +27,7 @@ from plait.bench.suite.tables import (
     rate_grid,
     settings_grid,
     standings_grid,
+    sustained_grid,
 )
 
 _OPEN_CASES = 3
@@ -112,7 +113,7 @@ def _section(section: Section, drawn: Sequence[Plot]) -> Iterator[str]:
         grid = case_grid(section, case)
         if grid is not None:
             yield f"<details{is_open}><summary>{escape(case.name)}: every measure</summary>{as_html(grid)}</details>"
-    for grid in (paced_grid(section), absences_grid(section), settings_grid(section)):
+    for grid in (paced_grid(section), sustained_grid(section), absences_grid(section), settings_grid(section)):
         if grid is not None:
             yield as_html(grid)
     for title, queries in questions(section):

@@ -25,6 +25,7 @@ from plait.bench.suite.tables import (
     rate_grid,
     settings_grid,
     standings_grid,
+    sustained_grid,
 )
 
 
@@ -59,7 +60,7 @@ def _section(section: Section, drawn: Sequence[Plot], folder: str) -> Iterator[s
         grid = case_grid(section, case)
         if grid is not None:
             yield as_markdown(grid)
-    for grid in (paced_grid(section), absences_grid(section), settings_grid(section)):
+    for grid in (paced_grid(section), sustained_grid(section), absences_grid(section), settings_grid(section)):
         if grid is not None:
             yield as_markdown(grid)
     for title, queries in questions(section):

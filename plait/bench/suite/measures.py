@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plait.bench.suite.document import RunRecord
+from plait.bench.measure import Use
+from plait.bench.suite.document import Paced, RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +28,13 @@ def _rate(count: int | None, seconds: float) -> float | None:
     return None if count is None or seconds <= 0 else count / seconds
 
 
-def _cpu(run: RunRecord) -> float | None:
-    return None if run.use is None else run.use.cpu_seconds()
+def _used(read: Callable[[Use], float | None]) -> Callable[[RunRecord], float | None]:
+    """Return how to read a figure of what a run used; None where nobody watched."""
+    return lambda run: None if run.use is None else read(run.use)
 
 
-def _private(run: RunRecord) -> float | None:
-    return None if run.use is None else max((moment.private_bytes for moment in run.use.moments), default=None)
+def _private(use: Use) -> float | None:
+    return max((moment.private_bytes for moment in use.moments), default=None)
 
 
 MEASURES = (
@@ -68,14 +70,21 @@ MEASURES = (
         is_timed=True,
         read=lambda run: _rate(run.outcome.results, run.outcome.seconds),
     ),
-    Measure(name="cpu_seconds", title="processor time", unit="s", more_is_better=False, is_timed=True, read=_cpu),
+    Measure(
+        name="cpu_seconds",
+        title="processor time",
+        unit="s",
+        more_is_better=False,
+        is_timed=True,
+        read=_used(lambda use: use.cpu_seconds()),
+    ),
     Measure(
         name="resident_bytes",
         title="resident memory, peak",
         unit="bytes",
         more_is_better=False,
         is_timed=True,
-        read=lambda run: None if run.use is None else run.use.resident_bytes,
+        read=_used(lambda use: use.resident_bytes),
     ),
     Measure(
         name="private_bytes",
@@ -83,7 +92,7 @@ MEASURES = (
         unit="bytes",
         more_is_better=False,
         is_timed=True,
-        read=_private,
+        read=_used(_private),
     ),
     Measure(
         name="probe_tuples",
@@ -123,7 +132,7 @@ MEASURES = (
         unit="bytes",
         more_is_better=False,
         is_timed=True,
-        read=lambda run: None if run.use is None else run.use.read_bytes(),
+        read=_used(lambda use: use.read_bytes()),
     ),
     Measure(
         name="written_bytes",
@@ -131,6 +140,13 @@ MEASURES = (
         unit="bytes",
         more_is_better=False,
         is_timed=True,
-        read=lambda run: None if run.use is None else run.use.written_bytes(),
+        read=_used(lambda use: use.written_bytes()),
     ),
 )
+
+LATENCIES: tuple[tuple[str, Callable[[Paced], float | None]], ...] = (
+    ("p50", lambda paced: paced.p50_s),
+    ("p95", lambda paced: paced.p95_s),
+    ("p99", lambda paced: paced.p99_s),
+)
+"""The percentiles of latency, in seconds, of a run on live streams."""

@@ -21,6 +21,9 @@ from plait.bench.systems.streams import let_arrive
 from plait.bench.systems.task import Delivery, Outcome, Task
 from plait.errors import PlaitError
 
+SEARCH_STEP = 1.25
+"""From one rate to the next in the search for the highest that is kept up with."""
+
 _POLL_S = 0.02
 _STARTING_S = 180.0
 _GROWTH = 0.1

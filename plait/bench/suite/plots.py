@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from plait.bench.plotting import require_pyplot
 from plait.bench.suite.document import CaseRecord, RunRecord
-from plait.bench.suite.measures import MEASURES
+from plait.bench.suite.measures import LATENCIES, MEASURES
 from plait.bench.suite.sections import Section, Series, Spread, spread
 
 _GIB = 1 << 30
@@ -163,12 +163,9 @@ def _latencies(section: Section) -> Plot | None:
 
 def _paced(section: Section) -> Iterator[tuple[Series, str, float, tuple[float | None, ...]]]:
     for series in section.series:
-        for case, rate in dict.fromkeys((entry.case, entry.rows_per_s) for entry in series.paced()):
-            runs = [entry for entry in series.paced() if (entry.case, entry.rows_per_s) == (case, rate)]
-            columns: tuple[Iterable[float | None], ...] = tuple(
-                [getattr(entry, name) for entry in runs] for name in ("p50_s", "p95_s", "p99_s")
-            )
-            found = tuple(None if each is None else each.middle for each in map(spread, columns))
+        for (case, rate), runs in series.paced().items():
+            columns = (spread(map(read, runs)) for _, read in LATENCIES)
+            found = tuple(None if each is None else each.middle for each in columns)
             if any(found):
                 yield series, case, rate, found
 

@@ -14,7 +14,7 @@ from statistics import median
 from rich.console import Console
 
 from plait.bench.suite.document import Absence, CaseRecord, Check, Paced, RunRecord, Wrong
-from plait.bench.suite.pacing import judge, run_paced
+from plait.bench.suite.pacing import SEARCH_STEP, judge, run_paced
 from plait.bench.systems.catalog import Choice, choose
 from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError, run_fresh
 from plait.bench.systems.task import Answer, Task
@@ -22,7 +22,8 @@ from plait.bench.workloads.model import Case
 from plait.errors import PlaitError
 
 _ORACLE = "duckdb"
-_FASTER, _SEARCHES = 1.25, 8
+_SEARCHES = 8
+_FEWEST = 2
 _PLAIT = "plait"
 
 Runner = Callable[..., Run]
@@ -31,9 +32,10 @@ Runner = Callable[..., Run]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
-    `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `paces`: rows a second
-    at which streams also arrive live, for systems that can follow them. `sustain`: look for the highest rate that each
-    of these keeps up with.
+    `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `enough_s`: a system
+    whose timed runs of a case took this long together, two at least, is not run again. `paces`: rows a second at which
+    streams also arrive live, for systems that can follow them. `sustain`: look for the highest rate that each of these
+    keeps up with.
     """
 
     choices: tuple[Choice, ...]
@@ -44,6 +46,7 @@ class Plan:
     sample: int = 0
     timeout_s: float | None = None
     limit_s: float | None = None
+    enough_s: float | None = None
     paces: tuple[float, ...] = ()
     sustain: bool = False
     conf: tuple[tuple[str, str], ...] = ()
@@ -64,6 +67,10 @@ class Plan:
             cores=self.cores,
             options=self.conf,
         )
+
+    def is_enough(self, spent: Sequence[float]) -> bool:
+        """Tell whether a system that took these seconds for its runs of a case need not be run again."""
+        return self.enough_s is not None and len(spent) >= _FEWEST and sum(spent) >= self.enough_s
 
 
 @dataclass(slots=True)
@@ -145,14 +152,16 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
     if each.plan.check:
         asked = tuple(choice for choice in asked if not choice.system.joins or _is_right(each, choice, expected))
     ended: set[str] = set()
+    spent: dict[str, list[float]] = {}
     for turn, choice in order(asked, each.plan.repeat):
-        if choice.label in ended:
+        if choice.label in ended or each.plan.is_enough(spent.get(choice.label, ())):
             continue
         done = each.attempt(choice, check=False)
         if done is None or not _counts_right(each, choice, done, expected):
             ended.add(choice.label)
             continue
         _note_time(each, choice, turn, done)
+        spent.setdefault(choice.label, []).append(done.outcome.startup_seconds + done.outcome.seconds)
         if each.plan.limit_s is not None and done.outcome.seconds > each.plan.limit_s:
             too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
     rows = sum(answer.rows for answer in expected)
@@ -211,7 +220,7 @@ class _Live:
         )
         pace = drained / 2
         kept_up = self.run(choice, 0, pace)
-        factor = _FASTER if kept_up else 1 / _FASTER
+        factor = SEARCH_STEP if kept_up else 1 / SEARCH_STEP
         for turn in range(1, _SEARCHES):
             pace *= factor
             now = self.run(choice, turn, pace)

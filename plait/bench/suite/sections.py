@@ -25,6 +25,14 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sustained:
+    """The highest rate a system kept up with in all runs, and the lowest it did not; None if none was so."""
+
+    kept: float | None
+    lost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """A system in one report. `title`: its label, and the report's tag if there are several."""
 
@@ -61,9 +69,32 @@ class Series:
         found = (entry for entry in self.report.absences if entry.case == case and entry.system == self.system)
         return next(found, None)
 
-    def paced(self) -> tuple[Paced, ...]:
-        """Return its runs at a fixed rate."""
-        return tuple(entry for entry in self.report.paced if entry.system == self.system)
+    def paced(self) -> dict[tuple[str, float], list[Paced]]:
+        """Return its runs at fixed rates, by case and rate."""
+        found: dict[tuple[str, float], list[Paced]] = {}
+        for entry in self.report.paced:
+            if entry.system == self.system:
+                found.setdefault((entry.case, entry.rows_per_s), []).append(entry)
+        return found
+
+    def sustained(self) -> dict[str, Sustained]:
+        """Return what it kept up with in each case that was tried at any rate."""
+        return sustained(entry for entry in self.report.paced if entry.system == self.system)
+
+
+def sustained(runs: Iterable[Paced]) -> dict[str, Sustained]:
+    """Return which rates were kept up with, by case."""
+    rates: dict[str, dict[float, bool]] = {}
+    for run in runs:
+        tried = rates.setdefault(run.case, {})
+        tried[run.rows_per_s] = tried.get(run.rows_per_s, True) and run.is_sustained
+    return {
+        case: Sustained(
+            kept=max((rate for rate, is_kept in tried.items() if is_kept), default=None),
+            lost=min((rate for rate, is_kept in tried.items() if not is_kept), default=None),
+        )
+        for case, tried in rates.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from plait.bench.suite.behind import Behind, Standing, why_without
-from plait.bench.suite.document import CaseRecord, Paced
+from plait.bench.suite.document import CaseRecord
 from plait.bench.suite.figures import DASH, Scale, factor, figure, number, scale
 from plait.bench.suite.grid import Cell, Grid, row
-from plait.bench.suite.measures import MEASURES, Measure
+from plait.bench.suite.measures import LATENCIES, MEASURES, Measure
 from plait.bench.suite.sections import Section, Series, Spread, spread
 from plait.bench.truth import Truth, summarize
 
@@ -173,29 +173,21 @@ def _truth_rows(told: Sequence[Series], case: CaseRecord) -> Iterator[tuple[Cell
             yield row(title, *(DASH if truth is None else write(truth) for truth in truths))
 
 
-_PACED: tuple[tuple[str, Callable[[Paced], float | None]], ...] = (
-    ("p50", lambda paced: paced.p50_s),
-    ("p95", lambda paced: paced.p95_s),
-    ("p99", lambda paced: paced.p99_s),
-    ("backlog", lambda paced: paced.backlog_s),
-)
-
-
 def paced_grid(section: Section) -> Grid | None:
     """Return the latencies at fixed rates; None if no report has any."""
     rows = []
     for series in section.series:
-        for case, rate in dict.fromkeys((entry.case, entry.rows_per_s) for entry in series.paced()):
-            runs = [entry for entry in series.paced() if (entry.case, entry.rows_per_s) == (case, rate)]
-            cells = [_seconds(spread(map(read, runs))) for _, read in _PACED]
+        for (case, rate), runs in series.paced().items():
+            figures = (*(read for _, read in LATENCIES), lambda paced: paced.backlog_s)
+            results = spread(entry.results for entry in runs)
             kept = all(entry.is_sustained for entry in runs)
             rows.append(
                 row(
                     case,
                     series.title,
                     number(rate),
-                    *cells,
-                    number(spread(entry.results for entry in runs).middle),  # type: ignore[union-attr]
+                    *(_seconds(spread(map(read, runs))) for read in figures),
+                    DASH if results is None else number(results.middle),
                     Cell(text="yes" if kept else "NO", is_bad=not kept),
                     str(len(runs)),
                 )
@@ -204,8 +196,26 @@ def paced_grid(section: Section) -> Grid | None:
         return None
     return Grid(
         caption="Latency at a fixed rate, from the arrival of a result's newest member to its delivery; backlog: how "
-        "much longer the last tenth of the results took",
-        columns=("case", "system", "rows/s", *(name for name, _ in _PACED), "results", "kept up", "runs"),
+        "much longer results of the last quarter of the files took than those of the second",
+        columns=("case", "system", "rows/s", *(name for name, _ in LATENCIES), "backlog", "results", "kept up", "runs"),
+        rows=tuple(rows),
+        texts=frozenset({0, 1}),
+    )
+
+
+def sustained_grid(section: Section) -> Grid | None:
+    """Return the highest rate that was kept up with, and the lowest that was not; None if no rate was tried."""
+    rows = [
+        row(case, series.title, *(DASH if rate is None else number(rate) for rate in (found.kept, found.lost)))
+        for series in section.series
+        for case, found in series.sustained().items()
+    ]
+    if not rows:
+        return None
+    return Grid(
+        caption="Sustained rates, input rows a second of all streams together: the highest whose lag did not grow, and "
+        "the lowest whose lag did, among those tried",
+        columns=("case", "system", "kept up with", "fell behind at"),
         rows=tuple(rows),
         texts=frozenset({0, 1}),
     )
