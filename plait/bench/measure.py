@@ -91,8 +91,13 @@ class Use:
         return max(known, default=None)
 
 
+_SHORTEST_S = 0.05
+
+
 class UseWatch:
-    """Looks at a process and its descendants every `interval_s`, from a thread of its own."""
+    """Looks at a process and its descendants from a thread of its own: at first often, so that a process of half a
+    second is seen at its largest too, after ten times `interval_s` each `interval_s`.
+    """
 
     def __init__(self, root: int, *, interval_s: float = 1.0) -> None:
         self._root, self._interval_s = root, interval_s
@@ -130,7 +135,8 @@ class UseWatch:
     def _run(self) -> None:
         while not self._stop.is_set():
             self.look()
-            self._stop.wait(self._interval_s)
+            age = time.monotonic() - self._began
+            self._stop.wait(min(max(age / 10, _SHORTEST_S), self._interval_s))
 
     def look(self) -> None:
         """Note what the processes hold now."""
