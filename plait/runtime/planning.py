@@ -137,14 +137,18 @@ class Replanner:
         as little as this one. What was being planned is forgotten. None: no such plan works on the stores there are.
 
         Estimates were too low, so the plan is made for half of the room and half again until the stores are gone;
-        whatever the estimates, a plan without any intermediate store is the last.
+        whatever the estimates, a plan without any intermediate store is the last. A batch waits for this, so all of
+        them share the time limit of one.
         """
         self._running = None
         options = self._request.options
+        hurried = replace(options, time_limit_s=options.time_limit_s / _HALVINGS)
         shares = (options.storage_share / 2**halving for halving in range(1, _HALVINGS))
-        for smaller in (*(replace(options, storage_share=share) for share in shares), replace(options, strategy=_BARE)):
-            self._request = replace(self._request, options=smaller)
-            adapted = probing_only(running, self._request.plan(manifest.sources))
+        for changed in (*({"storage_share": share} for share in shares), {"strategy": _BARE}):
+            self._request = replace(self._request, options=replace(options, **changed))
+            adapted = probing_only(
+                running, replace(self._request, options=replace(hurried, **changed)).plan(manifest.sources)
+            )
             if adapted is not None and dropped.isdisjoint(store.id for store in adapted.stores):
                 return adapted
         return None

@@ -72,7 +72,7 @@ def _resolved(query: Query, theta: Theta, type_of: Callable[[Operand], str], tim
     except Untranslatable as problem:
         raise UnsupportedQueryError(
             f"query '{query.name}': Plait cannot check {shown(theta)} as Spark would: {problem.reason}; "
-            f"{problem.advice}, or register a predicate with engine.predicate(name, function)"
+            f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)"
         ) from problem
     return replace(theta, types=types, span=span, evaluated=evaluated)
 

@@ -237,4 +237,4 @@ def test_a_refusal_shows_the_predicate_as_its_author_knows_it() -> None:
     with pytest.raises(UnsupportedQueryError) as caught:
         resolve_thetas(bound("a.i + 1 < round(a.x * b.y)"), type_of)
     assert "query 'q': Plait cannot check ((a.`i` + 1) < round((a.`x` * b.`y`))) as Spark would" in str(caught.value)
-    assert str(caught.value).endswith("or register a predicate with engine.predicate(name, function)")
+    assert str(caught.value).endswith("or register a predicate in Python with engine.predicate(name, function)")
