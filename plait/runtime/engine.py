@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import OptionError
-from plait.kernels.warm import warm
 from plait.query.model import Column, DeclaredStatistics, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
@@ -263,7 +262,6 @@ class Engine:
         """Bring the checkpoint up to date with what is registered and start the streaming query."""
         if self._processor is not None:
             self._processor.close()
-        warm()
         self._warming.wait()
         request = self._request()
         settings = self._options.settings(self._spark, self._warming.slots)

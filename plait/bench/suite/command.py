@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -15,7 +16,7 @@ from plait.bench.suite.run import Plan, carry_out
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.catalog import NAMES, Choice, choose
 from plait.bench.workloads.catalog import workload
-from plait.bench.workloads.model import Request, Workload
+from plait.bench.workloads.model import Case, Request, Workload
 from plait.errors import OptionError
 
 _WIDTH = 110
@@ -45,9 +46,13 @@ def main(name: str, arguments: list[str]) -> int:
     where = surroundings()
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     request = Request(
-        sizes=options.sizes or asked.sizes, directory=plan.directory, seed=options.seed, files=options.files
+        sizes=options.sizes or asked.sizes,
+        directory=plan.directory,
+        seed=options.seed,
+        files=options.files,
+        variants=options.variants,
     )
-    found = carry_out(plan, asked.cases(request), console)
+    found = carry_out(plan, _chosen(asked.cases(request), options.cases), console)
     report = Report(
         workload=asked.name,
         summary=asked.summary,
@@ -72,6 +77,18 @@ def main(name: str, arguments: list[str]) -> int:
     return 0 if report.is_right else 1
 
 
+def _chosen(cases: Iterable[Case], wanted: Sequence[str]) -> Iterator[Case]:
+    """Yield the cases that are wanted, all for no names. Raises OptionError for names of which there is no case."""
+    known = []
+    for case in cases:
+        known.append(case.question)
+        if not wanted or case.question in wanted:
+            yield case
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise OptionError(f"no case is called {', '.join(missing)}; expected some of {', '.join(dict.fromkeys(known))}")
+
+
 def _describe(choice: Choice) -> SystemRecord:
     return SystemRecord(label=choice.label, summary=choice.summary, settings=choice.settings)
 
@@ -91,6 +108,12 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
         help=f"some of {', '.join(NAMES)}, or their modes: {'; '.join(_modes())}",
     )
     made.add_argument("--repeat", type=positive, default=3, help="timed runs of each system")
+    made.add_argument(
+        "--cases", type=_names, default=(), metavar="NAME,...", help="only these cases: their names up to a comma"
+    )
+    made.add_argument(
+        "--variants", choices=("usual", "all"), default="usual", help="all: the cases that take long as well"
+    )
     made.add_argument("--files", type=positive, help="files a stream, so batches; default: the workload's own choice")
     made.add_argument(
         "--sample", type=int, default=0, metavar="N", help="batches after which Plait is started anew; 0: never"
@@ -126,6 +149,10 @@ def _sizes(text: str) -> tuple[float, ...]:
         return tuple(sorted(float(part) for part in text.split(",")))
     except ValueError as error:
         raise OptionError(f"expected numbers with commas between, found '{text}'") from error
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _listed(sizes: tuple[float, ...]) -> str:

@@ -24,6 +24,11 @@ class Case:
     span_s: float = 0.0
     size: float = 0.0
 
+    @property
+    def question(self) -> str:
+        """The first part of its name, which says what is asked; the rest says of how much."""
+        return self.name.partition(",")[0]
+
 
 def alone_and_together(queries: tuple[JoinQuery, ...]) -> Iterator[tuple[str, tuple[JoinQuery, ...]]]:
     """Yield the name and the queries of a case for each query, then of one for all of them."""
