@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+DIRECTORY = Path(tempfile.gettempdir()) / "plait-bench"
+
 
 def parser(name: str, description: str) -> argparse.ArgumentParser:
     """Return a parser with what every benchmark takes."""
@@ -17,7 +19,7 @@ def parser(name: str, description: str) -> argparse.ArgumentParser:
     made.add_argument(
         "--dir",
         type=Path,
-        default=Path(tempfile.gettempdir()) / "plait-bench",
+        default=DIRECTORY,
         metavar="DIR",
         help="where data is kept between runs, and checkpoints during one",
     )

@@ -19,6 +19,7 @@ _PARTS = {
     "theta": ("plait.bench.theta", "joins that are no equality"),
     "trees": ("plait.bench.trees", "join trees under a storage budget, as in paper 002"),
 }
+_EVERYTHING = {"all": ("plait.bench.suite.everything", "every workload, and the page of what was found: about an hour")}
 _READERS = {
     "report": ("plait.bench.suite.page", "make a page of what workloads wrote with --json"),
     "compare": ("plait.bench.suite.compare", "tell what changed between two runs beyond the noise"),
@@ -38,12 +39,13 @@ def _workload(name: str, arguments: list[str]) -> int:
 
 BENCHES: dict[str, Bench] = {
     **{name: partial(_workload, name) for name in NAMES},
-    **{name: partial(_module, module) for name, (module, _) in {**_PARTS, **_READERS}.items()},
+    **{name: partial(_module, module) for name, (module, _) in {**_EVERYTHING, **_PARTS, **_READERS}.items()},
 }
 
 
 def listing() -> list[tuple[str, str, str]]:
     """Return (kind, name, what it is) of everything there is."""
     workloads = [("workload", name, workload(name).summary) for name in NAMES]
+    everything = [("suite", name, summary) for name, (_, summary) in _EVERYTHING.items()]
     parts = [("part of Plait", name, summary) for name, (_, summary) in _PARTS.items()]
-    return workloads + parts + [("reader", name, summary) for name, (_, summary) in _READERS.items()]
+    return workloads + everything + parts + [("reader", name, summary) for name, (_, summary) in _READERS.items()]

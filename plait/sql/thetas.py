@@ -17,7 +17,10 @@ from plait.sql.operations import Operation, called, taken_apart
 from plait.sql.text import SourceText
 from plait.sql.tokens import Token, without_outer_parentheses
 
-_ADVICE = "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, function)"
+_ADVICE = (
+    "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, "
+    "function)"
+)
 
 
 class ThetaWriter:

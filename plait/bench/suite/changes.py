@@ -280,7 +280,9 @@ def _asked(case: CaseRecord) -> tuple[object, ...]:
     return (case.rows_in, case.files, case.queries)
 
 
-_HARMLESS = frozenset({"repeat", "systems", "sizes", "pace", "check", "timeout", "limit", "enough"})
+_HARMLESS = frozenset(
+    {"repeat", "systems", "sizes", "pace", "check", "timeout", "limit", "enough", "cases", "live", "sustain"}
+)
 """Settings that say what was run and how often, not how."""
 
 

@@ -40,6 +40,7 @@ def main(name: str, arguments: list[str]) -> int:
         enough_s=options.enough or None,
         paces=options.pace,
         sustain=options.sustain,
+        live=options.live,
         conf=tuple(options.conf),
     )
     console = Console()
@@ -133,6 +134,13 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
         "--pace", type=_sizes, default=(), metavar="ROWS,...", help="also let streams arrive at so many rows a second"
     )
     made.add_argument("--sustain", action="store_true", help="look for the highest rate that systems keep up with")
+    made.add_argument(
+        "--live",
+        type=_names,
+        default=(),
+        metavar="NAME,...",
+        help="only these systems follow live streams; else all that can",
+    )
     made.add_argument(
         "--check", action=argparse.BooleanOptionalAction, default=True, help="compare results with DuckDB's, untimed"
     )

@@ -35,7 +35,7 @@ class Plan:
     `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `enough_s`: a system
     whose timed runs of a case took this long together, two at least, is not run again. `paces`: rows a second at which
     streams also arrive live, for systems that can follow them. `sustain`: look for the highest rate that each of these
-    keeps up with.
+    keeps up with. `live`: the labels of those asked to follow, all that can for none.
     """
 
     choices: tuple[Choice, ...]
@@ -49,6 +49,7 @@ class Plan:
     enough_s: float | None = None
     paces: tuple[float, ...] = ()
     sustain: bool = False
+    live: tuple[str, ...] = ()
     conf: tuple[tuple[str, str], ...] = ()
 
     def task(self, choice: Choice, case: Case, *, check: bool = False) -> Task:
@@ -67,6 +68,10 @@ class Plan:
             cores=self.cores,
             options=self.conf,
         )
+
+    def follows(self, choice: Choice) -> bool:
+        """Tell whether a system is to follow live streams."""
+        return choice.system.is_live and (not self.live or choice.label in self.live)
 
     def is_enough(self, spent: Sequence[float]) -> bool:
         """Tell whether a system that took these seconds for its runs of a case need not be run again."""
@@ -167,7 +172,7 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
     rows = sum(answer.rows for answer in expected)
     timed = tuple(choice for choice in asked if choice.label not in ended and choice.system.joins)
     live = _Live(each=each, rows_in=oracle.outcome.rows_in, expected=rows)
-    following = tuple(choice for choice in timed if choice.system.is_live)
+    following = tuple(choice for choice in timed if each.plan.follows(choice))
     for pace in each.plan.paces:
         for turn, choice in order(following, each.plan.repeat):
             live.run(choice, turn, pace)

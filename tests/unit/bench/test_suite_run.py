@@ -159,3 +159,10 @@ def test_the_highest_rate_that_is_kept_up_with_is_looked_for(
     assert len(found.paced) == paces
     assert found.paced[0].rows_per_s == 7.5
     assert max((paced.rows_per_s for paced in found.paced if paced.is_sustained), default=None) == highest
+
+
+def test_a_system_is_not_run_again_when_its_runs_took_long_enough_but_twice_at_least(tmp_path: Path):
+    found, _ = carry(tmp_path, repeat=5, enough_s=4.0)
+    assert [run.turn for run in found.runs if run.system == "spark"] == [0, 1]
+    found, _ = carry(tmp_path, repeat=5, enough_s=7.0)  # three seconds a run, with its start-up
+    assert [run.turn for run in found.runs if run.system == "spark"] == [0, 1, 2]

@@ -163,3 +163,24 @@ def test_two_single_runs_say_that_they_are_too_few(tmp_path: Path) -> None:
 def test_an_empty_directory_is_no_report(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no report in"):
         compared(tmp_path, tmp_path)
+
+
+def sustaining(kept: float | None, lost: float | None, system: str = "plait") -> Report:
+    """Return a report whose system kept up with one rate and fell behind at another."""
+    like = full_report().paced[0]
+    tried = [replace(like, system=system, rows_per_s=rate, is_sustained=True) for rate in (kept,) if rate]
+    tried += [replace(like, system=system, rows_per_s=rate, is_sustained=False) for rate in (lost,) if rate]
+    return replace(report(), paced=tuple(tried))
+
+
+@pytest.mark.parametrize(
+    ("after", "is_changed", "is_worse"),
+    [((24_000, 30_000), False, False), ((18_000, 24_000), True, True), ((60_000, 75_000), True, False)],
+)
+def test_a_sustained_rate_changed_if_it_is_more_than_a_step_away(
+    after: tuple[float, float], is_changed: bool, is_worse: bool
+) -> None:
+    found = differences([sustaining(30_000, 37_500)], [sustaining(*after)])
+    (change,) = (change for change in found.changes if change.place.measure == "sustained")
+    assert (change.is_changed, change.is_worse) == (is_changed, is_worse)
+    assert (change.before, change.after) == ((30_000,), (after[0],))

@@ -15,7 +15,7 @@ from plait.bench.suite.figures import DASH
 from plait.bench.suite.grid import Cell, Grid, as_markdown, row
 from plait.bench.suite.page import main
 from plait.bench.suite.sections import sections
-from plait.bench.suite.tables import absences_grid, case_grid, paced_grid, rate_grid
+from plait.bench.suite.tables import absences_grid, case_grid, paced_grid, rate_grid, sustained_grid
 from plait.errors import OptionError
 from tests.unit.bench.suite.reports import full_report, report, run
 
@@ -204,3 +204,25 @@ def test_nothing_to_write_is_refused(tmp_path: Path) -> None:
     write_report(report(), tmp_path / "a.json")
     with pytest.raises(OptionError, match="nothing to write"):
         main([str(tmp_path / "a.json")])
+
+
+def test_the_highest_rate_kept_up_with_is_told_and_who_keeps_up_with_more_than_plait() -> None:
+    like = full_report().paced[0]
+    tried = [("plait", 10.0, True), ("plait", 20.0, False), ("spark", 25.0, True), ("spark", 30.0, False)]
+    paced = tuple(replace(like, system=name, rows_per_s=rate, is_sustained=kept) for name, rate, kept in tried)
+    (section,) = sections([replace(report(), paced=paced)])
+    grid = sustained_grid(section)
+    assert grid is not None
+    assert [[cell.text for cell in cells] for cells in grid.rows] == [
+        ["1 query", "plait", "10", "20"],
+        ["1 query", "spark", "25", "30"],
+    ]
+    (behind,) = (each for each in slower([section]) if each.measure == "sustained rate")
+    assert (behind.peer, behind.factor) == ("spark", 2.5)
+
+
+def test_a_rate_that_plait_was_never_asked_for_is_none_it_fell_behind_at() -> None:
+    like = full_report().paced[0]
+    paced = tuple(replace(like, system=name, rows_per_s=rate) for name, rate in (("plait", 10.0), ("spark", 25.0)))
+    (section,) = sections([replace(report(), paced=paced)])
+    assert not [each for each in slower([section]) if each.measure == "sustained rate"]

@@ -1,0 +1,87 @@
+"""`plait bench all`: every workload with the systems that can answer it, and the page of what was found.
+
+What is run is fixed, so that two machines, or two versions of Plait, run the same. It takes about an hour on two cores
+that have nothing else to do. Sizes are such that most systems take some seconds; a slow one is not asked for more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from plait.bench.options import DIRECTORY, positive
+from plait.bench.suite import page
+from plait.bench.suite.command import main as run_workload
+from plait.bench.workloads.catalog import NAMES, workload
+from plait.errors import PlaitError
+
+_ENOUGH_S = 60
+_ONE = "plait,spark,flink,pathway,duckdb"
+"""For one query at a time."""
+_MANY = "plait,plait:ilp,spark,flink:set,pathway,duckdb"
+"""For several queries."""
+_WAYS = "plait,spark,spark:rocksdb,flink,flink:multiway,pathway,pathway:keeping,duckdb,handover"
+"""All ways that systems have of going about one query."""
+
+STAGES: dict[str, tuple[str, ...]] = {
+    "three-way": (
+        *("--systems", _WAYS, "--sizes", "100000,1000000", "--limit", "12"),
+        *("--pace", "15000", "--sustain", "--live", "plait,spark,flink,pathway"),
+    ),
+    "tpch-joins": ("--systems", _MANY, "--sizes", "0.02", "--cases", "q2,q3,q5,q9,all"),
+    "tpch-random": ("--systems", _MANY, "--sizes", "0.02"),
+    "ajoin": ("--systems", _MANY, "--sizes", "1,20,100", "--limit", "30"),
+    "tpcds-returns": ("--systems", _ONE, "--sizes", "0.1"),
+    "chains": ("--systems", _ONE, "--sizes", "50000"),
+    "nexmark-joins": ("--systems", _MANY, "--sizes", "500000", "--cases", "q3,q8,all"),
+    "drift": ("--systems", f"{_ONE},plait:ilp", "--sizes", "100000"),
+    "skew": ("--systems", _ONE, "--sizes", "0,1,2"),
+    "flights": ("--systems", _MANY, "--sizes", "120", "--cases", "all"),
+    "triples": ("--systems", _MANY, "--sizes", "1,5,20", "--limit", "30"),
+}
+"""What each workload is run with: arguments of ``plait bench WORKLOAD``."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run everything, or some workloads; 0 if every system ran and every result was right, else 1."""
+    options = _arguments(arguments)
+    console, started = Console(), time.monotonic()
+    status = 0
+    for name in options.only or NAMES:
+        console.rule(name)
+        shared = [f"--dir={options.dir}", f"--json={options.json / name}.json", f"--repeat={options.repeat}"]
+        try:
+            status = max(status, run_workload(name, [*shared, f"--enough={_ENOUGH_S}", *STAGES[name]]))
+        except PlaitError as error:
+            console.print(f"{name}: FAILED: {error}", highlight=False, markup=False)
+            status = 1
+    target = options.json / "index.html"
+    page.main([str(options.json), "--html", str(target), "--markdown", str(options.json / "README.md")])
+    minutes = (time.monotonic() - started) / 60
+    console.print(f"{target}, after {minutes:.0f} minutes", highlight=False, markup=False)
+    return status
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    made = argparse.ArgumentParser(
+        prog="plait bench all",
+        description="Run every workload with the systems that can answer it, and make the page of what was found. "
+        "Takes about an hour on two cores that have nothing else to do.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    made.add_argument(
+        "--json", type=Path, default=Path("benchmarks"), metavar="DIR", help="where reports and the page go"
+    )
+    made.add_argument("--dir", type=Path, default=DIRECTORY, metavar="DIR", help="where data is kept between runs")
+    made.add_argument("--repeat", type=positive, default=3, help="timed runs of each system")
+    made.add_argument(
+        "--only", type=_workloads, default=(), metavar="NAME,...", help="run these again, and take the rest as it is"
+    )
+    return made.parse_args(arguments)
+
+
+def _workloads(text: str) -> tuple[str, ...]:
+    return tuple(workload(name).name for name in text.split(","))
