@@ -6,13 +6,14 @@ TEST_WORKERS ?= 2
 # Spark starts its workers with this interpreter, whatever `python3` is elsewhere.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help setup demo test test-slow peers lint format lock clean
+.PHONY: help setup demo test test-slow peers bench lint format lock clean
 
 help:
 	@echo "make setup    prepare .venv: locked dependencies, and Java where apt-get can install it"
 	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
 	@echo "make peers    prepare the systems that plait bench compares with (Flink, Pathway), below .peers"
+	@echo "make bench    run every benchmark on every system that is there (about an hour), pages below benchmarks"
 	@echo "make lint     ruff, mypy, import rules"
 	@echo "make format   let ruff put the code in order"
 	@echo "make lock     write requirements.lock anew from pyproject.toml (LOCK=--upgrade for newest versions)"
@@ -37,6 +38,9 @@ test-slow: .venv/.ready
 
 peers:
 	@sh tools/peers.sh
+
+bench: .venv/.ready
+	$(BIN)/plait bench all --json benchmarks
 
 lint: .venv/.ready
 	$(BIN)/ruff check .
