@@ -33,12 +33,15 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
 
     >>> scale([3.0e9, None, 1.0e6], "bytes"), scale([0.004], "s").text(0.00391)
     (Scale(each=1073741824, unit='GiB'), '3.91')
+    >>> scale([0], "bytes").unit, scale([None], "s").unit
+    ('B', 's')
     """
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     known = _SCALES.get(unit, ((1.0, unit),))
     least = _LEAST_OF.get(unit, 1.0)
-    found = next(((each, name) for each, name in known if largest >= least * each), known[-1] if largest else known[0])
-    return Scale(each=found[0], unit=found[1])
+    plain = next((found for found in known if found[0] == 1), known[-1])
+    each, name = next((found for found in known if largest >= least * found[0]), known[-1] if largest else plain)
+    return Scale(each=each, unit=name)
 
 
 def figure(value: float | None, unit: str) -> str:
