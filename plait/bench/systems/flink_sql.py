@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from plait.bench.data import FIRST_US
 from plait.bench.systems.task import UnableError
 from plait.workloads.joins import QUALIFIED, JoinQuery, JoinStream, OutputOf
 
@@ -15,6 +16,7 @@ EVENT_TIME = "_event_time"
 """The column that carries a stream's watermark. No stream's column starts with an underscore."""
 
 _TEXT = re.compile(r"('(?:[^']|'')*')")
+_MOST_DIGITS = 5
 _TYPES = {"tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "string"}
 
 
@@ -28,7 +30,7 @@ def flink_type(column: str) -> str:
 
 
 def interval(milliseconds: int) -> str:
-    """Return a duration as a literal.
+    """Return a duration as a literal. Raises UnableError.
 
     >>> interval(90_061_005)
     "INTERVAL '1 01:01:01.005' DAY TO SECOND(3)"
@@ -37,7 +39,12 @@ def interval(milliseconds: int) -> str:
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
-    return f"INTERVAL '{days} {hours:02}:{minutes:02}:{seconds:02}.{rest:03}' DAY TO SECOND(3)"
+    digits = len(str(days))
+    if digits > _MOST_DIGITS:
+        raise UnableError(f"Flink's intervals have up to {_MOST_DIGITS} digits of days: {days:,} days are asked for")
+    # A day's precision is two digits unless it is told.
+    day = f"DAY({digits})" if digits > 2 else "DAY"
+    return f"INTERVAL '{days} {hours:02}:{minutes:02}:{seconds:02}.{rest:03}' {day} TO SECOND(3)"
 
 
 def table(stream: str, *, timed: bool) -> str:
@@ -101,7 +108,7 @@ def _within(left: str, left_time: str, right: str, right_time: str, window_s: in
 def _output(output: OutputOf, *, as_numbers: bool) -> str:
     column = f"`{output.relation}`.`{output.column}`"
     if as_numbers and output.type == "timestamp":
-        column = f"EXTRACT(EPOCH FROM {column}) * 1000000 + CAST(DATE_FORMAT({column}, 'SSSSSS') AS BIGINT)"
+        column = _microseconds(column)
     return f"{column} AS `{output.name}`"
 
 
@@ -111,8 +118,36 @@ def sink(query: JoinQuery, name: str, path: str | None) -> str:
         f"`{output.name}` {'BIGINT' if path and output.type == 'timestamp' else flink_type(output.type)}"
         for output in query.outputs
     )
-    options = {"connector": "blackhole"}
-    if path:
-        options = {"connector": "filesystem", "path": path, "format": "csv"}
+    return _sink(name, columns, {"connector": "blackhole"} if path is None else _csv(path))
+
+
+def delivery_sink(name: str, path: str) -> str:
+    """Return the DDL of a sink of deliveries: CSV files of the file and the time of each result."""
+    return _sink(name, "`file` INT, `at` TIMESTAMP_LTZ(3)", _csv(path))
+
+
+def _csv(path: str) -> dict[str, str]:
+    return {"connector": "filesystem", "path": path, "format": "csv"}
+
+
+def _sink(name: str, columns: str, options: dict[str, str]) -> str:
     settings = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
     return f"CREATE TEMPORARY TABLE `{name}` ({columns}) WITH ({settings})"
+
+
+def delivered(query: JoinQuery, times: dict[str, str], slice_us: int, answers: str) -> str:
+    """Return for each result of a view which file brought its newest member, and the time. Raises UnableError."""
+    named = {(output.relation, output.column): output.name for output in query.outputs}
+    missing = [each for each in query.relations if (each, times[query.stream_of(each)]) not in named]
+    if missing:
+        raise UnableError(
+            f"query '{query.name}' does not output the event time of '{missing[0]}', so no latency is known"
+        )
+    taus = ", ".join(f"`{named[each, times[query.stream_of(each)]]}`" for each in query.relations)
+    file = f"({_microseconds(f'GREATEST({taus})')} - {FIRST_US}) / {slice_us}"
+    return f"SELECT CAST({file} AS INT), CURRENT_ROW_TIMESTAMP() FROM `{answers}`"
+
+
+def _microseconds(time: str) -> str:
+    """Return a time as a number of microseconds since 1970."""
+    return f"(EXTRACT(EPOCH FROM {time}) * 1000000 + EXTRACT(MICROSECOND FROM {time}))"
