@@ -108,12 +108,15 @@ def prepare(workload: Workload, root: Path) -> Path:
 
 
 def write_files(directory: Path, tables: Iterator[pa.Table], *, first: int = 0) -> None:
-    """Write one Parquet file a table. Spark reads files in the order of their times, so each is a second younger."""
+    """Write one Parquet file a table. Spark reads files in the order of their times, so each is a second younger.
+
+    Decimals are stored as integers, as Spark stores them: Flink cannot read them from bytes with a dictionary.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for number, table in enumerate(tables, start=first):
         path = directory / file_name(number)
         hidden = directory / f".{path.name}"
-        pq.write_table(table, hidden, row_group_size=_ROW_GROUP_ROWS)
+        pq.write_table(table, hidden, row_group_size=_ROW_GROUP_ROWS, store_decimal_as_integer=True)
         os.utime(hidden, (1_000_000_000 + number, 1_000_000_000 + number))
         hidden.rename(path)
 

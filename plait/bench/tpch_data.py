@@ -29,7 +29,7 @@ from plait.query.model import Column
 from plait.workloads.joins import JoinStream, stream_from_plain
 from plait.workloads.tpch_schema import PREFIXES, row_column, time_column
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when the same input gives other files than before."""
 
 GENERATOR = "tpchgen-cli"

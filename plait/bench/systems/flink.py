@@ -185,9 +185,13 @@ def _plan(environment: Any, task: Task) -> Jobs:
 def _statements(environment: Any, task: Task, number: int) -> tuple[str, ...]:
     """Make the sinks of a query; return the statements that fill them."""
     query, sink, times = task.questions.queries[number], f"sink_{number}", task.questions.times()
-    path = (task.results / query.name).as_uri() if task.check else None
+    path = None
+    if task.check:
+        # Flink makes no folder for a query without results.
+        (task.results / query.name).mkdir(parents=True)
+        path = (task.results / query.name).as_uri()
     environment.execute_sql(flink_sql.sink(query, sink, path))
-    text = flink_sql.select(query, times, interval_joins=task.mode != _MULTIWAY, as_numbers=task.check)
+    text = flink_sql.select(query, times, interval_joins=task.mode != _MULTIWAY)
     if not task.live:
         return (f"INSERT INTO `{sink}` {text}",)
     # Flink joins once for both sinks if they read one view that is no text, but a table already.
@@ -203,7 +207,7 @@ def _own_words(error: Any) -> str:
     cause = getattr(error, "java_exception", None)
     if cause is None:
         # PyFlink kept the stack trace alone, with the innermost cause last.
-        return str(error).rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+        return flink_cluster.innermost(str(error))
     found = str(cause.toString())
     while cause is not None:
         found, cause = cause.getMessage() or found, cause.getCause()

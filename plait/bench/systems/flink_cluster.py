@@ -103,9 +103,10 @@ class Cluster:
     def state(self, job: str) -> str:
         """Return a job's state. Raises PlaitError with Flink's words if it failed."""
         found = str(self.ask(f"jobs/{job}")["state"])
-        if found in ("FAILING", "FAILED"):
+        if found == "FAILED":
             entries = self.ask(f"jobs/{job}/exceptions").get("exceptionHistory", {}).get("entries", [])
-            raise PlaitError(f"Flink's job ended {found}: {entries[0]['stacktrace'] if entries else 'no cause'}")
+            trace = entries[0]["stacktrace"] if entries else "no cause"
+            raise PlaitError(f"Flink's job ended {found}: {innermost(trace)}")
         return found
 
     def wait_until_running(self, jobs: list[str]) -> None:
@@ -152,3 +153,8 @@ def running_cluster(task: Task) -> Iterator[Cluster]:
         yield Cluster(port=int(cluster.getRestAddress().get().getPort()))
     finally:
         cluster.close()
+
+
+def innermost(trace: str) -> str:
+    """Return the message of the innermost exception of a stack trace."""
+    return trace.rpartition("Caused by: ")[2].partition("\n\tat ")[0]

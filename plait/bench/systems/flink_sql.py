@@ -7,16 +7,25 @@ in milliseconds as well: the interval join lets nothing pass unseen, and a condi
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from plait.bench.data import FIRST_US
 from plait.bench.systems.task import UnableError
-from plait.workloads.joins import QUALIFIED, JoinQuery, JoinStream, OutputOf
+from plait.workloads.joins import QUALIFIED, JoinQuery, JoinStream
 
 EVENT_TIME = "_event_time"
 """The column that carries a stream's watermark. No stream's column starts with an underscore."""
 
 _TEXT = re.compile(r"('(?:[^']|'')*')")
 _MOST_DIGITS = 5
+_CSV = {"format": "csv"}
+# Times with their microseconds, as numbers since 1970 in UTC. CSV files would not tell NULL from an empty string.
+_PARQUET = {
+    "format": "parquet",
+    "parquet.utc-timezone": "true",
+    "parquet.write.int64.timestamp": "true",
+    "parquet.timestamp.time.unit": "micros",
+}
 _TYPES = {"tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "string"}
 
 
@@ -72,8 +81,8 @@ def condition(text: str) -> str:
     return "".join(part if at % 2 else QUALIFIED.sub(r"`\1`.`\2`", part) for at, part in enumerate(parts))
 
 
-def select(query: JoinQuery, times: dict[str, str], *, interval_joins: bool, as_numbers: bool = False) -> str:
-    """Return a query. `times` names each stream's event-time column; `as_numbers`: times in microseconds."""
+def select(query: JoinQuery, times: dict[str, str], *, interval_joins: bool) -> str:
+    """Return a query. `times` names each stream's event-time column."""
     timed = interval_joins and query.window_s is not None
     sources = f"{table(query.stream_of(query.relations[0]), timed=timed)} AS `{query.relations[0]}`"
     for position, relation in enumerate(query.relations[1:], start=1):
@@ -86,7 +95,7 @@ def select(query: JoinQuery, times: dict[str, str], *, interval_joins: bool, as_
         sources += f" JOIN {table(query.stream_of(relation), timed=timed)} AS `{relation}` ON {' AND '.join(terms)}"
     where = [f"({condition(text)})" for text in (*(text for _, text in query.selections), *query.conditions)]
     where += _windows(query, times)
-    columns = ", ".join(_output(output, as_numbers=as_numbers) for output in query.outputs)
+    columns = ", ".join(f"`{output.relation}`.`{output.column}` AS `{output.name}`" for output in query.outputs)
     return f"SELECT {columns} FROM {sources}" + (f" WHERE {' AND '.join(where)}" if where else "")
 
 
@@ -105,29 +114,19 @@ def _within(left: str, left_time: str, right: str, right_time: str, window_s: in
     return f"{other} BETWEEN {one} - {window} AND {one} + {window}"
 
 
-def _output(output: OutputOf, *, as_numbers: bool) -> str:
-    column = f"`{output.relation}`.`{output.column}`"
-    if as_numbers and output.type == "timestamp":
-        column = _microseconds(column)
-    return f"{column} AS `{output.name}`"
-
-
 def sink(query: JoinQuery, name: str, path: str | None) -> str:
-    """Return the DDL of a query's sink: CSV files below `path`, or nothing at all for None."""
-    columns = ", ".join(
-        f"`{output.name}` {'BIGINT' if path and output.type == 'timestamp' else flink_type(output.type)}"
-        for output in query.outputs
-    )
-    return _sink(name, columns, {"connector": "blackhole"} if path is None else _csv(path))
+    """Return the DDL of a query's sink: Parquet files below `path`, or nothing at all for None."""
+    columns = ", ".join(f"`{output.name}` {flink_type(output.type)}" for output in query.outputs)
+    return _sink(name, columns, {"connector": "blackhole"} if path is None else _files(path, _PARQUET))
 
 
 def delivery_sink(name: str, path: str) -> str:
     """Return the DDL of a sink of deliveries: CSV files of the file and the time of each result."""
-    return _sink(name, "`file` INT, `at` TIMESTAMP_LTZ(3)", _csv(path))
+    return _sink(name, "`file` INT, `at` TIMESTAMP_LTZ(3)", _files(path, _CSV))
 
 
-def _csv(path: str) -> dict[str, str]:
-    return {"connector": "filesystem", "path": path, "format": "csv"}
+def _files(path: str, format: Mapping[str, str]) -> dict[str, str]:
+    return {"connector": "filesystem", "path": path, **format}
 
 
 def _sink(name: str, columns: str, options: dict[str, str]) -> str:

@@ -12,6 +12,8 @@ from plait.workloads.joins import JoinQuery, OutputOf
 
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "timestamp"})
 
+_PARQUET = b"PAR1"
+
 
 def added_up(task: Task) -> tuple[Answer, ...]:
     """Return the answers from the files below ``task.results``. Raises PlaitError where a file cannot be read."""
@@ -34,7 +36,7 @@ def _answer(query: JoinQuery, folder: Path) -> Answer:
 
 def _sums(query: JoinQuery, files: list[Path]) -> str:
     names = ", ".join(_quoted(str(path)) for path in files)
-    if files[0].suffix == ".parquet":
+    if _is_parquet(files[0]):
         return f"SELECT {', '.join(aggregates(duckdb_integers(query.outputs)))} FROM read_parquet([{names}])"
     columns = ", ".join(f"{_quoted(output.name)}: {_quoted(_read_as(output))}" for output in query.outputs)
     return (
@@ -51,6 +53,12 @@ def _quoted(text: str) -> str:
 def _holds_rows(path: Path) -> bool:
     """Tell whether a file holds results: not hidden, as files in the making are, nor below a hidden folder."""
     return path.is_file() and path.stat().st_size > 0 and not path.name.startswith((".", "_"))
+
+
+def _is_parquet(path: Path) -> bool:
+    """Tell by a file's first bytes what it is: not every system gives its files an ending."""
+    with path.open("rb") as file:
+        return file.read(len(_PARQUET)) == _PARQUET
 
 
 def _read_as(output: OutputOf) -> str:

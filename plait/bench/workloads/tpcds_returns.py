@@ -35,7 +35,7 @@ from plait.workloads.tpcds_returns import (
     time_column,
 )
 
-FORMAT = 1
+FORMAT = 2
 """Raise it when the same request gives other rows than before."""
 
 GENERATOR = "tpcgen-cli"
