@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plait.bench.systems.task import Task
+from plait.bench.systems.task import Task, UnableError
 from plait.errors import PlaitError
 
 HEAP = "8g"
 NETWORK_MB_A_QUERY = 32
 CHECKPOINT_S = 10
+_REFUSALS = "org.apache.flink.table.api."
 _POLL_S = 0.05
 
 
@@ -101,12 +102,17 @@ class Cluster:
             return json.load(answer)
 
     def state(self, job: str) -> str:
-        """Return a job's state. Raises PlaitError with Flink's words if it failed."""
+        """Return a job's state. Raises PlaitError with Flink's words if it failed, and UnableError if that was because
+        an operator refused its plan: then it is Flink's table layer that complains, and it would again.
+        """
         found = str(self.ask(f"jobs/{job}")["state"])
         if found == "FAILED":
             entries = self.ask(f"jobs/{job}/exceptions").get("exceptionHistory", {}).get("entries", [])
             trace = entries[0]["stacktrace"] if entries else "no cause"
-            raise PlaitError(f"Flink's job ended {found}: {innermost(trace)}")
+            cause = innermost(trace)
+            if cause.startswith(_REFUSALS):
+                raise UnableError(f"Flink plans the query, but cannot run the plan: {cause}")
+            raise PlaitError(f"Flink's job ended {found}: {cause}")
         return found
 
     def wait_until_running(self, jobs: list[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from plait.bench.data import FIRST_US
 from plait.bench.question import THREE_WAY
 from plait.bench.systems import flink_sql
 from plait.bench.systems.task import UnableError
@@ -44,18 +45,42 @@ def test_selections_conditions_and_aliases_are_asked():
         aliases=(("one", "r"), ("other", "r")),
         window_s=1,
     )
-    text = flink_sql.select(query, TIMES, interval_joins=True, as_numbers=True)
+    text = flink_sql.select(query, TIMES, interval_joins=True)
     assert "FROM `_r` AS `one` JOIN `_r` AS `other` ON `one`.`ra` = `other`.`ra`" in text
     assert "(`one`.`rv` > 3) AND (`one`.`rv` < `other`.`rv`)" in text
-    assert "EXTRACT(EPOCH FROM `other`.`ts`) * 1000000" in text
+    assert "SELECT `other`.`ts` AS `other_ts` FROM" in text
 
 
-def test_sinks_take_times_as_numbers_only_where_they_are_read_again():
-    assert "`r_ts` TIMESTAMP(6)" in flink_sql.sink(TRIPLES, "out", None)
-    assert "'connector' = 'blackhole'" in flink_sql.sink(TRIPLES, "out", None)
-    kept = flink_sql.sink(TRIPLES, "out", "/results")
-    assert "`r_ts` BIGINT" in kept
-    assert "'path' = '/results'" in kept
+def test_sinks_keep_microseconds_where_results_are_read_again_and_else_discard_everything():
+    discarding = flink_sql.sink(TRIPLES, "out", None)
+    assert "`r_ts` TIMESTAMP(6)" in discarding
+    assert "'connector' = 'blackhole'" in discarding
+    kept = flink_sql.sink(TRIPLES, "out", "file:/results")
+    assert "'path' = 'file:/results', 'format' = 'parquet'" in kept
+    assert "'parquet.timestamp.time.unit' = 'micros'" in kept
+
+
+def test_a_delivery_is_of_the_file_that_brought_the_newest_member():
+    text = flink_sql.delivered(TRIPLES, TIMES, 10_000_000, "answers")
+    newest = "GREATEST(`r_ts`, `s_ts`, `t_ts`)"
+    assert f"EXTRACT(EPOCH FROM {newest}) * 1000000 + EXTRACT(MICROSECOND FROM {newest})" in text
+    assert f"- {FIRST_US}) / 10000000 AS INT), CURRENT_ROW_TIMESTAMP() FROM `answers`" in text
+
+
+def test_a_query_that_hides_a_time_has_no_latency():
+    blind = replace(TRIPLES, outputs=tuple(output for output in TRIPLES.outputs if output.name != "s_ts"))
+    with pytest.raises(UnableError, match="event time of 's'"):
+        flink_sql.delivered(blind, TIMES, 1, "answers")
+
+
+@pytest.mark.parametrize(("days", "words"), [(99, "DAY TO"), (100, "DAY(3) TO"), (99_999, "DAY(5) TO")])
+def test_long_intervals_tell_their_precision(days: int, words: str):
+    assert f"'{days} 00:00:00.000' {words}" in flink_sql.interval(days * 86_400_000)
+
+
+def test_an_interval_that_flink_cannot_write_is_refused():
+    with pytest.raises(UnableError, match="100,000 days"):
+        flink_sql.interval(100_000 * 86_400_000)
 
 
 def test_a_type_without_a_counterpart_is_refused():
