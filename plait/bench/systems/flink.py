@@ -39,8 +39,14 @@ SYSTEM = System(
             value=f"{flink_cluster.CHECKPOINT_S} s",
             reason="Flink ships without checkpoints, but Spark and Plait make their state durable after every batch; "
             "examples of Flink's guide have 1 s, managed services 60 s. They go to files, as the guide has it for "
-            "production; exactly once and aligned, which are the defaults. A job ends when its final checkpoint is "
-            "complete, which Flink takes at once",
+            "production; exactly once and aligned, which are the defaults",
+        ),
+        Setting(
+            name="execution.checkpointing.checkpoints-after-tasks-finish",
+            value="false",
+            reason="a job ends with its last result. By default it waits for a final checkpoint, usually for 0.2 s or "
+            "less; but where many tasks end at a time that one was seen to fail, and the job then waits for the next, "
+            "up to the interval. In return no checkpoint is taken once a stream has been read to its end",
         ),
         Setting(
             name="FileSource.setSplitAssigner",

@@ -50,6 +50,7 @@ def settings(task: Task) -> dict[str, str]:
         "taskmanager.memory.network.min": network,
         "taskmanager.memory.network.max": network,
         "execution.checkpointing.interval": f"{CHECKPOINT_S} s",
+        "execution.checkpointing.checkpoints-after-tasks-finish": "false",
         "execution.checkpointing.storage": "filesystem",
         "execution.checkpointing.dir": Path(task.checkpoint).as_uri(),
         "rest.address": "localhost",
