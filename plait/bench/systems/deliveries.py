@@ -37,6 +37,11 @@ class Deliveries:
 
 def newest_sql(query: JoinQuery, task: Task) -> str:
     """Return the time of a result's newest member, in microseconds, in Spark SQL. Raises UnableError."""
+    return f"greatest({', '.join(f'unix_micros({name})' for name in newest_outputs(query, task))})"
+
+
+def newest_outputs(query: JoinQuery, task: Task) -> tuple[str, ...]:
+    """Return the outputs that are event times, one a relation. Raises UnableError if one is missing."""
     times = task.questions.times()
     named = {(output.relation, output.column): output.name for output in query.outputs}
     missing = [each for each in query.relations if (each, times[query.stream_of(each)]) not in named]
@@ -44,8 +49,7 @@ def newest_sql(query: JoinQuery, task: Task) -> str:
         raise UnableError(
             f"query '{query.name}' does not output the event time of '{missing[0]}', so no latency is known"
         )
-    taus = (f"unix_micros({named[each, times[query.stream_of(each)]]})" for each in query.relations)
-    return f"greatest({', '.join(taus)})"
+    return tuple(named[each, times[query.stream_of(each)]] for each in query.relations)
 
 
 def wait_for_the_end(task: Task, found: list[Deliveries]) -> None:

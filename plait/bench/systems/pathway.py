@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plait.bench.systems.duckdb import rows_in
 from plait.bench.systems.model import Mode, Setting, System
+from plait.bench.systems.pathway_batches import AUTOCOMMIT_MS, BACKLOG, arriving, stored, tables
 from plait.bench.systems.pathway_joins import Inputs, join_streams
-from plait.bench.systems.pathway_rows import Read, Results, lateness_us, tuples, what_is_read
-from plait.bench.systems.pathway_types import typed
+from plait.bench.systems.pathway_live import Counts, count
+from plait.bench.systems.pathway_rows import Results, lateness_us, what_is_read
 from plait.bench.systems.task import Outcome, Task
+from plait.workloads.joins import JoinQuery
 
 _OWN = "PATHWAY_"
 _THREADS = f"{_OWN}THREADS"
@@ -42,10 +44,16 @@ SYSTEM = System(
             "times as fast as a message for each row",
         ),
         Setting(
+            name="max_backlog_size",
+            value=str(BACKLOG),
+            reason="messages, so batches, that are read and not yet joined; without it Pathway reads everything ahead, "
+            "and its memory would count rows that nothing has asked for yet",
+        ),
+        Setting(
             name="autocommit_duration_ms",
-            value="None",
-            reason="the connector commits a batch itself; reading runs ahead of the joins, since with a limit "
-            "(max_backlog_size) of a few batches Pathway 0.33 was seen to wait for ever",
+            value=str(AUTOCOMMIT_MS),
+            reason="the connector commits each batch itself, but Pathway 0.33 sometimes waits for ever where the "
+            "backlog is limited and nothing else commits; a message holds a batch, so no commit comes between",
         ),
         Setting(
             name="monitoring, persistence",
@@ -67,66 +75,63 @@ SYSTEM = System(
         ),
     ),
     environment="pathway",
+    is_live=True,
 )
 
 
 def run(task: Task) -> Outcome:
-    """Drain the streams through one dataflow."""
+    """Drain the streams through one dataflow, or follow them as they arrive."""
     os.environ[_THREADS] = str(task.cores)
     os.environ.update({name: value for name, value in task.options if name.startswith(_OWN)})
+    return _follow(task) if task.live else _drain(task)
+
+
+def _drain(task: Task) -> Outcome:
     import pathway as pw
 
-    reads = what_is_read(task)
-    inputs = Inputs(
-        reads={read.stream.name: read for read in reads},
-        tables=_tables(task, reads),
-        forgets=task.mode != _KEEPING,
-        late_us=lateness_us(task) if any(query.window_s is not None for query in task.questions.queries) else 0,
-    )
     results = []
-    for query in task.questions.queries:
-        answers = join_streams(inputs, query)
+    for query, answers in _ask(task, stored(task)):
         if task.check:
             results.append(Results(query=query))
             pw.io.subscribe(answers, on_change=results[-1].change)
         else:
             pw.io.null.write(answers)
-    startup_seconds, started = task.startup_seconds(), time.perf_counter()
-    pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-    seconds = time.perf_counter() - started
+    startup_seconds, seconds = _run_dataflow(task)
     for each in results:
         each.write(task.results / each.query.name)
     return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds)
 
 
-def _tables(task: Task, reads: Sequence[Read]) -> dict[str, Any]:
-    """Return all streams as tables, which one connector reads so that they advance together.
+def _follow(task: Task) -> Outcome:
+    found: list[Counts] = []
 
-    A message holds a batch: of each stream the rows of one file, which the engine takes apart. Columns are called
-    ``stream_column``: a column of Pathway's must not be called ``id``.
-    """
+    def is_over() -> bool:
+        delivered = sum(each.total for each in found)
+        return task.stop.exists() or (task.expected > 0 and delivered >= task.expected)
+
+    found += [count(answers, query, task) for query, answers in _ask(task, arriving(task, is_over))]
+    startup_seconds, seconds = _run_dataflow(task)
+    deliveries = tuple(delivery for each in found for delivery in each.deliveries)
+    return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds, deliveries=deliveries)
+
+
+def _ask(task: Task, batches: Iterable[range]) -> Iterator[tuple[JoinQuery, Any]]:
+    """Yield each query and its results as a table."""
+    reads = what_is_read(task)
+    inputs = Inputs(
+        reads={read.stream.name: read for read in reads},
+        tables=tables(task, reads, batches),
+        forgets=task.mode != _KEEPING,
+        late_us=lateness_us(task) if any(query.window_s is not None for query in task.questions.queries) else 0,
+    )
+    for query in task.questions.queries:
+        yield query, join_streams(inputs, query)
+
+
+def _run_dataflow(task: Task) -> tuple[float, float]:
+    """Run what was asked; return the seconds until it could start and those it took."""
     import pathway as pw
 
-    class Batches(pw.io.python.ConnectorSubject):  # type: ignore[misc]
-        def run(self) -> None:
-            for file in range(task.files):
-                self.next(**{read.stream.name: tuples(task, read, file) for read in reads})
-                self.commit()
-
-    schema = pw.schema_from_types(**{read.stream.name: _rows_type(read) for read in reads})
-    batches = pw.io.python.read(Batches(), schema=schema, autocommit_duration_ms=None)
-    found = {}
-    for read in reads:
-        rows = batches.select(row=batches[read.stream.name]).flatten(pw.this.row)
-        columns = {f"{read.stream.name}_{column.name}": rows.row[at] for at, column in enumerate(read.columns)}
-        found[read.stream.name] = rows.select(**columns)
-    return found
-
-
-def _rows_type(read: Read) -> Any:
-    """Return the type of the rows of a file, as annotations have it."""
-    found = []
-    for column in read.columns:
-        kind: Any = typed(column.type).python
-        found.append(kind | None if column.name in read.nullable else kind)
-    return list.__class_getitem__(tuple.__class_getitem__(tuple(found)))
+    startup_seconds, started = task.startup_seconds(), time.perf_counter()
+    pw.run(monitoring_level=pw.MonitoringLevel.NONE)
+    return startup_seconds, time.perf_counter() - started

@@ -111,12 +111,13 @@ def _spans(task: Task, stream: JoinStream) -> list[tuple[int, int] | None]:
     return found
 
 
-def tuples(task: Task, read: Read, file: int) -> tuple[tuple[Any, ...], ...]:
-    """Return the rows of a file, each a tuple of what Pathway is to hold."""
+def tuples(folder: Path, read: Read, files: range) -> tuple[tuple[Any, ...], ...]:
+    """Return the rows of these files of a stream, each a tuple of what Pathway is to hold."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = [column.name for column in read.columns]
-    table = pq.read_table(task.data_path / read.stream.name / file_name(file), columns=names)
+    table = pa.concat_tables([pq.read_table(folder / file_name(file), columns=names) for file in files])
     return tuple(zip(*(_values(table[column.name], column) for column in read.columns), strict=True))
 
 

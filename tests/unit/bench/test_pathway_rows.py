@@ -66,8 +66,8 @@ def test_rows_are_tuples_of_integers_and_text(tmp_path: Path):
     write_files(tmp_path / "b", iter([rows(1), rows(2)]))
     asked = task(tmp_path)
     a, _ = what_is_read(asked)
-    assert tuples(asked, a, 0) == ((FIRST_US + 1_000_000, 1, -105, 2, "é,"),)
-    assert [row[1] for row in tuples(asked, a, 1)] == [None, None]
+    assert tuples(tmp_path / "a", a, range(1)) == ((FIRST_US + 1_000_000, 1, -105, 2, "é,"),)
+    assert [row[1] for row in tuples(tmp_path / "a", a, range(1, 2))] == [None, None]
 
 
 @pytest.mark.parametrize(
