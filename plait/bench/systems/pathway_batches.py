@@ -38,7 +38,7 @@ def tables(task: Task, reads: Sequence[Read], batches: Iterable[range]) -> dict[
 
     schema = pw.schema_from_types(**{read.stream.name: _rows_type(read) for read in reads})
     messages = pw.io.python.read(
-        Batches(), schema=schema, autocommit_duration_ms=AUTOCOMMIT_MS, max_backlog_size=BACKLOG
+        Batches(), schema=schema, name="batches", autocommit_duration_ms=AUTOCOMMIT_MS, max_backlog_size=BACKLOG
     )
     found = {}
     for read in reads:

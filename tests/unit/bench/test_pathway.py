@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from plait.bench.data import FIRST_US, write_files
+from plait.bench.suite.pacing import run_paced
+from plait.bench.suite.run import Plan, carry_out
 from plait.bench.systems import duckdb
+from plait.bench.systems.catalog import choose
 from plait.bench.systems.launch import NotPreparedError, interpreter, run_fresh
 from plait.bench.systems.pathway import SYSTEM
-from plait.bench.systems.task import Task
+from plait.bench.systems.results import added_up
+from plait.bench.systems.task import Answer, Task
+from plait.bench.workloads.model import Case
 from plait.query.model import Column
 from plait.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
 
@@ -104,7 +113,7 @@ def task(directory: Path, *asked: JoinQuery) -> Task:
     )
 
 
-@pytest.mark.parametrize(("window_s", "mode"), [(None, None), (15, None), (15, "keeping")])
+@pytest.mark.parametrize(("window_s", "mode"), [(None, None), (15, None), (15, "keeping"), (15, "persisting")])
 def test_pathway_finds_what_duckdb_finds(tmp_path: Path, window_s: int | None, mode: str | None):
     write(tmp_path, nulls="bd")
     asked = task(
@@ -130,6 +139,97 @@ def test_pathway_keeps_rows_as_long_as_a_stream_that_trails_needs_them(tmp_path:
     expected = duckdb.run(asked).answers
     assert min(answer.rows for answer in expected) > 20
     assert run_fresh(asked).outcome.answers == expected
+
+
+@pytest.mark.parametrize("mode", [None, "keeping"])
+def test_members_a_window_apart_match_and_those_a_microsecond_further_do_not(tmp_path: Path, mode: str | None):
+    """Also where the later member comes with a later file, and where no two neighbours in the chain are far apart."""
+    window_us, late = 15_000_000, 1
+    offsets_us = {
+        "a": ((1_000_000, 19_999_999), (31_000_000,), (46_000_000,)),
+        "b": ((16_000_000, 16_000_000 + late), (34_999_999, 34_999_999 + late), (46_000_000 + late,)),
+        "c": ((9_000_000, 16_000_000 + late), (31_000_000, 31_000_000 + late), (46_000_000, 49_999_999 + late)),
+    }
+    for name, files in offsets_us.items():
+        tables = (
+            rows(np.random.default_rng(4), 0, 0, nulls=False)
+            .slice(0, len(taus))
+            .set_column(0, "ts", pa.array([FIRST_US + tau for tau in taus], pa.timestamp("us", "UTC")))
+            .set_column(1, "k", pa.array([1] * len(taus), pa.int64()))
+            .set_column(2, "l", pa.array([1] * len(taus), pa.int32()))
+            for taus in files
+        )
+        write_files(tmp_path / name, tables)
+    asked = task(tmp_path, query("trio", "abc", 15), query("pair", "ab", 15))
+    taus = {name: [tau for file in files for tau in file] for name, files in offsets_us.items()}
+    spans = {each: [max(found) - min(found) for found in product(*map(taus.get, each))] for each in ("abc", "ab")}
+    assert all(window_us in found and window_us + late in found for found in spans.values())
+    answers = run_fresh(replace(asked, mode=mode)).outcome.answers
+    assert [answer.rows for answer in answers] == [
+        sum(span <= window_us for span in spans[each]) for each in ("abc", "ab")
+    ]
+    assert answers == duckdb.run(asked).answers
+
+
+@pytest.mark.parametrize("mode", [None, "keeping"])
+def test_pathway_follows_live_streams_until_every_result_is_delivered(tmp_path: Path, mode: str | None):
+    write(tmp_path)
+    asked = task(tmp_path, query("wide", "abc", 15), query("pair", "bc", 15, selections=(("b", "b.k % 2 = 0"),)))
+    expected = sum(answer.rows for answer in duckdb.run(asked).answers)
+    live = replace(asked, mode=mode, check=False, slice_us=SLICE_US)
+    rate = 2 * FILES * ROWS
+    feed, outcome = run_paced(live, rows=FILES * ROWS, rows_per_s=rate, expected=expected, timeout_s=100)
+    assert sum(delivery.rows for delivery in outcome.deliveries) == expected > 20
+    assert {delivery.file for delivery in outcome.deliveries} == set(range(FILES))
+    assert min(found.delivered_us - feed.arrived_us[found.file] for found in outcome.deliveries) > 0
+
+
+def test_a_live_result_belongs_to_the_file_of_its_newest_member(tmp_path: Path):
+    write(tmp_path)
+    asked = replace(task(tmp_path, query("pair", "bc", 15)), check=False, slice_us=SLICE_US)
+    read = {name: pq.read_table(tmp_path / name).select(["ts", "k"]) for name in "bc"}
+    columns = [(table["ts"].cast(pa.int64()).to_pylist(), table["k"].to_pylist()) for table in read.values()]
+    sides = [list(zip(*pair, strict=True)) for pair in columns]
+    expected: Counter[int] = Counter(
+        (max(tau, other) - FIRST_US) // SLICE_US
+        for (tau, key), (other, same) in product(*sides)
+        if key == same and abs(tau - other) <= 15_000_000
+    )
+    _, outcome = run_paced(asked, rows=60, rows_per_s=60, expected=expected.total(), timeout_s=100)
+    found: Counter[int] = Counter()
+    for delivery in outcome.deliveries:
+        found[delivery.file] += delivery.rows
+    assert found == expected
+
+
+def test_pathway_says_that_no_latency_is_known_without_event_times(tmp_path: Path):
+    write(tmp_path)
+    pair = query("pair", "bc", 15)
+    asked = task(tmp_path, replace(pair, outputs=tuple(output for output in pair.outputs if output.name != "c_ts")))
+    _, outcome = run_paced(replace(asked, slice_us=SLICE_US), rows=60, rows_per_s=60, expected=1, timeout_s=100)
+    assert outcome.unable == "query 'pair' does not output the event time of 'c', so no latency is known"
+
+
+def test_the_suite_calls_a_result_of_pathways_that_lacks_a_row_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write(tmp_path / "data")
+    asked = task(tmp_path / "data", query("pair", "bc", 15), query("wide", "abc", 15))
+
+    def without_a_row(done: Task) -> tuple[Answer, ...]:
+        results = done.results / "pair" / "results.csv"
+        results.write_text("".join(results.read_text().splitlines(keepends=True)[:-1]))
+        return added_up(done)
+
+    monkeypatch.setattr("plait.bench.systems.launch.added_up", without_a_row)
+    plan = Plan(choices=(choose("pathway"),), repeat=1, check=True, directory=tmp_path / "plan", cores=2)
+    case = Case(name="tiny", questions=asked.questions, data=tmp_path / "data", files=FILES, size=1)
+    found = carry_out(plan, [case], Console(quiet=True))
+    (check,) = found.checks
+    assert not check.is_equal
+    (wrong,) = check.wrong
+    assert wrong.expected.query == "pair"
+    assert wrong.found is not None
+    assert wrong.found.rows == wrong.expected.rows - 1
+    assert found.runs == []
 
 
 def test_pathway_compares_floating_point_and_booleans(tmp_path: Path):
