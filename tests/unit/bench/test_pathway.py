@@ -143,12 +143,20 @@ def test_pathway_keeps_rows_as_long_as_a_stream_that_trails_needs_them(tmp_path:
 
 @pytest.mark.parametrize("mode", [None, "keeping"])
 def test_members_a_window_apart_match_and_those_a_microsecond_further_do_not(tmp_path: Path, mode: str | None):
-    """Also where the later member comes with a later file, and where no two neighbours in the chain are far apart."""
+    """Also where the later member comes files later and time has come within a microsecond of dropping the other,
+    and where no two neighbours in the chain are far apart.
+    """
     window_us, late = 15_000_000, 1
     offsets_us = {
-        "a": ((1_000_000, 19_999_999), (31_000_000,), (46_000_000,)),
-        "b": ((16_000_000, 16_000_000 + late), (34_999_999, 34_999_999 + late), (46_000_000 + late,)),
-        "c": ((9_000_000, 16_000_000 + late), (31_000_000, 31_000_000 + late), (46_000_000, 49_999_999 + late)),
+        "a": ((1_000_000,), (15_999_998,), (15_999_999,), (19_999_999, 31_000_000), (46_000_000,)),
+        "b": (
+            (1_000_000,),
+            (15_900_000,),
+            (15_999_999,),
+            (16_000_000, 16_000_000 + late, 34_999_999, 35_000_000),
+            (46_000_001,),
+        ),
+        "c": ((9_000_000,), (15_500_000,), (15_999_999,), (16_000_001, 31_000_000, 31_000_001), (46_000_000,)),
     }
     for name, files in offsets_us.items():
         tables = (
@@ -160,7 +168,7 @@ def test_members_a_window_apart_match_and_those_a_microsecond_further_do_not(tmp
             for taus in files
         )
         write_files(tmp_path / name, tables)
-    asked = task(tmp_path, query("trio", "abc", 15), query("pair", "ab", 15))
+    asked = replace(task(tmp_path, query("trio", "abc", 15), query("pair", "ab", 15)), files=5)
     taus = {name: [tau for file in files for tau in file] for name, files in offsets_us.items()}
     spans = {each: [max(found) - min(found) for found in product(*map(taus.get, each))] for each in ("abc", "ab")}
     assert all(window_us in found and window_us + late in found for found in spans.values())
