@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.bench.systems.pathway_conditions import Condition, Value
@@ -87,6 +87,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(row=ROWS)
 def test_a_condition_holds_where_it_does_in_duckdb(row: dict[str, Any]):
     sides = ", ".join(f"(SELECT {', '.join(_given(name) for name in row if name[0] == side)}) {side}" for side in "ab")
