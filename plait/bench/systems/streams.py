@@ -32,7 +32,7 @@ def open_streams(
 
 
 def let_arrive(task: Task, files: range, root: Path) -> None:
-    """Let these files of every stream appear below `root`."""
+    """Let these files of every stream appear below `root`, each at once: nobody reads hidden files."""
     for stream in task.questions.streams:
         (root / stream.name).mkdir(parents=True, exist_ok=True)
         for name in map(file_name, files):
@@ -40,4 +40,6 @@ def let_arrive(task: Task, files: range, root: Path) -> None:
             try:
                 os.link(source, target)
             except OSError:
-                shutil.copy2(source, target)
+                hidden = target.with_name(f".{name}")
+                shutil.copy2(source, hidden)
+                hidden.rename(target)

@@ -38,7 +38,6 @@ class Task:
     sample: int = 0
     check: bool = False
     cores: int = 2
-    memory: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     created_s: float = 0.0
     live: bool = False
@@ -182,11 +181,8 @@ class Outcome:
 
 
 def spark_settings(task: Task, settings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return Spark settings for a run: those given, the heap if one was asked for, and the user's."""
-    found = dict(settings or {})
-    if task.memory is not None:
-        found["spark.driver.memory"] = task.memory
-    return {**found, **{name: value for name, value in task.options if not name.startswith(_PLAIT)}}
+    """Return Spark settings for a run: those given, and the user's."""
+    return {**(settings or {}), **{name: value for name, value in task.options if not name.startswith(_PLAIT)}}
 
 
 def plait_settings(task: Task) -> dict[str, str]:
