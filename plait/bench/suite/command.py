@@ -131,9 +131,15 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
         help="not run a system again whose timed runs of a case took this long together, two at least; 0: always",
     )
     made.add_argument(
-        "--pace", type=_sizes, default=(), metavar="ROWS,...", help="also let streams arrive at so many rows a second"
+        "--pace",
+        type=_sizes,
+        default=(),
+        metavar="ROWS,...",
+        help="in the cases of the smallest size, also let streams arrive at so many rows a second",
     )
-    made.add_argument("--sustain", action="store_true", help="look for the highest rate that systems keep up with")
+    made.add_argument(
+        "--sustain", action="store_true", help="in the same cases, look for the highest rate that systems keep up with"
+    )
     made.add_argument(
         "--live",
         type=_names,

@@ -18,7 +18,7 @@ from plait.bench.suite.command import main as run_workload
 from plait.bench.workloads.catalog import NAMES, workload
 from plait.errors import PlaitError
 
-_ENOUGH_S = 60
+_ENOUGH_S = 30
 _ONE = "plait,spark,flink,pathway,duckdb"
 """For one query at a time."""
 _MANY = "plait,plait:ilp,spark,flink:set,pathway,duckdb"
@@ -28,19 +28,19 @@ _WAYS = "plait,spark,spark:rocksdb,flink,flink:multiway,pathway,pathway:keeping,
 
 STAGES: dict[str, tuple[str, ...]] = {
     "three-way": (
-        *("--systems", _WAYS, "--sizes", "100000,1000000", "--limit", "12"),
-        *("--pace", "15000", "--sustain", "--live", "plait,spark,flink,pathway"),
+        *("--systems", _WAYS, "--sizes", "100000,500000", "--limit", "25"),
+        *("--pace", "20000", "--sustain", "--live", "plait,spark,flink,pathway"),
     ),
-    "tpch-joins": ("--systems", _MANY, "--sizes", "0.02", "--cases", "q2,q3,q5,q9,all"),
-    "tpch-random": ("--systems", _MANY, "--sizes", "0.02"),
-    "ajoin": ("--systems", _MANY, "--sizes", "1,20,100", "--limit", "30"),
-    "tpcds-returns": ("--systems", _ONE, "--sizes", "0.1"),
-    "chains": ("--systems", _ONE, "--sizes", "50000"),
-    "nexmark-joins": ("--systems", _MANY, "--sizes", "500000", "--cases", "q3,q8,all"),
-    "drift": ("--systems", f"{_ONE},plait:ilp", "--sizes", "100000"),
-    "skew": ("--systems", _ONE, "--sizes", "0,1,2"),
+    "tpch-joins": ("--systems", _MANY, "--sizes", "0.02", "--cases", "q5,all"),
+    "tpch-random": ("--systems", _MANY, "--sizes", "0.02", "--cases", "5 queries"),
+    "ajoin": ("--systems", _MANY, "--sizes", "1,20,100", "--limit", "60"),
+    "tpcds-returns": ("--systems", _ONE, "--sizes", "0.1", "--cases", "SrCuWrCr,CrWrSrCu"),
+    "chains": ("--systems", _ONE, "--sizes", "50000", "--cases", "LHHL,HHHH"),
+    "nexmark-joins": ("--systems", _MANY, "--sizes", "300000", "--cases", "all"),
+    "drift": ("--systems", _ONE, "--sizes", "100000"),
+    "skew": ("--systems", _ONE, "--sizes", "0,1.5"),
     "flights": ("--systems", _MANY, "--sizes", "120", "--cases", "all"),
-    "triples": ("--systems", _MANY, "--sizes", "1,5,20", "--limit", "30"),
+    "triples": ("--systems", _MANY, "--sizes", "5,20", "--limit", "60"),
 }
 """What each workload is run with: arguments of ``plait bench WORKLOAD``."""
 

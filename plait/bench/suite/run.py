@@ -34,7 +34,7 @@ class Plan:
     """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
     `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `enough_s`: a system
     whose timed runs of a case took this long together, two at least, is not run again. `paces`: rows a second at which
-    streams also arrive live, for systems that can follow them. `sustain`: look for the highest rate that each of these
+    streams also arrive live, for systems that can follow them, in the first cases: those of the smallest size. `sustain`: look for the highest rate that each of these
     keeps up with. `live`: the labels of those asked to follow, all that can for none.
     """
 
@@ -171,13 +171,9 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
             too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
     rows = sum(answer.rows for answer in expected)
     timed = tuple(choice for choice in asked if choice.label not in ended and choice.system.joins)
-    live = _Live(each=each, rows_in=oracle.outcome.rows_in, expected=rows)
-    following = tuple(choice for choice in timed if each.plan.follows(choice))
-    for pace in each.plan.paces:
-        for turn, choice in order(following, each.plan.repeat):
-            live.run(choice, turn, pace)
-    for choice in following if each.plan.sustain else ():
-        live.search(choice)
+    if each.case.size == each.found.cases[0].size:
+        following = tuple(choice for choice in timed if each.plan.follows(choice))
+        _Live(each=each, rows_in=oracle.outcome.rows_in, expected=rows).run_all(following)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +183,15 @@ class _Live:
     each: _CaseRun
     rows_in: int
     expected: int
+
+    def run_all(self, choices: tuple[Choice, ...]) -> None:
+        """Run the systems at each rate, in alternating order, then look for the highest rate of each."""
+        plan = self.each.plan
+        for pace in plan.paces:
+            for turn, choice in order(choices, plan.repeat):
+                self.run(choice, turn, pace)
+        for choice in choices if plan.sustain else ():
+            self.search(choice)
 
     def run(self, choice: Choice, turn: int, pace: float) -> bool | None:
         """Run one system; tell whether it kept up, None if it gave nothing."""
