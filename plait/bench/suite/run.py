@@ -34,8 +34,9 @@ class Plan:
     """How to run. `sample`: batches after which Plait is started anew with what it has measured, 0 for never.
     `timeout_s`: ends a run. `limit_s`: a system that took longer is not asked for larger cases. `enough_s`: a system
     whose timed runs of a case took this long together, two at least, is not run again. `paces`: rows a second at which
-    streams also arrive live, for systems that can follow them, in the first cases: those of the smallest size. `sustain`: look for the highest rate that each of these
-    keeps up with. `live`: the labels of those asked to follow, all that can for none.
+    streams also arrive live, for systems that can follow them, in the first cases: those of the smallest size.
+    `sustain`: look for the highest rate that each of these keeps up with. `live`: the labels of those asked to follow,
+    all that can for none.
     """
 
     choices: tuple[Choice, ...]
