@@ -12,7 +12,7 @@ from rich.console import Console
 from plait.bench.options import parser, positive
 from plait.bench.suite.console import console_tables
 from plait.bench.suite.document import Report, SystemRecord, write_report
-from plait.bench.suite.run import Plan, carry_out
+from plait.bench.suite.run import Findings, Plan, carry_out
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.catalog import NAMES, Choice, choose
 from plait.bench.workloads.catalog import workload
@@ -53,25 +53,31 @@ def main(name: str, arguments: list[str]) -> int:
         files=options.files,
         variants=options.variants,
     )
-    found = carry_out(plan, _chosen(asked.cases(request), options.cases), console)
-    report = Report(
-        workload=asked.name,
-        summary=asked.summary,
-        unit=asked.unit,
-        created=created,
-        machine=where["machine"],
-        versions=where["versions"],
-        commit=where["commit"],
-        settings=_settings(options, request),
-        systems=tuple(_describe(choice) for choice in choices),
-        cases=tuple(found.cases),
-        runs=tuple(found.runs),
-        checks=tuple(found.checks),
-        absences=tuple(found.absences),
-        paced=tuple(found.paced),
-    )
-    if options.json is not None:
-        write_report(report, options.json)
+    systems = tuple(_describe(choice) for choice in choices)
+
+    def report_of(found: Findings) -> Report:
+        return Report(
+            workload=asked.name,
+            summary=asked.summary,
+            unit=asked.unit,
+            created=created,
+            machine=where["machine"],
+            versions=where["versions"],
+            commit=where["commit"],
+            settings=_settings(options, request),
+            systems=systems,
+            cases=tuple(found.cases),
+            runs=tuple(found.runs),
+            checks=tuple(found.checks),
+            absences=tuple(found.absences),
+            paced=tuple(found.paced),
+        )
+
+    def keep(found: Findings) -> None:
+        if options.json is not None:
+            write_report(report_of(found), options.json)
+
+    report = report_of(carry_out(plan, _chosen(asked.cases(request), options.cases), console, keep=keep))
     wide = Console(width=max(console.width, _WIDTH))
     for table in console_tables(report):
         wide.print(table)

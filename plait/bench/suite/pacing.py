@@ -22,7 +22,7 @@ from plait.bench.systems.task import Delivery, Outcome, Task
 from plait.errors import PlaitError
 
 SEARCH_STEP = 1.25
-"""From one rate to the next in the search for the highest that is kept up with."""
+"""How near the search for the highest rate that is kept up with comes: what is too fast is at most so much more."""
 
 _POLL_S = 0.02
 _STARTING_S = 180.0

@@ -6,6 +6,7 @@ none always finds a warmer or busier machine than the others. Only a system whos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,13 +91,24 @@ class Findings:
     paced: list[Paced] = field(default_factory=list)
 
 
-def carry_out(plan: Plan, cases: Iterable[Case], console: Console, run: Runner = run_fresh) -> Findings:
-    """Run everything, case by case."""
+def _forget(found: Findings) -> None:
+    """Keep nothing."""
+
+
+def carry_out(
+    plan: Plan,
+    cases: Iterable[Case],
+    console: Console,
+    run: Runner = run_fresh,
+    keep: Callable[[Findings], None] = _forget,
+) -> Findings:
+    """Run everything, case by case; `keep` takes what was found so far after each."""
     found = Findings()
     too_slow: dict[str, str] = {}
     for case in cases:
         console.print(case.name, highlight=False, markup=False)
         _carry_out_case(_CaseRun(plan=plan, case=case, console=console, run=run, found=found), too_slow)
+        keep(found)
     return found
 
 
@@ -221,22 +233,23 @@ class _Live:
         return paced.is_sustained
 
     def search(self, choice: Choice) -> None:
-        """Look for the highest rate that a system keeps up with: up from half of what it drained, as long as it does,
-        else down.
+        """Look for the highest rate that a system keeps up with: from half of what it drained twice as much each time,
+        or half as much, until it lies between two rates, then between these up to a step.
         """
         drained = median(
             run.outcome.rows_in / run.outcome.seconds
             for run in self.each.found.runs
             if (run.case, run.system) == (self.each.case.name, choice.label)
         )
-        pace = drained / 2
-        kept_up = self.run(choice, 0, pace)
-        factor = SEARCH_STEP if kept_up else 1 / SEARCH_STEP
-        for turn in range(1, _SEARCHES):
-            pace *= factor
-            now = self.run(choice, turn, pace)
-            if kept_up is None or now is None or now != kept_up:
+        pace, kept, lost = drained / 2, 0.0, math.inf
+        for turn in range(_SEARCHES):
+            kept_up = self.run(choice, turn, pace)
+            if kept_up is None:
                 return
+            kept, lost = (pace, lost) if kept_up else (kept, pace)
+            if lost <= SEARCH_STEP * kept:
+                return
+            pace = math.sqrt(kept * lost) if kept and lost < math.inf else 2 * pace if kept_up else pace / 2
 
 
 def _note_time(each: _CaseRun, choice: Choice, turn: int, done: Run) -> None:

@@ -30,7 +30,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of the cases that are carried out, none of which is run."""
     names: list[str] = []
 
-    def carry_out(plan: Plan, wanted: Iterator[Case], console: object) -> Findings:
+    def carry_out(plan: Plan, wanted: Iterator[Case], console: object, **_: object) -> Findings:
         names.extend(case.name for case in wanted)
         return Findings()
 
