@@ -7,11 +7,11 @@ the best of its ways. `standings` compare with the best of its ways, whichever t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plait.bench.suite.measures import LATENCIES, MEASURES, Measure
-from plait.bench.suite.sections import PLAIT, Section, Series, Spread, spread
+from plait.bench.suite.sections import FLOOR, PLAIT, Section, Series, Spread, spread
 
 _BY_NAME = {measure.name: measure for measure in MEASURES}
 _RATE = _BY_NAME["rows_per_s"]
@@ -59,6 +59,13 @@ def slower(sections: Sequence[Section]) -> tuple[Behind, ...]:
     return _ordered(found)
 
 
+def above_floor(sections: Sequence[Section]) -> tuple[Behind, ...]:
+    """Return every case where the batch engine is faster, which has all rows before it starts."""
+    return _ordered(
+        [each for section in sections for each in _of_measure(section, _RATE, lambda of: of.system == FLOOR)]
+    )
+
+
 def _of_speed(section: Section) -> Iterator[Behind]:
     yield from _of_measure(section, _RATE)
     yield from _of_latency(section)
@@ -75,13 +82,15 @@ def _ordered(found: Sequence[Behind]) -> tuple[Behind, ...]:
     return tuple(sorted(found, key=lambda each: -math.inf if each.factor is None else -each.factor))
 
 
-def _of_measure(section: Section, measure: Measure) -> Iterator[Behind]:
+def _of_measure(
+    section: Section, measure: Measure, is_peer: Callable[[Series], bool] = lambda series: series.is_peer
+) -> Iterator[Behind]:
     for tag in dict.fromkeys(series.tag for series in section.series):
         beside = [series for series in section.series if series.tag == tag]
         for case in section.cases:
             figures = {series.title: series.spread(case.name, measure) for series in beside}
             ours = _ours([series for series in beside if series.is_plait], figures, measure.more_is_better is True)
-            for peer in (series for series in beside if series.is_peer):
+            for peer in filter(is_peer, beside):
                 theirs = figures[peer.title]
                 if ours is not None and theirs is not None:
                     yield from _compare(section, case.name, (measure.title, measure.unit), (ours, peer), figures)

@@ -10,8 +10,10 @@ from plait.bench.suite.document import Absence, CaseRecord, Check, Paced, Report
 from plait.bench.suite.measures import Measure
 
 PLAIT = "plait"
-NO_PEER = frozenset({"handover"})
-"""Systems that only take the rows and join nothing: a limit to see, not to be slower than."""
+LIMIT = "handover"
+"""The system that only takes the rows and joins nothing: a limit to see, not to be slower than."""
+FLOOR = "duckdb"
+"""The system that has all rows before it starts, and keeps nothing for later: what joins cost without a stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,8 @@ class Series:
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is a system to compare Plait with."""
-        return not self.is_plait and self.system not in NO_PEER
+        """Whether it is a system to compare Plait with: it follows streams, and joins."""
+        return not self.is_plait and self.system not in (LIMIT, FLOOR)
 
     def runs(self, case: str) -> tuple[RunRecord, ...]:
         """Return its timed runs of a case."""

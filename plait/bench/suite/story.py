@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plait.bench.suite.behind import Behind, dearer, slower
+from plait.bench.suite.behind import Behind, above_floor, dearer, slower
 from plait.bench.suite.document import Report
-from plait.bench.suite.figures import DASH, figure
+from plait.bench.suite.figures import DASH, factor, figure
 from plait.bench.suite.grid import Cell, Grid, row
-from plait.bench.suite.sections import NO_PEER, Section, short_commit
+from plait.bench.suite.sections import FLOOR, LIMIT, Section, short_commit
 from plait.bench.suite.tables import behind_grid, why_wrong
 
 TITLE = "Plait: benchmarks"
@@ -18,8 +18,9 @@ DEARER = "Where Plait needs more processor time or memory than a peer"
 SUMMARY = "How all systems stand against Plait"
 PEERS = (
     "Plait is taken in its usual way where that was run, so that no strategy is picked after the fact; else in the "
-    "best of its ways. All figures are medians. DuckDB is a batch engine: it has all rows before it starts, and keeps "
-    f"nothing between batches. {', '.join(sorted(NO_PEER))} only takes the rows and joins nothing, so it is no peer."
+    f"best of its ways. All figures are medians. {FLOOR} is a batch engine: it has all rows before it starts, and "
+    f"keeps nothing between batches, so it is a floor and no peer. {LIMIT} only takes the rows and joins nothing: "
+    "what it needs is Spark's part of Plait's work."
 )
 
 
@@ -37,20 +38,31 @@ def wrong_results(found: Sequence[Section]) -> tuple[str, ...]:
 def behind_grids(found: Sequence[Section]) -> tuple[tuple[str, str, Grid | None], ...]:
     """Return (heading, what to say first, table) of where Plait is behind; no table if it is nowhere."""
     return (
-        _behind(BEHIND, slower(found), "slower than a peer", found),
+        _behind(BEHIND, slower(found), "slower than a peer", found, _floor(found)),
         _behind(DEARER, dearer(found), "dearer than a peer", found),
     )
 
 
-def _behind(heading: str, rows: Sequence[Behind], what: str, found: Sequence[Section]) -> tuple[str, str, Grid | None]:
+def _behind(
+    heading: str, rows: Sequence[Behind], what: str, found: Sequence[Section], more: str = ""
+) -> tuple[str, str, Grid | None]:
     if not any(series.is_peer for section in found for series in section.series):
         return heading, "These reports have no peer to compare Plait with.", None
     if not rows:
-        return heading, f"Nowhere in these reports is Plait {what}.", None
+        return heading, f"Nowhere in these reports is Plait {what}.{more}", None
     asked = sum(len(section.cases) for section in found)
     places = len({(each.workload, each.case) for each in rows})
-    said = f"In {places} of {asked} {'case' if asked == 1 else 'cases'} Plait is {what}, the largest difference first."
-    return heading, said, behind_grid(rows, heading)
+    where = f"In {places} of {asked} {'case' if asked == 1 else 'cases'} Plait is {what}"
+    return heading, f"{where}, the largest difference first.{more}", behind_grid(rows, heading)
+
+
+def _floor(found: Sequence[Section]) -> str:
+    """Return where the batch engine is faster, in a sentence; nothing if it is nowhere."""
+    factors = [each.factor for each in above_floor(found) if each.factor is not None]
+    if not factors:
+        return ""
+    least, most = factor(min(factors)), factor(max(factors))
+    return f" The batch engine, {FLOOR}, is faster in {len(factors)} cases, by {least} to {most}."
 
 
 def runs_grid(found: Sequence[Section]) -> Grid:

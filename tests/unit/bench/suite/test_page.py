@@ -169,8 +169,17 @@ def test_a_limit_that_joins_nothing_is_no_peer() -> None:
     assert slower(sections([report(systems=("plait", "handover"))])) == ()
 
 
+def test_the_batch_engine_is_a_floor_and_no_peer_and_by_how_much_it_is_faster_is_said() -> None:
+    from plait.bench.suite.story import behind_grids
+
+    found = sections([report()])
+    assert slower(found) == ()
+    said = behind_grids(found)[0][1]
+    assert said.endswith("Plait slower than a peer. The batch engine, duckdb, is faster in 2 cases, by 2.22× to 2.22×.")
+
+
 def test_a_case_that_only_a_peer_has_a_time_for_comes_first() -> None:
-    made = report(cases=("1 query", "10 queries"), systems=("plait", "duckdb"))
+    made = report(cases=("1 query", "10 queries"), systems=("plait", "spark"), slower={"spark": 0.05})
     kept = tuple(each for each in made.runs if (each.system, each.case) != ("plait", "10 queries"))
     found = slower(sections([replace(made, runs=kept)]))
     assert [(each.case, each.factor is None) for each in found] == [("10 queries", True), ("1 query", False)]
