@@ -11,6 +11,7 @@ from plait.bench.suite.plots import Plot, inline
 from plait.bench.suite.sections import Section
 from plait.bench.suite.story import (
     PEERS,
+    RUNS,
     SUMMARY,
     TITLE,
     anchor,
@@ -49,7 +50,7 @@ caption { text-align: left; color: #444; padding-bottom: 0.35rem; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.7rem; text-align: right; vertical-align: top;
   white-space: nowrap; }
 th.text, td.text { text-align: left; white-space: normal; }
-td.text { min-width: 6rem; max-width: 34rem; overflow-wrap: anywhere; }
+td.text { min-width: 7rem; max-width: 34rem; overflow-wrap: anywhere; }
 thead th { border-bottom: 2px solid #888; vertical-align: bottom; }
 tbody th { font-weight: 600; }
 th.text:first-child { min-width: 10rem; }
@@ -87,9 +88,6 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
     reports = [report for section in found for report in section.reports]
     yield f"<h1>{escape(TITLE)}</h1>"
     yield f"<p>{escape('; '.join(dict.fromkeys(map(anchor, reports))))}</p>" if len(reports) <= _OPEN_CASES else ""
-    yield as_html(surroundings_grid(found))
-    yield f"<details><summary>The {len(reports)} runs, and how they were asked for</summary>"
-    yield as_html(runs_grid(found)) + "</details>"
     wrong = wrong_results(found)
     if wrong:
         items = "".join(f"<li>{escape(text)}</li>" for text in wrong)
@@ -100,6 +98,10 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
     yield f"<p>{escape(PEERS)}</p>"
     yield f"<h2>{escape(SUMMARY)}</h2>"
     yield as_html(standings_grid(standings(found)))
+    yield f"<h2>{escape(RUNS)}</h2>"
+    yield as_html(surroundings_grid(found))
+    yield f"<details><summary>The {len(reports)} runs, and how they were asked for</summary>"
+    yield as_html(runs_grid(found)) + "</details>"
     links = "".join(f'<li><a href="#{each.slug}">{escape(each.workload)}</a></li>' for each in found)
     yield f'<nav aria-label="Workloads"><ul>{links}</ul></nav>'
 

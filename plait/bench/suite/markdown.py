@@ -10,6 +10,7 @@ from plait.bench.suite.plots import Plot
 from plait.bench.suite.sections import Section
 from plait.bench.suite.story import (
     PEERS,
+    RUNS,
     SUMMARY,
     TITLE,
     behind_grids,
@@ -36,8 +37,6 @@ def markdown_page(found: Sequence[Section], drawn: Mapping[str, Sequence[Plot]],
 
 def _top(found: Sequence[Section]) -> Iterator[str]:
     yield f"# {TITLE}\n"
-    yield as_markdown(surroundings_grid(found))
-    yield as_markdown(runs_grid(found))
     wrong = wrong_results(found)
     if wrong:
         yield "## WRONG RESULTS\n"
@@ -49,6 +48,9 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
     yield f"{PEERS}\n"
     yield f"## {SUMMARY}\n"
     yield as_markdown(standings_grid(standings(found)))
+    yield f"## {RUNS}\n"
+    yield as_markdown(surroundings_grid(found))
+    yield as_markdown(runs_grid(found))
 
 
 def _section(section: Section, drawn: Sequence[Plot], folder: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from plait.bench.suite.tables import behind_grid, why_wrong
 TITLE = "Plait: benchmarks"
 BEHIND = "Where Plait is slower than a peer"
 DEARER = "Where Plait needs more processor time or memory than a peer"
+RUNS = "Where this was measured"
 SUMMARY = "How all systems stand against Plait"
 PEERS = (
     "Plait is taken in its usual way where that was run, so that no strategy is picked after the fact; else in the "
