@@ -104,7 +104,7 @@ def carry_out(
 ) -> Findings:
     """Run everything, case by case; `keep` takes what was found so far after each."""
     found = Findings()
-    too_slow: dict[str, str] = {}
+    too_slow: dict[str, tuple[float, str]] = {}
     for case in cases:
         console.print(case.name, highlight=False, markup=False)
         _carry_out_case(_CaseRun(plan=plan, case=case, console=console, run=run, found=found), too_slow)
@@ -159,11 +159,12 @@ class _CaseRun:
         self.console.print(f"  {text}", highlight=False, markup=False)
 
 
-def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
+def _carry_out_case(each: _CaseRun, too_slow: dict[str, tuple[float, str]]) -> None:
+    slow = {label: reason for label, (size, reason) in too_slow.items() if each.case.size > size}
     for choice in each.plan.choices:
-        if choice.label in too_slow:
-            each.miss(choice, too_slow[choice.label], unable=True)
-    asked = tuple(choice for choice in each.plan.choices if choice.label not in too_slow)
+        if choice.label in slow:
+            each.miss(choice, slow[choice.label], unable=True)
+    asked = tuple(choice for choice in each.plan.choices if choice.label not in slow)
     oracle = _ask_oracle(each)
     each.found.cases.append(_record(each.case, oracle))
     expected = oracle.outcome.answers
@@ -181,7 +182,8 @@ def _carry_out_case(each: _CaseRun, too_slow: dict[str, str]) -> None:
         _note_time(each, choice, turn, done)
         spent.setdefault(choice.label, []).append(done.outcome.startup_seconds + done.outcome.seconds)
         if each.plan.limit_s is not None and done.outcome.seconds > each.plan.limit_s:
-            too_slow[choice.label] = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
+            reason = f"not asked: it took {done.outcome.seconds:,.0f} s for '{each.case.name}'"
+            too_slow.setdefault(choice.label, (each.case.size, reason))
     rows = sum(answer.rows for answer in expected)
     timed = tuple(choice for choice in asked if choice.label not in ended and choice.system.joins)
     if each.case.size == each.found.cases[0].size:

@@ -129,6 +129,12 @@ def test_a_slow_system_is_not_asked_for_larger_cases(tmp_path: Path):
     assert [(absence.case, absence.unable) for absence in found.absences] == [("case 2", True)]
 
 
+def test_a_slow_system_is_asked_for_other_cases_of_the_same_size(tmp_path: Path):
+    found, _ = carry(tmp_path, lambda task: replace(outcome(task), seconds=9.0), sizes=(1, 1), limit_s=5.0)
+    assert len([run for run in found.runs if run.system == "spark"]) == 4
+    assert found.absences == []
+
+
 def test_without_check_nothing_is_compared(tmp_path: Path):
     found, tasks = carry(tmp_path, check=False)
     assert found.checks == []
