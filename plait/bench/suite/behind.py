@@ -82,11 +82,16 @@ def _ordered(found: Sequence[Behind]) -> tuple[Behind, ...]:
     return tuple(sorted(found, key=lambda each: -math.inf if each.factor is None else -each.factor))
 
 
+def _side_by_side(section: Section) -> Iterator[list[Series]]:
+    """Yield the systems of each report: only those of one run are compared."""
+    for tag in dict.fromkeys(series.tag for series in section.series):
+        yield [series for series in section.series if series.tag == tag]
+
+
 def _of_measure(
     section: Section, measure: Measure, is_peer: Callable[[Series], bool] = lambda series: series.is_peer
 ) -> Iterator[Behind]:
-    for tag in dict.fromkeys(series.tag for series in section.series):
-        beside = [series for series in section.series if series.tag == tag]
+    for beside in _side_by_side(section):
         for case in section.cases:
             figures = {series.title: series.spread(case.name, measure) for series in beside}
             ours = _ours([series for series in beside if series.is_plait], figures, measure.more_is_better is True)
@@ -152,8 +157,7 @@ def why_without(series: Series, case: str) -> str:
 
 
 def _of_latency(section: Section) -> Iterator[Behind]:
-    for tag in dict.fromkeys(series.tag for series in section.series):
-        beside = [series for series in section.series if series.tag == tag]
+    for beside in _side_by_side(section):
         paced = {series.title: series.paced() for series in beside}
         for case, rate in dict.fromkeys(place for runs in paced.values() for place in runs):
             for title, read in LATENCIES:
@@ -167,8 +171,7 @@ def _of_latency(section: Section) -> Iterator[Behind]:
 
 def _of_sustained(section: Section) -> Iterator[Behind]:
     """Yield where a peer kept up with a rate at which Plait fell behind."""
-    for tag in dict.fromkeys(series.tag for series in section.series):
-        beside = [series for series in section.series if series.tag == tag]
+    for beside in _side_by_side(section):
         found = {series.title: series.sustained() for series in beside}
         for case in dict.fromkeys(case for rates in found.values() for case in rates):
             kept = {title: spread([rates[case].kept]) for title, rates in found.items() if case in rates}

@@ -10,7 +10,7 @@ from rich.table import Table
 from plait.bench.suite.document import Report
 from plait.bench.suite.grid import Cell, Grid
 from plait.bench.suite.sections import sections
-from plait.bench.suite.tables import absences_grid, case_grid, paced_grid, sustained_grid
+from plait.bench.suite.tables import case_grid, section_grids
 
 _SHOWN_LINES = 4
 """Of what a system said, the last lines: the first are often where in its code it said so."""
@@ -19,10 +19,9 @@ _SHOWN_LINES = 4
 def console_tables(report: Report) -> Iterator[Table]:
     """Yield a table for each case that anybody has a time for, then those of live streams, and of what is missing."""
     for section in sections((report,)):
-        grids = [case_grid(section, case) for case in section.cases]
-        for grid in (*grids, paced_grid(section), sustained_grid(section), absences_grid(section)):
-            if grid is not None:
-                yield _table(grid)
+        cases = (case_grid(section, case) for case in section.cases)
+        yield from (_table(grid) for grid in cases if grid is not None)
+        yield from map(_table, section_grids(section))
 
 
 def _table(grid: Grid) -> Table:

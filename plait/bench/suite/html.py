@@ -21,15 +21,7 @@ from plait.bench.suite.story import (
     surroundings_grid,
     wrong_results,
 )
-from plait.bench.suite.tables import (
-    absences_grid,
-    case_grid,
-    paced_grid,
-    rate_grid,
-    settings_grid,
-    standings_grid,
-    sustained_grid,
-)
+from plait.bench.suite.tables import case_grid, rate_grid, section_grids, settings_grid, standings_grid
 
 _OPEN_CASES = 3
 """A workload with more cases has their tables folded."""
@@ -115,9 +107,7 @@ def _section(section: Section, drawn: Sequence[Plot]) -> Iterator[str]:
         grid = case_grid(section, case)
         if grid is not None:
             yield f"<details{is_open}><summary>{escape(case.name)}: every measure</summary>{as_html(grid)}</details>"
-    for grid in (paced_grid(section), sustained_grid(section), absences_grid(section), settings_grid(section)):
-        if grid is not None:
-            yield as_html(grid)
+    yield from map(as_html, (*section_grids(section), settings_grid(section)))
     for title, queries in questions(section):
         texts = "".join(f"<h3>{escape(name)}</h3><pre>{escape(text)}</pre>" for name, text in queries)
         yield f"<details><summary>What is asked, {escape(title)}</summary>{texts}</details>"

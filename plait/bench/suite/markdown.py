@@ -19,15 +19,7 @@ from plait.bench.suite.story import (
     surroundings_grid,
     wrong_results,
 )
-from plait.bench.suite.tables import (
-    absences_grid,
-    case_grid,
-    paced_grid,
-    rate_grid,
-    settings_grid,
-    standings_grid,
-    sustained_grid,
-)
+from plait.bench.suite.tables import case_grid, rate_grid, section_grids, settings_grid, standings_grid
 
 
 def markdown_page(found: Sequence[Section], drawn: Mapping[str, Sequence[Plot]], folder: str) -> str:
@@ -62,9 +54,7 @@ def _section(section: Section, drawn: Sequence[Plot], folder: str) -> Iterator[s
         grid = case_grid(section, case)
         if grid is not None:
             yield as_markdown(grid)
-    for grid in (paced_grid(section), sustained_grid(section), absences_grid(section), settings_grid(section)):
-        if grid is not None:
-            yield as_markdown(grid)
+    yield from map(as_markdown, (*section_grids(section), settings_grid(section)))
     for title, queries in questions(section):
         yield f"<details><summary>{plain(title)}</summary>\n"
         for name, text in queries:

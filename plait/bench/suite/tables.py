@@ -245,6 +245,12 @@ def absences_grid(section: Section) -> Grid | None:
     return Grid(caption="Without a time", columns=columns, rows=rows, texts=frozenset(range(4))) if rows else None
 
 
+def section_grids(section: Section) -> Iterator[Grid]:
+    """Yield the tables of a workload after those of its cases, as far as there is something in them."""
+    grids = (paced_grid(section), sustained_grid(section), absences_grid(section))
+    yield from (grid for grid in grids if grid is not None)
+
+
 def settings_grid(section: Section) -> Grid:
     """Return what each system is, and its settings with the reasons."""
     rows = []
