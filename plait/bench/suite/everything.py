@@ -18,10 +18,10 @@ from plait.bench.suite.command import main as run_workload
 from plait.bench.workloads.catalog import NAMES, workload
 from plait.errors import PlaitError
 
-_ENOUGH_S = 30
+_ENOUGH_S = 20
 _ONE = "plait,flink,pathway,duckdb"
 _MANY = "plait,flink:set,pathway,duckdb"
-"""Spark's own joins take most of the hour, so not every workload has them."""
+"""Spark's own joins take most of the time, so not every workload has them."""
 _WAYS = "plait,spark,spark:rocksdb,flink,flink:multiway,pathway,pathway:keeping,duckdb,handover"
 """All ways that systems have of going about one query."""
 
@@ -30,16 +30,16 @@ STAGES: dict[str, tuple[str, ...]] = {
         *("--systems", _WAYS, "--sizes", "100000,500000", "--limit", "25"),
         *("--pace", "20000", "--sustain", "--live", "plait,spark,flink,pathway"),
     ),
-    "tpch-joins": ("--systems", f"{_MANY},spark,handover", "--sizes", "0.02", "--cases", "all"),
+    "tpch-joins": ("--systems", f"{_MANY},spark", "--sizes", "0.02,0.1", "--limit", "100", "--cases", "all"),
     "tpch-random": ("--systems", f"{_MANY},plait:ilp", "--sizes", "0.05", "--cases", "5 queries"),
-    "ajoin": ("--systems", f"{_MANY},spark", "--sizes", "1,20,100", "--limit", "15"),
+    "ajoin": ("--systems", _MANY, "--sizes", "1,20,100", "--limit", "20"),
     "tpcds-returns": ("--systems", _ONE, "--sizes", "0.3", "--cases", "SrCuWrCr"),
     "chains": ("--systems", f"{_ONE},spark", "--sizes", "50000", "--cases", "LHHL"),
     "nexmark-joins": ("--systems", _MANY, "--sizes", "1000000", "--cases", "all"),
-    "drift": ("--systems", f"{_ONE},spark", "--sizes", "100000"),
+    "drift": ("--systems", _ONE, "--sizes", "200000"),
     "skew": ("--systems", f"{_ONE},spark", "--sizes", "1.5"),
     "flights": ("--systems", _MANY, "--sizes", "120", "--cases", "all"),
-    "triples": ("--systems", f"{_MANY},plait:ilp", "--sizes", "20"),
+    "triples": ("--systems", _MANY, "--sizes", "20"),
 }
 """What each workload is run with: arguments of ``plait bench WORKLOAD``."""
 
