@@ -10,6 +10,21 @@ from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
 
+COLLECTOR = {
+    # A micro-batch is work to get done, not requests to answer: the collector made for throughput takes a tenth less
+    # processor time than the default one, which is made for short pauses.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
+}
+LOCAL_DISKS = {
+    # Without Hadoop's native library Spark starts a process for every permission it sets and every link it reads on a
+    # local disk, about fifty a batch for its offset log. These two need none.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -20,17 +35,9 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.python.worker.reuse": "true",
-    # A micro-batch is work to get done, not requests to answer: the collector made for throughput takes a tenth less
-    # processor time than the default one, which is made for short pauses.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
-    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.log.level": "ERROR",
-    # Without Hadoop's native library Spark starts a process for every permission it sets and every link it reads on a
-    # local disk, about fifty a batch for its offset log. These two need none.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    **COLLECTOR,
+    **LOCAL_DISKS,
 }
 
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"

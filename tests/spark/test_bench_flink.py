@@ -16,7 +16,8 @@ from rich.console import Console
 from plait.bench.data import FIRST_US, Workload, prepare, write_files
 from plait.bench.question import THREE_WAY
 from plait.bench.suite.pacing import run_paced
-from plait.bench.suite.run import Plan, carry_out
+from plait.bench.suite.plan import Plan
+from plait.bench.suite.run import carry_out
 from plait.bench.systems import duckdb, launch
 from plait.bench.systems.catalog import choose
 from plait.bench.systems.launch import NotPreparedError, interpreter, run_fresh

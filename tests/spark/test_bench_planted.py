@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from plait.bench.data import file_name
-from plait.bench.suite.run import Findings, Plan, carry_out
+from plait.bench.suite.plan import Findings, Plan
+from plait.bench.suite.run import carry_out
 from plait.bench.systems import duckdb
 from plait.bench.systems.catalog import choose
 from plait.bench.systems.launch import NotPreparedError, Run, interpreter, run_fresh

@@ -1,7 +1,7 @@
 """Where Plait is behind a peer, and how all systems stand against Plait.
 
 Plait is taken in its usual way, ``plait``, where that was run, so that no strategy is picked after the fact; else in
-the best of its ways. `standings` compare with the best of its ways, whichever that is.
+the best of its ways.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plait.bench.suite.sections import FLOOR, PLAIT, Section, Series, Spread, sp
 
 _BY_NAME = {measure.name: measure for measure in MEASURES}
 _RATE = _BY_NAME["rows_per_s"]
-_COSTS = tuple(_BY_NAME[name] for name in ("cpu_seconds", "resident_bytes", "private_bytes"))
+_COSTS = tuple(_BY_NAME[name] for name in ("cpu_seconds", "resident_bytes", "private_bytes", "startup_seconds"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A system in a workload. `factor`: rates of the best Plait by its own, geometric mean over `cases`, the cases both
+    """A system in a workload. `factor`: rates of Plait by its own, geometric mean over `cases`, the cases both
     have a time for; None without any. `right`, `checked`: cases.
     """
 
@@ -73,7 +73,7 @@ def _of_speed(section: Section) -> Iterator[Behind]:
 
 
 def dearer(sections: Sequence[Section]) -> tuple[Behind, ...]:
-    """Return every case where a peer needs less processor time or memory."""
+    """Return every case where a peer needs less processor time, memory, or time to start."""
     found = [each for section in sections for measure in _COSTS for each in _of_measure(section, measure)]
     return _ordered([each for each in found if each.factor is not None])
 
@@ -184,7 +184,7 @@ def _of_sustained(section: Section) -> Iterator[Behind]:
 
 
 def standings(sections: Sequence[Section]) -> tuple[Standing, ...]:
-    """Return every system of every workload against the best Plait of the same report."""
+    """Return every system of every workload against Plait in the same report."""
     return tuple(_standing(section, series) for section in sections for series in section.series)
 
 
@@ -192,10 +192,12 @@ def _standing(section: Section, series: Series) -> Standing:
     ways = [each for each in section.series if each.is_plait and each.tag == series.tag]
     factors = []
     for case in section.cases:
-        best = max((found.middle for way in ways if (found := way.spread(case.name, _RATE))), default=None)
+        figures = {way.title: way.spread(case.name, _RATE) for way in ways}
+        chosen = _ours(ways, figures, True)
+        ours = None if chosen is None else figures[chosen.title]
         own = series.spread(case.name, _RATE)
-        if best is not None and own is not None:
-            factors.append(best / own.middle)
+        if ours is not None and own is not None:
+            factors.append(ours.middle / own.middle)
     checks = [check for check in series.report.checks if check.system == series.system]
     return Standing(
         workload=section.workload,

@@ -124,7 +124,7 @@ def _changes(places: Sequence[Place], before: _Figures, after: _Figures) -> tupl
     judged: dict[Place, bool | None] = {}
     noisy: dict[Place, Pair] = {}
     for place in places:
-        pair = Pair(family=place.measure, before=before[place], after=after[place])
+        pair = Pair(family=f"{place.measure} of {place.system}", before=before[place], after=after[place])
         if _is_exact(place, pair):
             judged[place] = pair.before[0] != pair.after[0]
         elif place.measure not in _RESTATED and min(*pair.before, *pair.after) > 0:
@@ -263,7 +263,8 @@ def _failing(reports: Iterable[Report]) -> dict[tuple[str, ...], str]:
                 wrong = f"wrong results in {count} {'query' if count == 1 else 'queries'}"
                 found[report.workload, check.case, check.system] = check.failure or wrong
         for absence in report.absences:
-            found[report.workload, absence.case, absence.system] = absence.reason
+            if absence.asked:
+                found[report.workload, absence.case, absence.system] = absence.reason
     return found
 
 

@@ -12,9 +12,12 @@ from rich.console import Console
 from plait.bench.options import parser, positive
 from plait.bench.suite.console import console_tables
 from plait.bench.suite.document import Report, SystemRecord, write_report
-from plait.bench.suite.run import Findings, Plan, carry_out
+from plait.bench.suite.live import FILES as LIVE_FILES
+from plait.bench.suite.plan import Findings, Plan
+from plait.bench.suite.run import carry_out
 from plait.bench.surroundings import surroundings
 from plait.bench.systems.catalog import NAMES, Choice, choose
+from plait.bench.systems.launch import peer_versions
 from plait.bench.workloads.catalog import workload
 from plait.bench.workloads.model import Case, Request, Workload
 from plait.errors import OptionError
@@ -62,7 +65,7 @@ def main(name: str, arguments: list[str]) -> int:
             unit=asked.unit,
             created=created,
             machine=where["machine"],
-            versions=where["versions"],
+            versions={**where["versions"], **peer_versions(choices)},
             commit=where["commit"],
             settings=_settings(options, request),
             systems=systems,
@@ -77,7 +80,11 @@ def main(name: str, arguments: list[str]) -> int:
         if options.json is not None:
             write_report(report_of(found), options.json)
 
-    report = report_of(carry_out(plan, _chosen(asked.cases(request), options.cases), console, keep=keep))
+    def grow(case: Case, factor: float) -> Case:
+        return asked.grown(request, case, factor, files=request.files or LIVE_FILES)
+
+    cases = _chosen(asked.cases(request), options.cases)
+    report = report_of(carry_out(plan, cases, console, keep=keep, grow=grow if asked.grows else None))
     wide = Console(width=max(console.width, _WIDTH))
     for table in console_tables(report):
         wide.print(table)
@@ -141,7 +148,7 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
         type=_sizes,
         default=(),
         metavar="ROWS,...",
-        help="in the cases of the smallest size, also let streams arrive at so many rows a second",
+        help="for the cases of the smallest size, also let streams arrive at so many rows a second",
     )
     made.add_argument(
         "--sustain", action="store_true", help="in the same cases, look for the highest rate that systems keep up with"

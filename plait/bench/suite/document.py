@@ -39,13 +39,16 @@ class CaseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A timed run. `turn`: the how manieth of its case and system, from 0."""
+    """A timed run. `turn`: the how manieth of its case and system, from 0. `results`: of all queries, as the run
+    counted them, or as its system delivered them when they were checked; None if nobody looked.
+    """
 
     case: str
     system: str
     turn: int
     outcome: Outcome
     use: Use | None
+    results: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +79,32 @@ class Check:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
     """A system that has no time for a case. `unable`: it cannot answer these questions at all, or is not installed;
-    False: it failed. `reason`: in its own words.
+    False: it failed. `reason`: in its own words. `asked` False: nobody asked it, since it took long for less; then it
+    is neither.
     """
 
     case: str
     system: str
     reason: str
     unable: bool
+    asked: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """What to say of it in a word."""
+        return "not asked" if not self.asked else "cannot" if self.unable else "FAILED"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it should have had a time."""
+        return self.asked and not self.unable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paced:
     """A run on streams that arrive at a fixed rate. `rows_per_s`: of all streams together. Latencies, in seconds: from
-    the arrival of a result's newest member to its delivery, over the results of all but the first quarter of the
-    files; None without results. `backlog_s`: how much longer results of the last quarter took than those of the second.
+    the arrival of a result's newest member to its delivery, over the results of all but the first third of the
+    files; None without results. `backlog_s`: how much longer results of the last third took than those of the second.
     `is_sustained`: the system kept up, and found everything.
     """
 
@@ -128,7 +143,7 @@ class Report:
     @property
     def is_right(self) -> bool:
         """Whether nothing failed and every result was the oracle's. What a system cannot do is no failure."""
-        return all(check.is_equal for check in self.checks) and all(absence.unable for absence in self.absences)
+        return all(check.is_equal for check in self.checks) and not any(absence.is_failure for absence in self.absences)
 
 
 def write_report(report: Report, path: Path) -> None:

@@ -27,19 +27,19 @@ _WAYS = "plait,spark,spark:rocksdb,flink,flink:multiway,pathway,pathway:keeping,
 
 STAGES: dict[str, tuple[str, ...]] = {
     "three-way": (
-        *("--systems", _WAYS, "--sizes", "100000,500000", "--limit", "25"),
+        *("--systems", _WAYS, "--sizes", "200000"),
         *("--pace", "20000", "--sustain", "--live", "plait,spark,flink,pathway"),
     ),
     "tpch-joins": ("--systems", f"{_MANY},spark", "--sizes", "0.02,0.1", "--limit", "100", "--cases", "all"),
-    "tpch-random": ("--systems", f"{_MANY},plait:ilp", "--sizes", "0.05", "--cases", "5 queries"),
-    "ajoin": ("--systems", _MANY, "--sizes", "1,20,100", "--limit", "20"),
+    "tpch-random": ("--systems", _MANY, "--sizes", "0.05", "--cases", "5 queries"),
+    "ajoin": ("--systems", _MANY, "--sizes", "1,40"),
     "tpcds-returns": ("--systems", _ONE, "--sizes", "0.3", "--cases", "SrCuWrCr"),
     "chains": ("--systems", f"{_ONE},spark", "--sizes", "50000", "--cases", "LHHL"),
-    "nexmark-joins": ("--systems", _MANY, "--sizes", "1000000", "--cases", "all"),
-    "drift": ("--systems", _ONE, "--sizes", "200000"),
+    "nexmark-joins": ("--systems", _MANY, "--sizes", "500000", "--cases", "all"),
+    "drift": ("--systems", _ONE, "--sizes", "100000"),
     "skew": ("--systems", f"{_ONE},spark", "--sizes", "1.5"),
     "flights": ("--systems", _MANY, "--sizes", "120", "--cases", "all"),
-    "triples": ("--systems", _MANY, "--sizes", "20"),
+    "triples": ("--systems", _MANY, "--sizes", "10"),
 }
 """What each workload is run with: arguments of ``plait bench WORKLOAD``."""
 

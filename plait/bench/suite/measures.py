@@ -68,7 +68,7 @@ MEASURES = (
         unit="rows/s",
         more_is_better=True,
         is_timed=True,
-        read=lambda run: _rate(run.outcome.results, run.outcome.seconds),
+        read=lambda run: _rate(run.results, run.outcome.seconds),
     ),
     Measure(
         name="cpu_seconds",

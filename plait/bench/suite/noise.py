@@ -1,7 +1,7 @@
 """Whether figures changed beyond the noise of their runs.
 
 Noise is taken as log-normal, so a change is a difference of mean logarithms. A handful of runs a side say little about
-their own spread. So the comparisons of one family (a measure, in all its cases and systems) lend each other theirs: a
+their own spread. So the comparisons of one family (a measure of a system, in all its cases) lend each other theirs: a
 comparison's variance is drawn towards the family's, the more so the more alike the family's variances are (Smyth 2004,
 "Linear models and empirical Bayes methods", with the prior fitted by its moments). It is never drawn below its own:
 else a system noisier than the rest raises false alarms in one file of ten. The t-tests that result are judged together

@@ -179,3 +179,9 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     if not known:
         return None
     return Spread(middle=median(known), low=min(known), high=max(known), runs=len(known))
+
+
+def cases_asked(section: Section) -> tuple[str, ...]:
+    """Return the names of all its cases, those with live streams as well."""
+    live = (paced.case for report in section.reports for paced in report.paced)
+    return tuple(dict.fromkeys((*(case.name for case in section.cases), *live)))

@@ -9,12 +9,12 @@ from plait.bench.suite.behind import Behind, above_floor, dearer, slower
 from plait.bench.suite.document import Report
 from plait.bench.suite.figures import DASH, factor, figure
 from plait.bench.suite.grid import Cell, Grid, row
-from plait.bench.suite.sections import FLOOR, LIMIT, Section, short_commit
+from plait.bench.suite.sections import FLOOR, LIMIT, Section, cases_asked, short_commit
 from plait.bench.suite.tables import behind_grid, why_wrong
 
 TITLE = "Plait: benchmarks"
 BEHIND = "Where Plait is slower than a peer"
-DEARER = "Where Plait needs more processor time or memory than a peer"
+DEARER = "Where Plait needs more processor time, memory, or time to start than a peer"
 RUNS = "Where this was measured"
 SUMMARY = "How all systems stand against Plait"
 PEERS = (
@@ -51,7 +51,7 @@ def _behind(
         return heading, "These reports have no peer to compare Plait with.", None
     if not rows:
         return heading, f"Nowhere in these reports is Plait {what}.{more}", None
-    asked = sum(len(section.cases) for section in found)
+    asked = sum(len(cases_asked(section)) for section in found)
     places = len({(each.workload, each.case) for each in rows})
     where = f"In {places} of {asked} {'case' if asked == 1 else 'cases'} Plait is {what}"
     return heading, f"{where}, the largest difference first.{more}", behind_grid(rows, heading)

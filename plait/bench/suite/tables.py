@@ -88,7 +88,7 @@ def _rate_cell(series: Series, case: str) -> Cell:
     if found is not None:
         return _spread(found, Scale(each=1, unit=""))
     if absence is not None:
-        return Cell(text="cannot") if absence.unable else Cell(text="FAILED", is_bad=True)
+        return Cell(text=absence.verdict, is_bad=absence.is_failure)
     return Cell(text=DASH)
 
 
@@ -195,8 +195,8 @@ def paced_grid(section: Section) -> Grid | None:
     if not rows:
         return None
     return Grid(
-        caption="Latency at a fixed rate, from the arrival of a result's newest member to its delivery; backlog: how "
-        "much longer results of the last quarter of the files took than those of the second",
+        caption="Streams that arrive at a fixed rate. Latency is from the arrival of a result's newest member to its "
+        "delivery; backlog: how much longer results of the last third of the files took than those of the second",
         columns=("case", "system", "rows/s", *(name for name, _ in LATENCIES), "backlog", "results", "kept up", "runs"),
         rows=tuple(rows),
         texts=frozenset({0, 1}),
@@ -213,8 +213,8 @@ def sustained_grid(section: Section) -> Grid | None:
     if not rows:
         return None
     return Grid(
-        caption="Sustained rates, input rows a second of all streams together: the highest whose lag did not grow, and "
-        "the lowest whose lag did, among those tried",
+        caption="Sustained rates, input rows a second of all streams together: the highest whose lag grew by less than "
+        "a tenth of a second a second, and the lowest whose lag grew by more, among those tried; one run each",
         columns=("case", "system", "kept up with", "fell behind at"),
         rows=tuple(rows),
         texts=frozenset({0, 1}),
@@ -234,14 +234,14 @@ def absences_grid(section: Section) -> Grid | None:
         row(
             absence.case,
             series.title,
-            Cell(text="cannot") if absence.unable else Cell(text="FAILED", is_bad=True),
+            Cell(text=absence.verdict, is_bad=absence.is_failure),
             Cell(text=absence.reason, is_code=True),
         )
         for series in section.series
         for absence in series.report.absences
         if absence.system == series.system
     )
-    columns = ("case", "system", "", "in its own words")
+    columns = ("case", "system", "", "why")
     return Grid(caption="Without a time", columns=columns, rows=rows, texts=frozenset(range(4))) if rows else None
 
 

@@ -35,6 +35,11 @@ SYSTEM = System(
         ),
         Setting(name="-Xmx", value=flink_cluster.HEAP, reason="state is kept in the heap; as much as Spark has"),
         Setting(
+            name="-XX:+UseParallelGC",
+            value="on",
+            reason="the collector made for throughput, as Spark and Plait have it here: a tenth to a fifth faster",
+        ),
+        Setting(
             name="execution.checkpointing.interval",
             value=f"{flink_cluster.CHECKPOINT_S} s",
             reason="Flink ships without checkpoints, but Spark and Plait make their state durable after every batch; "
@@ -86,6 +91,7 @@ SYSTEM = System(
         ),
     ),
     environment="flink",
+    package="apache-flink",
     is_live=True,
 )
 

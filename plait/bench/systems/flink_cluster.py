@@ -31,7 +31,7 @@ def set_up_jvm(task: Task) -> None:
     # Java drops folders from its path that are not there when it starts.
     classes(task).mkdir(parents=True, exist_ok=True)
     os.environ["HADOOP_CLASSPATH"] = os.pathsep.join((*map(str, jars), str(classes(task))))
-    os.environ["JVM_ARGS"] = f"-Xmx{HEAP} -Duser.timezone=UTC"
+    os.environ["JVM_ARGS"] = f"-Xmx{HEAP} -XX:+UseParallelGC -Duser.timezone=UTC"
     os.environ["FLINK_LOG_DIR"] = task.scratch
     os.environ["ROOT_LOG_LEVEL"] = "WARN"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from plait.bench.systems.model import System
+from plait.bench.systems.session_settings import OF_PLAIT
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.task import Outcome, Task, spark_settings
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SYSTEM = System(
     name="handover",
     summary="Spark merely handing the rows to Python: a limit for whatever works there",
+    settings=OF_PLAIT,
     joins=False,
 )
 

@@ -10,14 +10,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import plait
 from plait.bench.measure import Use, watching
-from plait.bench.systems.catalog import system
+from plait.bench.systems.catalog import Choice, system
 from plait.bench.systems.results import added_up
 from plait.bench.systems.task import Outcome, Task
 from plait.errors import PlaitError
@@ -87,6 +87,22 @@ def interpreter(environment: str | None) -> str:
     if not found.exists():
         raise NotPreparedError(environment, found)
     return str(found)
+
+
+def peer_versions(choices: Iterable[Choice]) -> dict[str, str]:
+    """Return the versions of the packages that peers are, as their environments have them; none of what is missing."""
+    found = {}
+    for each in {choice.system.name: choice.system for choice in choices}.values():
+        if each.package is None:
+            continue
+        asked = f"from importlib.metadata import version; print(version('{each.package}'))"
+        try:
+            python = interpreter(each.environment)
+            done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=True)
+        except (NotPreparedError, OSError, subprocess.SubprocessError):
+            continue
+        found[each.package] = done.stdout.strip()
+    return found
 
 
 def launch(

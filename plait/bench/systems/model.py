@@ -25,7 +25,8 @@ class Mode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """A system. `environment`: the environment of its own that ``make peers`` prepares, None where Plait's serves.
+    """A system. `environment`: the environment of its own that ``make peers`` prepares, None where Plait's serves, and
+    `package` what it is called there.
 
     `modes`: besides its usual way. `joins`: False for a system that only takes the rows, to show a limit; its results
     are not compared. `is_live`: it also runs on streams that go on arriving.
@@ -36,5 +37,6 @@ class System:
     settings: tuple[Setting, ...] = ()
     modes: tuple[Mode, ...] = ()
     environment: str | None = None
+    package: str | None = None
     joins: bool = True
     is_live: bool = False

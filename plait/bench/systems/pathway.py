@@ -96,6 +96,7 @@ SYSTEM = System(
         ),
     ),
     environment="pathway",
+    package="pathway",
     is_live=True,
 )
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from plait import sinks
 from plait.bench.edges import EdgeTruth
 from plait.bench.systems.deliveries import Deliveries, wait_for_the_end
-from plait.bench.systems.model import Mode, Setting, System
+from plait.bench.systems.model import Mode, System
 from plait.bench.systems.results import added_up
+from plait.bench.systems.session_settings import OF_PLAIT
 from plait.bench.systems.streams import let_arrive, open_streams
 from plait.bench.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from plait.bench.truth import Glimpse, edge_truths
@@ -31,13 +32,7 @@ SEPARATE = "separate"
 SYSTEM = System(
     name="plait",
     summary="Plait, all queries as one plan",
-    settings=(
-        Setting(
-            name="spark.sql.shuffle.partitions",
-            value="one a core",
-            reason="set by Plait's own session: state is partitioned by Plait, not by Spark's shuffle",
-        ),
-    ),
+    settings=OF_PLAIT,
     modes=(
         *(
             Mode(name=name, summary=f"Plait, planned by strategy '{name}'")

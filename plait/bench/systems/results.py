@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from plait.bench.checksum import Checksum, aggregates
@@ -67,4 +68,4 @@ def _read_as(output: OutputOf) -> str:
 
 def _integer(output: OutputOf) -> str:
     """Return a column as an integer: a time is one already."""
-    return output.name if output.type == "timestamp" else duckdb_integers((output,))[0]
+    return duckdb_integers((replace(output, type="bigint") if output.type == "timestamp" else output,))[0]

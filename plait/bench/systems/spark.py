@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from plait.bench.systems.deliveries import Deliveries, wait_for_the_end
 from plait.bench.systems.duckdb import rows_in
 from plait.bench.systems.model import Mode, Setting, System
+from plait.bench.systems.session_settings import ON_SPARK
 from plait.bench.systems.streams import open_streams
 from plait.bench.systems.sums import Sums
 from plait.bench.systems.task import Answer, Outcome, Task, spark_settings
@@ -37,6 +38,7 @@ SYSTEM = System(
     name="spark",
     summary="Spark's chained stream-stream joins, a streaming query each",
     settings=(
+        *ON_SPARK,
         Setting(
             name=_PARTITIONS,
             value="one a core",
@@ -72,6 +74,7 @@ SYSTEM = System(
             name=_DEFAULTS,
             summary="the same with the settings Spark ships with",
             settings=(
+                *(Setting(name=setting.name, value="Spark's own", reason=_SHIPPED) for setting in ON_SPARK),
                 Setting(name=_PARTITIONS, value="200", reason=_SHIPPED),
                 Setting(name="spark.sql.streaming.noDataMicroBatches.enabled", value="true", reason=_SHIPPED),
             ),
@@ -99,7 +102,9 @@ def run(task: Task) -> Outcome:
 def _settings(task: Task) -> dict[str, str]:
     if task.mode == _DEFAULTS:
         return {}
-    mine = {_PARTITIONS: str(task.cores), **_CHANGED_BY_US}
+    from plait.runtime.session import COLLECTOR, LOCAL_DISKS
+
+    mine = {_PARTITIONS: str(task.cores), **_CHANGED_BY_US, **COLLECTOR, **LOCAL_DISKS}
     return {**mine, **_IN_ROCKSDB} if task.mode == _ROCKSDB else mine
 
 

@@ -83,4 +83,5 @@ WORKLOAD = Workload(
     unit="queries",
     sizes=(1, 20, 100),
     cases=cases,
+    grows=False,
 )

@@ -104,4 +104,5 @@ WORKLOAD = Workload(
     unit="days",
     sizes=(120,),
     cases=cases,
+    grows=False,
 )

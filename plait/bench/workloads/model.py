@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from plait.workloads.joins import JoinQuery, QuerySet
@@ -27,7 +28,13 @@ class Case:
     @property
     def question(self) -> str:
         """The first part of its name, which says what is asked; the rest says of how much."""
-        return self.name.partition(",")[0]
+        return self.name.partition(", ")[0]
+
+    @property
+    def live_name(self) -> str:
+        """Its name over streams that arrive at a fixed rate, of which there are as many rows as that takes."""
+        question, comma, _ = self.name.partition(", ")
+        return f"{question}, live" if comma else "live"
 
 
 def alone_and_together(queries: tuple[JoinQuery, ...]) -> Iterator[tuple[str, tuple[JoinQuery, ...]]]:
@@ -53,7 +60,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A workload. `unit`: what its sizes count; `sizes`: those that finish in a few minutes on two cores.
+    """A workload. `unit`: what its sizes count; `sizes`: those that finish in a few minutes on two cores. `grows`:
+    twice the size has twice the rows, over the same event time.
 
     `cases` prepares the data of a request, unless they are there, and yields its cases.
     """
@@ -64,3 +72,11 @@ class Workload:
     unit: str
     sizes: tuple[float, ...]
     cases: Callable[[Request], Iterator[Case]]
+    grows: bool = True
+
+    def grown(self, request: Request, case: Case, factor: float, *, files: int) -> Case:
+        """Return a case of a request over about `factor` times as many rows in so many files; it must grow."""
+        same = (each.name for each in self.cases(replace(request, sizes=(case.size,))))
+        place = next(place for place, name in enumerate(same) if name == case.name)
+        size = float(f"{factor * case.size:.3g}")
+        return next(islice(self.cases(replace(request, sizes=(size,), files=files)), place, None))

@@ -101,4 +101,5 @@ WORKLOAD = Workload(
     unit="Zipf exponent",
     sizes=(0.0, 1.0, 2.0),
     cases=cases,
+    grows=False,
 )

@@ -41,4 +41,5 @@ WORKLOAD = Workload(
     unit="queries",
     sizes=(1, 5, 20),
     cases=cases,
+    grows=False,
 )

@@ -12,7 +12,8 @@ from rich.console import Console
 from plait.bench.checksum import Checksum
 from plait.bench.question import THREE_WAY
 from plait.bench.suite.pacing import Feed
-from plait.bench.suite.run import Findings, Plan, carry_out, order
+from plait.bench.suite.plan import Findings, Grow, Plan, order
+from plait.bench.suite.run import carry_out
 from plait.bench.systems.catalog import Choice, choose
 from plait.bench.systems.launch import NotPreparedError, Run, SystemFailedError
 from plait.bench.systems.task import Answer, Delivery, Outcome, Task
@@ -35,6 +36,7 @@ def carry(
     act: Act = outcome,
     sizes: tuple[int, ...] = (1,),
     keep: Callable[[Findings], None] = lambda found: None,
+    grow: Grow | None = None,
     **settings: object,
 ) -> tuple[Findings, list[Task]]:
     tasks: list[Task] = []
@@ -45,7 +47,8 @@ def carry(
 
     plan = Plan(choices=tuple(map(choose, SYSTEMS)), repeat=2, check=True, directory=tmp_path, cores=2)
     cases = [Case(name=f"case {size}", questions=THREE_WAY, data=tmp_path, files=3, size=size) for size in sizes]
-    return carry_out(replace(plan, **settings), cases, Console(quiet=True), run, keep), tasks  # type: ignore[arg-type]
+    settled = replace(plan, **settings)  # type: ignore[arg-type]
+    return carry_out(settled, cases, Console(quiet=True), run, keep, grow), tasks
 
 
 def name(task: Task) -> str:
@@ -73,12 +76,38 @@ def test_one_row_less_is_seen_and_the_system_is_not_timed(tmp_path: Path):
     assert {run.system for run in found.runs} == {"plait", "plait:ilp", "handover"}
 
 
+def test_results_that_are_not_counted_are_those_that_were_checked(tmp_path: Path):
+    found, _ = carry(tmp_path)
+    assert {run.system: run.results for run in found.runs} == {
+        "plait": 7,
+        "plait:ilp": 7,
+        "spark": 7,
+        "handover": None,
+    }
+    found, _ = carry(tmp_path, check=False)
+    assert {run.results for run in found.runs if run.system == "plait"} == {7}
+    assert {run.results for run in found.runs if run.system == "spark"} == {None}
+
+
 def test_a_row_exchanged_for_another_is_seen(tmp_path: Path):
     other = replace(RIGHT, checksum=Checksum(rows=7, first=11, second=14))
     found, _ = carry(
         tmp_path, lambda task: replace(outcome(task), answers=(other,)) if name(task) == "spark" else outcome(task)
     )
     assert [check.system for check in found.checks if not check.is_equal] == ["spark"]
+
+
+def test_a_system_that_goes_wrong_later_loses_its_earlier_times(tmp_path: Path):
+    seen: list[Task] = []
+
+    def act(task: Task) -> Outcome:
+        seen.extend([task] if name(task) == "plait" and not task.check else [])
+        right = outcome(task)
+        return replace(right, answers=(replace(LACKING, checksum=None),)) if seen[1:] and task is seen[-1] else right
+
+    found, _ = carry(tmp_path, act)
+    assert len(seen) == 2
+    assert {run.system for run in found.runs} == {"plait:ilp", "spark", "handover"}
 
 
 def test_a_timed_run_that_counts_other_results_has_no_time(tmp_path: Path):
@@ -126,7 +155,7 @@ def test_a_slow_system_is_not_asked_for_larger_cases(tmp_path: Path):
         limit_s=5.0,
     )
     assert [run.case for run in found.runs if run.system == "spark"] == ["case 1", "case 1"]
-    assert [(absence.case, absence.unable) for absence in found.absences] == [("case 2", True)]
+    assert [(absence.case, absence.verdict) for absence in found.absences] == [("case 2", "not asked")]
 
 
 def test_a_slow_system_is_asked_for_other_cases_of_the_same_size(tmp_path: Path):
@@ -153,26 +182,76 @@ def test_order_alternates():
     ]
 
 
-@pytest.mark.parametrize(
-    ("capacity", "highest", "paces"), [(12.0, 10.606601717798213, 4), (6.5, 6.306724069655, 4), (0.01, None, 8)]
-)
-def test_the_highest_rate_that_is_kept_up_with_is_looked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capacity: float, highest: float | None, paces: int
-):
-    def run_paced(task: Task, *, rows_per_s: float, **_: object) -> tuple[Feed, Outcome]:
+def follow(monkeypatch: pytest.MonkeyPatch, capacity: float) -> list[tuple[float, int, Task]]:
+    """Let systems keep up with rates up to a capacity; return what was asked of them: rate, rows, task."""
+    asked: list[tuple[float, int, Task]] = []
+
+    def run_paced(task: Task, *, rows_per_s: float, rows: int, **_: object) -> tuple[Feed, Outcome]:
+        asked.append((rows_per_s, rows, task))
         arrived = [1_000_000 * file for file in range(RIGHT.rows)]
         grows = 0 if rows_per_s <= capacity else 1_000_000
         late = [Delivery(delivered_us=at + 100 + grows * file, file=file, rows=1) for file, at in enumerate(arrived)]
         feed = Feed(rows_per_file=1, rows_per_s=rows_per_s, grace_s=1, arrived_us=arrived)
         return feed, replace(outcome(task), deliveries=tuple(late))
 
-    monkeypatch.setattr("plait.bench.suite.run.run_paced", run_paced)
-    found, _ = carry(tmp_path, sustain=True, choices=(choose("plait"), choose("handover")))
-    assert len(found.paced) == paces
-    assert found.paced[0].rows_per_s == 7.5
-    assert max((paced.rows_per_s for paced in found.paced if paced.is_sustained), default=None) == (
-        None if highest is None else pytest.approx(highest)
+    monkeypatch.setattr("plait.bench.suite.live.run_paced", run_paced)
+    return asked
+
+
+def grown(case: Case, factor: float) -> Case:
+    return replace(case, files=max(round(factor * 30), 1))
+
+
+LIVE_SYSTEMS = (choose("plait"), choose("handover"))
+
+
+@pytest.mark.parametrize(
+    ("capacity", "paces", "highest"),
+    [
+        (12.0, [12.5, 6.3, 8.0, 10.0], 10.0),
+        (6.5, [12.5, 6.3, 8.0], 6.3),
+        (60.0, [12.5, 25.0, 50.0, 100.0, 63.0], 50.0),
+        (0.01, [12.5, 6.3, 3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025], None),
+    ],
+)
+def test_the_highest_rate_that_is_kept_up_with_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capacity: float, paces: list[float], highest: float | None
+):
+    asked = follow(monkeypatch, capacity)
+    found, _ = carry(tmp_path, sustain=True, choices=LIVE_SYSTEMS, grow=grown)
+    assert [rate for rate, _, _ in asked] == pytest.approx(paces)
+    assert {paced.case for paced in found.paced} == {"live"}
+    kept = max((paced.rows_per_s for paced in found.paced if paced.is_sustained), default=None)
+    assert kept == (None if highest is None else pytest.approx(highest))
+
+
+def test_streams_last_equally_long_at_every_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = follow(monkeypatch, 1e9)
+    _, tasks = carry(tmp_path, paces=(100.0, 1000.0), choices=LIVE_SYSTEMS, grow=grown)
+    assert [(rate, task.files) for rate, _, task in asked] == [
+        (100.0, 2000),
+        (100.0, 2000),
+        (1000.0, 20000),
+        (1000.0, 20000),
+    ]
+    asked_oracle = [task.files for task in tasks if task.system == "duckdb"]
+    assert asked_oracle == [3, 2000, 20000], "once a rate"
+
+
+def test_streams_that_cannot_grow_are_not_tried_at_rates_at_which_they_are_soon_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked = follow(monkeypatch, 1e9)
+    found, _ = carry(
+        tmp_path,
+        act=lambda task: replace(outcome(task), rows_in=1000, seconds=100.0),
+        sustain=True,
+        paces=(200.0,),
+        choices=LIVE_SYSTEMS,
     )
+    assert [rate for rate, _, _ in asked] == pytest.approx([8.0, 16.0, 32.0, 63.0])
+    assert {paced.case for paced in found.paced} == {"case 1"}
+    assert "last 5.0 s at 200 rows/s; expected 10 s" in found.absences[0].reason
 
 
 def test_a_system_is_not_run_again_when_its_runs_took_long_enough_but_twice_at_least(tmp_path: Path):

@@ -10,7 +10,7 @@ import pytest
 from plait.bench.question import THREE_WAY
 from plait.bench.suite import command, everything
 from plait.bench.suite.document import read_report, write_report
-from plait.bench.suite.run import Findings, Plan
+from plait.bench.suite.plan import Findings, Plan
 from plait.bench.workloads.catalog import NAMES
 from plait.bench.workloads.model import Case, Request, Workload
 from plait.errors import OptionError

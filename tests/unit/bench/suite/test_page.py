@@ -193,8 +193,9 @@ def test_plait_is_taken_in_its_usual_way_and_not_in_the_luckiest() -> None:
     each = only(slower(sections([both])))
     assert each.plait == "plait"
     by_system = {standing.system: standing for standing in standings(sections([both]))}
-    assert by_system["spark"].factor == pytest.approx(8.0)
-    assert by_system["plait"].factor == pytest.approx(10.0)
+    assert by_system["plait"].factor == pytest.approx(1.0)
+    assert by_system["spark"].factor == pytest.approx(0.8)
+    assert by_system["plait:ilp"].factor == pytest.approx(0.1)
 
 
 def test_nothing_to_compare_with_is_said() -> None:
