@@ -289,13 +289,13 @@ _HARMLESS = frozenset(
 
 def _apart(before: Sequence[Report], after: Sequence[Report]) -> tuple[str, ...]:
     found = []
-    for name in ("machine", "settings"):
+    for name in ("machine", "versions", "settings"):
         left, right = (
             {
                 f"{key} {value}"
                 for report in side
                 for key, value in getattr(report, name).items()
-                if name == "machine" or key not in _HARMLESS
+                if name != "settings" or key not in _HARMLESS
             }
             for side in (before, after)
         )

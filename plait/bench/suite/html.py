@@ -10,6 +10,7 @@ from plait.bench.suite.grid import as_html
 from plait.bench.suite.plots import Plot, inline
 from plait.bench.suite.sections import Section
 from plait.bench.suite.story import (
+    METHOD,
     PEERS,
     RUNS,
     SUMMARY,
@@ -88,6 +89,7 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
         yield f"<h2>{escape(heading)}</h2>\n<p>{escape(said)}</p>"
         yield as_html(grid) if grid is not None else ""
     yield f"<p>{escape(PEERS)}</p>"
+    yield f"<p>{escape(METHOD)}</p>"
     yield f"<h2>{escape(SUMMARY)}</h2>"
     yield as_html(standings_grid(standings(found)))
     yield f"<h2>{escape(RUNS)}</h2>"

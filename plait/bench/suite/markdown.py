@@ -9,6 +9,7 @@ from plait.bench.suite.grid import as_markdown, plain
 from plait.bench.suite.plots import Plot
 from plait.bench.suite.sections import Section
 from plait.bench.suite.story import (
+    METHOD,
     PEERS,
     RUNS,
     SUMMARY,
@@ -38,6 +39,7 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
         if grid is not None:
             yield as_markdown(grid)
     yield f"{PEERS}\n"
+    yield f"{METHOD}\n"
     yield f"## {SUMMARY}\n"
     yield as_markdown(standings_grid(standings(found)))
     yield f"## {RUNS}\n"

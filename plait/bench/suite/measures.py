@@ -13,7 +13,7 @@ from plait.bench.suite.document import Paced, RunRecord
 class Measure:
     """A figure of one run. `more_is_better` None: neither is. `read` returns None where the system does not count it.
 
-    `is_timed`: it varies from run to run with the machine; else it is a count, the same in every run.
+    `is_timed`: it varies from run to run, as times do; else it is a count, the same in every run.
     """
 
     name: str
@@ -123,7 +123,7 @@ MEASURES = (
         title="bytes shuffled",
         unit="bytes",
         more_is_better=False,
-        is_timed=False,
+        is_timed=True,
         read=lambda run: run.outcome.shuffled_bytes,
     ),
     Measure(

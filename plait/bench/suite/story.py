@@ -23,6 +23,13 @@ PEERS = (
     f"keeps nothing between batches, so it is a floor and no peer. {LIMIT} only takes the rows and joins nothing: "
     "what it needs is Spark's part of Plait's work."
 )
+METHOD = (
+    "A rate counts from when the queries could start to the last result; start-up is told apart, and falls into "
+    "processor time. Plait's workers load their compiled code during start-up; what a JVM compiles counts in the rate, "
+    "in Plait too. How much memory a JVM takes also depends on how much it may: the heap is 8 GiB for Spark and Flink, "
+    "which keep state in it, and 1 GiB for Plait, whose workers keep it outside. Flink takes a checkpoint every ten "
+    "seconds, so a shorter run takes none; Pathway takes none at all; Spark and Plait take one a batch."
+)
 
 
 def wrong_results(found: Sequence[Section]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ SYSTEM = System(
             value=f"{flink_cluster.CHECKPOINT_S} s",
             reason="Flink ships without checkpoints, but Spark and Plait make their state durable after every batch; "
             "examples of Flink's guide have 1 s, managed services 60 s. They go to files, as the guide has it for "
-            "production; exactly once and aligned, which are the defaults",
+            "production; exactly once and aligned, which are the defaults. A run of less than the interval takes none",
         ),
         Setting(
             name="execution.checkpointing.checkpoints-after-tasks-finish",
