@@ -1,7 +1,8 @@
 """`plait bench all`: every workload with the systems that can answer it, and the page of what was found.
 
-What is run is fixed, so that two machines, or two versions of Plait, run the same. It takes an hour and a quarter on two cores
-that have nothing else to do. Sizes are such that most systems take some seconds; a slow one is not asked for more.
+What is run is fixed, so that two machines, or two versions of Plait, run the same. It takes an hour and a quarter on
+two cores that have nothing else to do. Sizes are such that most systems take some seconds; a slow one is not asked for
+more.
 """
 
 from __future__ import annotations
