@@ -123,4 +123,4 @@ class Live:
         elif not self._is_long_enough(pace):
             lasts = f"{oracle.rows_in / pace:.1f} s at {pace:,.0f} rows/s"
             raise PlaitError(f"the streams of '{case.name}' last {lasts}; expected {_LEAST_S:g} s: use a lower --pace")
-        return _Streams(case=case, rows=oracle.rows_in, results=sum(answer.rows for answer in oracle.answers))
+        return _Streams(case=case, rows=oracle.rows_in, results=oracle.results or 0)

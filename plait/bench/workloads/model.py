@@ -33,8 +33,7 @@ class Case:
     @property
     def live_name(self) -> str:
         """Its name over streams that arrive at a fixed rate, of which there are as many rows as that takes."""
-        question, comma, _ = self.name.partition(", ")
-        return f"{question}, live" if comma else "live"
+        return "live" if self.question == self.name else f"{self.question}, live"
 
 
 def alone_and_together(queries: tuple[JoinQuery, ...]) -> Iterator[tuple[str, tuple[JoinQuery, ...]]]:
