@@ -31,11 +31,11 @@ from rich.table import Table
 from plait.bench.options import parser, positive
 from plait.bench.surroundings import surroundings
 from plait.bench.text import count, write_json
-from plait.operators.coordinator import Spread, by_store, probe_tasks
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import ingest_spec
 from plait.operators.results import Delivery
+from plait.operators.scheduling import Spread, by_store, probe_tasks
 from plait.operators.walking import Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan

@@ -25,22 +25,14 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import PlaitError
 from plait.faults import reach
 from plait.operators.budget import Budget, stores_to_drop
-from plait.operators.coordinator import (
-    Probe,
-    Spread,
-    laggard,
-    live_buckets,
-    next_manifest,
-    probe_in_phases,
-    results_by_query,
-    walk_past,
-    with_intermediates,
-)
 from plait.operators.formulas import Predicates
+from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.results import SPOOL
+from plait.operators.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
 from plait.operators.staging import publish, require_staged
+from plait.operators.watermark import laggard
 from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
 from plait.query.model import Stream

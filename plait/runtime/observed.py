@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from plait import __version__
 from plait.errors import CheckpointError
-from plait.operators.coordinator import by_store
+from plait.operators.scheduling import by_store
 from plait.plan.changelog import changelog
 from plait.plan.codec import decode
 from plait.plan.explain import EdgeCount, Measured, StoreCount

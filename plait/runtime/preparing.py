@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from plait import __version__
 from plait.errors import CheckpointError
-from plait.operators.coordinator import lacks
 from plait.operators.projection import IngestSpec, ingest_spec, layout_of
+from plait.operators.scheduling import lacks
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
 from plait.query.model import Query, Stream

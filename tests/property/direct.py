@@ -14,20 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from plait.operators.budget import Budget, stores_to_drop
-from plait.operators.coordinator import (
-    Spread,
-    live_buckets,
-    next_manifest,
-    probe_in_phases,
-    results_by_query,
-    windows_of,
-    with_intermediates,
-)
 from plait.operators.ingest import IngestContext, ingest
+from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query, windows_of
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.results import Delivery
+from plait.operators.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.walking import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan

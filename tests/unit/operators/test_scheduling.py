@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from plait.operators.coordinator import Spread, with_intermediates
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import layout_of
 from plait.operators.reports import ProbeReport
+from plait.operators.scheduling import Spread, with_intermediates
 from plait.operators.walking import ProbeTask
 from plait.optimizer.build import build
 from plait.optimizer.examples import example_options, example_query, example_statistics
