@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from plait.operators.badrows import Bad, any_of
 from plait.operators.projection import IngestSpec
 from plait.operators.staging import StagedFile, stage
 from plait.state.model import Publication
@@ -30,12 +31,14 @@ class DeadLetterWriter:
         self._staged: StagedFile | None = None
         self._writer: pq.ParquetWriter | None = None
 
-    def write(self, table: pa.Table, *, bad: Mask, late: Mask) -> None:
-        """Add the rows of `table` that are bad or late."""
+    def write(self, table: pa.Table, *, bad: Bad, late: Mask) -> None:
+        """Add the rows of `table` that are bad, by reason, or late."""
         if self._spec.dead_letter is None:
             return
-        reason = pc.if_else(pa.array(late), "late", self._bad_reason(table))
-        rows = pa.array(bad | late)
+        reason = pa.nulls(table.num_rows, pa.string())
+        for why, mask in (*bad, ("late", late)):
+            reason = pc.if_else(pa.array(mask), why, reason)
+        rows = pa.array(any_of(bad, table.num_rows) | late)
         letters = self._letters(table.filter(rows), pc.filter(reason, rows))
         if self._writer is None:
             name = f"{quote(self._spec.source, safe='')}-{self._batch:08d}-{self._attempt}.parquet"
@@ -44,13 +47,6 @@ class DeadLetterWriter:
                 self._staged.path, letters.schema, filesystem=self._staged.filesystem, compression="zstd"
             )
         self._writer.write_table(letters)
-
-    def _bad_reason(self, table: pa.Table) -> pa.Array:
-        corrupt = self._spec.corrupt_column
-        if corrupt is None:
-            return pa.array(["no event time"] * table.num_rows)
-        malformed = pc.is_valid(table[corrupt]).combine_chunks()
-        return pc.if_else(malformed, "malformed", "no event time")
 
     def _letters(self, table: pa.Table, reason: pa.Array) -> pa.Table:
         names = [name for name in table.column_names if name in self._row_columns()]

@@ -1,8 +1,9 @@
 """Take in one task's share of a batch of one source: set aside what cannot be joined, keep the rest in buckets.
 
-A tuple is **bad** if its record is malformed or its τ is NULL, **late** if τ lies before the batch's watermark (a tie
-with the watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of the others a
-store keeps those that satisfy one of its requirements; a tuple that only a NULL key keeps out is counted.
+A tuple is **bad** if it cannot be joined at all (`plait.operators.badrows`), **late** if τ lies before the batch's
+watermark (a tie with the watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of
+the others a store keeps those that satisfy one of its requirements; the rest is outside all selections, or kept out by
+a NULL key. Every row is counted under exactly one of these.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from plait.kernels.sketch import kmv
 from plait.kernels.spans import ordered_int64
+from plait.operators.badrows import any_of, bad_masks, bad_rows, merged_bad
 from plait.operators.deadletter import DeadLetterWriter
 from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.placing import int64_values, split
@@ -24,7 +26,7 @@ from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.model import ORDERED, Store
 from plait.state.buckets import write_bucket
-from plait.state.model import Bucket, Layout
+from plait.state.model import Bucket, Layout, NullKey
 from plait.state.storage import Storage
 from plait.stats.sketch import merge_sketches
 
@@ -81,7 +83,9 @@ def _ingest_chunk(
 ) -> IngestReport:
     table = _with_aliases(table, spec)
     rows = table.num_rows
-    bad = _bad_rows(table, spec)
+    bad_by = bad_masks(table, spec)
+    bad = any_of(bad_by, rows)
+    found = bad_rows(table, spec, bad_by)
     late = np.zeros(rows, np.bool_)
     tau_min = tau_max = None
     if not spec.is_table:
@@ -93,7 +97,7 @@ def _ingest_chunk(
             late = (tau < context.watermark_us) & ~bad
     excluded = bad | late
     if excluded.any():
-        letters.write(table, bad=bad, late=late)
+        letters.write(table, bad=bad_by, late=late)
         table = table.filter(pa.array(~excluded)).combine_chunks()
     report = IngestReport(
         source=spec.source,
@@ -104,6 +108,7 @@ def _ingest_chunk(
         tau_max=tau_max,
         kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
         sketches=tuple((name, _sketch(table, name)) for name in table.column_names if name.startswith("#k ")),
+        bad_rows=found,
     )
     if table.num_rows == 0:
         return report
@@ -115,7 +120,13 @@ def _ingest_chunk(
         wanted |= selected
         kept |= keep
         buckets += _store(table if keep.all() else table.filter(pa.array(keep)), spec, (store, layout), context, chunk)
-    return replace(report, buckets=tuple(buckets), null_keys=int((wanted & ~kept).sum()))
+    return replace(
+        report,
+        buckets=tuple(buckets),
+        null_keys=int((wanted & ~kept).sum()),
+        null_keys_by=_null_keys(table, spec),
+        outside=table.num_rows - int(wanted.sum()),
+    )
 
 
 def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
@@ -132,15 +143,6 @@ def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
 def _ordered(column: pa.ChunkedArray) -> pa.Array:
     valid = column.is_valid().to_numpy()
     return pa.array(ordered_int64(column.fill_null(0.0).to_numpy()), mask=~valid)
-
-
-def _bad_rows(table: pa.Table, spec: IngestSpec) -> Mask:
-    bad = np.zeros(table.num_rows, np.bool_)
-    if not spec.is_table and table[TAU].null_count:
-        bad |= pc.is_null(table[TAU]).to_numpy()
-    if spec.corrupt_column is not None:
-        bad |= pc.is_valid(table[spec.corrupt_column]).to_numpy()
-    return bad
 
 
 def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
@@ -162,6 +164,19 @@ def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, M
                 holds = holds & pc.is_valid(table[key]).to_numpy()
         kept |= holds
     return selected, kept
+
+
+def _null_keys(table: pa.Table, spec: IngestSpec) -> tuple[NullKey, ...]:
+    """Return how many rows have NULL where a requirement that selects them wants a value, by key expression."""
+    rows: dict[str, Mask] = {}
+    for store, _ in spec.stores:
+        for requirement in store.requirements:
+            for key in requirement.keys:
+                if table[key].null_count:
+                    text = store.key(key).expression.sql
+                    lacking = _holds(table, spec, requirement.selection.sql) & pc.is_null(table[key]).to_numpy()
+                    rows[text] = rows.get(text, np.zeros(table.num_rows, np.bool_)) | lacking
+    return tuple(NullKey(key=key, rows=int(rows[key].sum())) for key in sorted(rows) if rows[key].any())
 
 
 def _store(
@@ -231,7 +246,18 @@ def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
         buckets=left.buckets + right.buckets,
         sketches=union_sketches(left.sketches, right.sketches),
         kept=tuple(sorted(kept.items())),
+        bad_rows=merged_bad(left.bad_rows, right.bad_rows),
+        null_keys_by=merged_null_keys(left.null_keys_by, right.null_keys_by),
+        outside=left.outside + right.outside,
     )
+
+
+def merged_null_keys(left: Iterable[NullKey], right: Iterable[NullKey]) -> tuple[NullKey, ...]:
+    """Return the sums by key."""
+    rows: dict[str, int] = {}
+    for each in (*left, *right):
+        rows[each.key] = rows.get(each.key, 0) + each.rows
+    return tuple(NullKey(key=key, rows=rows[key]) for key in sorted(rows))
 
 
 def lowest(left: int | None, right: int | None) -> int | None:
@@ -255,4 +281,4 @@ def union_sketches(left: Sketches, right: Sketches) -> Sketches:
     return tuple(sorted(merged.items()))
 
 
-__all__ = ["IngestContext", "highest", "ingest", "lowest", "union_sketches"]
+__all__ = ["IngestContext", "highest", "ingest", "lowest", "merged_null_keys", "union_sketches"]

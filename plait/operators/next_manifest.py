@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from plait.operators.ingest import highest, lowest, union_sketches
+from plait.operators.badrows import merged_bad, shortened
+from plait.operators.ingest import highest, lowest, merged_null_keys, union_sketches
 from plait.operators.observing import merged_joins, observed_joins
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.watermark import watermark_after
 from plait.plan.model import Plan
 from plait.plan.walks import kept_stores
 from plait.query.model import Stream
-from plait.state.model import Backlog, Bucket, Manifest, Publication, QueryProgress, SourceProgress
+from plait.state.model import Backlog, BadRows, Bucket, Manifest, Publication, QueryProgress, SourceProgress
 from plait.state.retention import retain
 
 
@@ -59,8 +60,16 @@ def progress_after(
             active_ms=clock_ms if report.rows else before.active_ms,
             sketch=union_sketches(before.sketch, report.sketches),
             kept=tuple(sorted(kept.items())),
+            bad_rows=merged_bad(before.bad_rows, map(_brief, report.bad_rows)),
+            null_keys_by=merged_null_keys(before.null_keys_by, report.null_keys_by),
+            outside=before.outside + report.outside,
         )
     return tuple(known[source] for source in sorted(known))
+
+
+def _brief(bad: BadRows) -> BadRows:
+    """Return it with a sample that a manifest has room for."""
+    return replace(bad, sample=shortened(bad.sample))
 
 
 def queries_after(previous: Manifest | None, plan: Plan, results: Mapping[str, int]) -> tuple[QueryProgress, ...]:

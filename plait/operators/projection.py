@@ -36,6 +36,12 @@ class IngestSpec:
     dead_letter_columns: tuple[str, ...] = ()
     corrupt_column: str | None = None
 
+    @property
+    def raw_columns(self) -> tuple[str, ...]:
+        """The source's own columns among those that an ingest task receives."""
+        kept = (column for store, _ in self.stores for column in store.columns)
+        return tuple(dict.fromkeys((*kept, *self.dead_letter_columns)))
+
 
 def quoted(name: str) -> str:
     """Return `name` as a backquoted Spark identifier."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.state.model import Bucket, Publication
+from plait.state.model import BadRows, Bucket, NullKey, Publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
     """One ingest task's account of its share of a batch of one source.
 
-    `rows` counts all rows read; `late`, `bad` and `null_keys` those not kept for that reason. `sketches`: per key
-    name the KMV sketch of the kept rows; `kept`: rows per selection text.
+    `rows` counts all rows read; `late`, `bad`, `outside` and `null_keys` those not kept for that reason, each row once
+    (`SourceProgress` says more). `sketches`: per key name the KMV sketch of the rows in time; `kept`: rows per
+    selection text.
     """
 
     source: str
@@ -26,6 +27,9 @@ class IngestReport:
     sketches: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept: tuple[tuple[str, int], ...] = ()
     publications: tuple[Publication, ...] = ()
+    bad_rows: tuple[BadRows, ...] = ()
+    null_keys_by: tuple[NullKey, ...] = ()
+    outside: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from plait.state.model import Bucket, Manifest
 
@@ -88,6 +88,9 @@ def _typed(value: Any, expected: Any) -> Any:
     """Return `value` as `expected` (a scalar type, a record, a tuple of these or an optional), else raise."""
     if expected in (int, str, bool) or expected is type(None):
         if type(value) is expected:
+            return value
+    elif get_origin(expected) is Literal:
+        if value in get_args(expected):
             return value
     elif get_origin(expected) in (Union, types.UnionType):
         if value is None:

@@ -7,6 +7,7 @@ selection that probe needs, so buckets written for earlier plans stay usable by 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from plait.plan.model import TAU
 
@@ -92,13 +93,38 @@ class JoinProgress:
         return replace(self, pairs=self.pairs + before.pairs, matches=self.matches + before.matches)
 
 
+BadReason: TypeAlias = Literal["malformed", "no event time", "event time out of range"]
+"""Why a row cannot be joined, whatever else is in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadRows:
+    """How many rows of a source were set aside for one reason. `sample`: one of them, shortened: the text of a
+    malformed record, else some of its columns; empty where no column is read.
+    """
+
+    reason: BadReason
+    rows: int
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullKey:
+    """How many rows of a source have NULL in `key` (Spark SQL) and so cannot match where it is compared."""
+
+    key: str
+    rows: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
     """What the manifest remembers of one source, cumulated over all batches.
 
-    `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch with rows of
-    it. `distinct`: per key name the estimate; `sketch`: per key name the KMV sketch it comes from (sorted, smallest
-    hashes). `kept`: rows per ``Selection.sql``. `joins`: what its tuples found in stores.
+    Of its `rows`, `late` and `bad` ones were not looked at (`bad_rows` says why), `outside` satisfied no selection, and
+    `null_keys` were kept out by nothing but a NULL key (`null_keys_by`: rows with NULL, by key; these may be kept for
+    another one). `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch
+    with rows of it. `sketch`: per key name the KMV sketch of its values (sorted, smallest hashes). `kept`: rows per
+    ``Selection.sql``. `joins`: what its tuples found in stores.
     """
 
     source: str
@@ -112,6 +138,9 @@ class SourceProgress:
     sketch: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept: tuple[tuple[str, int], ...] = ()
     joins: tuple[JoinProgress, ...] = ()
+    bad_rows: tuple[BadRows, ...] = ()
+    null_keys_by: tuple[NullKey, ...] = ()
+    outside: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +32,7 @@ from plait.runtime.planning import probing_only
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
 from plait.state.manifest import ManifestLog
-from plait.state.model import TABLE_BATCH, Bucket, Manifest
+from plait.state.model import TABLE_BATCH, Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
 from plait.stats.model import SourceStatistics, Statistics
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
@@ -48,7 +49,10 @@ _CLOCK_MS = 1_700_000_000_000
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a run produced. `tables` per query by position of its output; `late` and `bad` rows per stream."""
+    """What a run produced. `tables` per query by position of its output; `late` and `bad` rows per stream.
+
+    `progress`: all that was counted, by stream; `stored`: rows put into buckets, by stream and store.
+    """
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
@@ -57,6 +61,8 @@ class Outcome:
     watermarks: list[int | None] = field(default_factory=list)
     probe_tuples: dict[str, int] = field(default_factory=dict)
     plans: list[Plan] = field(default_factory=list)
+    progress: dict[str, SourceProgress] = field(default_factory=dict)
+    stored: dict[str, Counter[str]] = field(default_factory=dict)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the query's rows."""
@@ -245,6 +251,9 @@ class DirectRun:
         following = self._within_budget(following, plan)
         self.log.commit(following)
         self.outcome.watermarks.append(manifest.watermark_us)
+        for report in ingested:
+            for bucket in report.buckets:
+                self.outcome.stored.setdefault(report.source, Counter())[bucket.store] += bucket.rows
         for name, rows in results_by_query(probed).items():
             self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
         for query in self.queries:
@@ -293,6 +302,7 @@ class DirectRun:
     def _account(self, manifest: Manifest) -> None:
         self.outcome.late = {progress.source: progress.late for progress in manifest.sources}
         self.outcome.bad = {progress.source: progress.bad for progress in manifest.sources}
+        self.outcome.progress = {progress.source: progress for progress in manifest.sources}
         self.outcome.probe_tuples = dict(manifest.probe_tuples)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,8 +50,26 @@ def fault(case: Case, outcome: Outcome, wanted: dict[str, pa.Table]) -> str | No
     bad = {source.name: source.taus().count(None) for source in case.sources if not source.is_table}
     if outcome.late != late or outcome.bad != bad:
         return f"late {outcome.late}, expected {late}; bad {outcome.bad}, expected {bad}"
+    miscounted = accounting_fault(case, outcome)
+    if miscounted is not None:
+        return miscounted
     marks = expected_watermarks(case)
     return None if outcome.watermarks == marks else f"watermarks {outcome.watermarks}, expected {marks}"
+
+
+def accounting_fault(case: Case, outcome: Outcome) -> str | None:
+    """Return of which stream the rows counted under each heading are not all that arrived; None if all add up."""
+    for source in case.sources:
+        if source.is_table:
+            continue
+        counts, stored = outcome.progress[source.name], outcome.stored.get(source.name, Counter())
+        lost = counts.late + counts.bad + counts.outside + counts.null_keys
+        if counts.rows != len(source.batch_of) or counts.bad != sum(bad.rows for bad in counts.bad_rows):
+            return f"{source.name}: {len(source.batch_of)} rows arrived, counted {counts}"
+        # With one store what is left is what the store took; of several each row is in one at least.
+        if not max(stored.values(), default=0) <= counts.rows - lost <= stored.total():
+            return f"{source.name}: {counts.rows} rows less {lost} leave what was stored, {dict(stored)}: {counts}"
+    return None
 
 
 def expected_watermarks(case: Case) -> list[int | None]:

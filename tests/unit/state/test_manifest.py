@@ -5,7 +5,7 @@ import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -33,6 +33,8 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
         if parts[1:] == (...,):
             return st.lists(any_of(parts[0]), max_size=3).map(tuple)
         return st.tuples(*map(any_of, parts))
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
     simple: dict[Any, st.SearchStrategy[Any]] = {
         int: INTEGERS,
         str: TEXT,
