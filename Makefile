@@ -12,8 +12,8 @@ help:
 	@echo "make setup    prepare .venv: locked dependencies, and Java where apt-get can install it"
 	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
-	@echo "make peers    prepare the systems that plait bench compares with (Flink, Pathway), below .peers"
-	@echo "make bench    run every benchmark on every system that is there (75 minutes), pages below benchmarks"
+	@echo "make peers    prepare the systems that benchmarks compare with (Flink, Pathway), below .peers"
+	@echo "make bench    run every benchmark on every system that is there (75 minutes), pages below bench-out"
 	@echo "make lint     ruff, mypy, import rules"
 	@echo "make format   let ruff put the code in order"
 	@echo "make lock     write requirements.lock anew from pyproject.toml (LOCK=--upgrade for newest versions)"
@@ -37,10 +37,10 @@ test-slow: .venv/.ready
 	$(BIN)/python -m pytest -m slow
 
 peers:
-	@sh tools/peers.sh
+	@sh benchmarks/peers/prepare.sh
 
 bench: .venv/.ready
-	$(BIN)/plait bench all --json benchmarks
+	$(BIN)/python -m benchmarks all
 
 lint: .venv/.ready
 	$(BIN)/ruff check .
@@ -55,9 +55,9 @@ format: .venv/.ready
 # One file for Python 3.10 to 3.13 on every system: versions only, wherever they come from.
 lock: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra demo --extra bench --extra dev $(LOCK) \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra demo --extra dev $(LOCK) \
 		--custom-compile-command "make lock" --no-emit-index-url --no-emit-find-links \
-		--output-file requirements.lock pyproject.toml
+		--output-file requirements.lock pyproject.toml benchmarks/requirements.txt
 
 clean:
 	rm -rf .venv .peers build dist plait.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from plait.cli.advise import advise
-from plait.cli.bench import bench
 from plait.cli.check import check
 from plait.cli.demo import demo
 from plait.cli.explain import explain
@@ -31,7 +30,6 @@ app.command("explain")(explain)
 app.command("advise")(advise)
 app.command("check")(check)
 app.command("demo")(demo)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench)
 
 
 def _show_version(wanted: bool) -> None:

@@ -103,7 +103,6 @@ def test_explain_takes_strategy_and_partitions_from_the_script_unless_told_other
         (("run", "{script}/none.sql"), "cannot be read"),
         (("check", "nowhere.sql"), "there is no file 'nowhere.sql'"),
         (("check", "{folder}"), "cannot be read"),
-        (("bench", "nothing"), "unknown benchmark 'nothing'; expected one of"),
         (("demo", "--from", "2014-01-01"), "the flights are those of 2013"),
         (("demo", "--from", "yesterday"), "Invalid value"),
         (("demo", "--days", "0"), "Invalid value"),

@@ -17,7 +17,7 @@ from plait.optimizer.unknowns import Unknown
 from plait.runtime.sampling import SampledSource
 from plait.stats.declared import declared_statistics
 from plait.stats.model import SourceStatistics, Statistics
-from plait.workloads.random_joins import RandomJoins, draw
+from tests.random_joins import RandomJoins, draw
 from tests.unit.cli.test_commands import plait
 from tests.unit.runtime.test_observed import Checkpoint
 

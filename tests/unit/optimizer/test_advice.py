@@ -20,9 +20,9 @@ from plait.plan.model import Plan
 from plait.query.model import Query, Source
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
-from plait.workloads.random_joins import RandomJoins, draw
 from tests.golden.cases import CASES
 from tests.golden.test_explain import plan_of
+from tests.random_joins import RandomJoins, draw
 from tests.unit.optimizer.queries import options, planned, query, stream, table
 
 CASE = CASES["stored_join"]

@@ -14,9 +14,9 @@ from plait.optimizer.reading import choices_of
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics
-from plait.workloads.random_joins import RandomJoins, draw
 from tests.golden.cases import CASES
 from tests.golden.test_explain import plan_of
+from tests.random_joins import RandomJoins, draw
 from tests.unit.optimizer.queries import options
 from tests.unit.optimizer.random_queries import SOURCES, query_sets, random_statistics
 

@@ -20,7 +20,7 @@ from plait.optimizer.strategies.greedy import cheapest_extension
 from plait.plan.walks import probe_tuples_estimate
 from plait.query.model import Query
 from plait.stats.model import Statistics
-from plait.workloads.random_joins import RandomJoins, draw
+from tests.random_joins import RandomJoins, draw
 from tests.unit.optimizer.queries import options, query, stream
 from tests.unit.optimizer.random_queries import SOURCES, query_sets, random_statistics
 from tests.unit.optimizer.sharing.evaluate import check, intermediate_rows, probe_tuples

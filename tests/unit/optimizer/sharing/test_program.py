@@ -13,7 +13,7 @@ from plait.optimizer.sharing.choice import Choice
 from plait.optimizer.sharing.components import components
 from plait.optimizer.sharing.highs import optimize, relax
 from plait.optimizer.sharing.solver import chosen, search, simple_bound, values_of
-from plait.workloads.random_joins import Instance, RandomJoins, draw
+from tests.random_joins import Instance, RandomJoins, draw
 
 LIMITS = Limits(seconds=60.0, gap=0.0)
 

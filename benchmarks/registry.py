@@ -1,0 +1,51 @@
+"""Benchmarks by name. Each takes the command line's remaining arguments and returns an exit status.
+
+Workloads run on several systems; `report` and `compare` read what they wrote; the others look at one part of Plait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from benchmarks.workloads.catalog import NAMES, workload
+
+Bench = Callable[[list[str]], int]
+
+_COMPONENTS = {
+    "state": ("benchmarks.components.state", "reading and writing buckets, indexes and manifests"),
+    "optimizer": ("benchmarks.components.optimizer", "time and savings of planning many queries"),
+    "theta": ("benchmarks.components.theta", "joins that are no equality"),
+    "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
+}
+_EVERYTHING = {"all": ("benchmarks.suite.everything", "every workload, and the page of what was found: about an hour")}
+_READERS = {
+    "report": ("benchmarks.reports.page", "make a page of what workloads wrote with --json"),
+    "compare": ("benchmarks.reports.compare", "tell what changed between two runs beyond the noise"),
+}
+
+
+def _module(name: str, arguments: list[str]) -> int:
+    status: int = import_module(name).main(arguments)
+    return status
+
+
+def _workload(name: str, arguments: list[str]) -> int:
+    from benchmarks.suite.command import main
+
+    return main(name, arguments)
+
+
+BENCHES: dict[str, Bench] = {
+    **{name: partial(_workload, name) for name in NAMES},
+    **{name: partial(_module, module) for name, (module, _) in {**_EVERYTHING, **_COMPONENTS, **_READERS}.items()},
+}
+
+
+def listing() -> list[tuple[str, str, str]]:
+    """Return (kind, name, what it is) of everything there is."""
+    workloads = [("workload", name, workload(name).summary) for name in NAMES]
+    everything = [("suite", name, summary) for name, (_, summary) in _EVERYTHING.items()]
+    parts = [("part of Plait", name, summary) for name, (_, summary) in _COMPONENTS.items()]
+    return workloads + everything + parts + [("reader", name, summary) for name, (_, summary) in _READERS.items()]

@@ -1,0 +1,1 @@
+"""The runner: any workload on any systems; results are checked first, then times are taken, into a report."""

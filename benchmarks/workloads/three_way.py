@@ -1,0 +1,34 @@
+"""`three-way`: three streams in a chain within 30 seconds; keys uniform, ten rows a key in each stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.workloads.data import Workload as ThreeWayData
+from benchmarks.workloads.data import prepare
+from benchmarks.workloads.model import Case, Request, Workload
+from benchmarks.workloads.question import THREE_WAY
+
+
+def cases(request: Request) -> Iterator[Case]:
+    """Yield one case a size."""
+    for size in request.sizes:
+        data = ThreeWayData(rows=int(size), seed=request.seed, files=request.files or 20)
+        yield Case(
+            name=f"{data.rows:,} rows a stream",
+            questions=THREE_WAY,
+            data=prepare(data, request.directory),
+            files=data.files,
+            span_s=data.span_s,
+            size=size,
+        )
+
+
+WORKLOAD = Workload(
+    name="three-way",
+    summary="one windowed join of three streams with uniform keys",
+    source="own",
+    unit="rows a stream",
+    sizes=(300_000,),
+    cases=cases,
+)

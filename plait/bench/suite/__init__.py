@@ -1,1 +1,0 @@
-"""The suite: any workload on any systems, compared, reported and compared again."""
