@@ -22,6 +22,7 @@ _COMPONENTS = {
 _EVERYTHING = {"all": ("benchmarks.suite.everything", "every workload, and the page of what was found: about an hour")}
 _READERS = {
     "report": ("benchmarks.reports.page", "make a page of what workloads wrote with --json"),
+    "publish": ("benchmarks.reports.publish", "keep a run for readers: its data compressed, and a page of figures"),
     "compare": ("benchmarks.reports.compare", "tell what changed between two runs beyond the noise"),
 }
 

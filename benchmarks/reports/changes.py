@@ -15,7 +15,9 @@ from benchmarks.reports.document import CaseRecord, Paced, Report
 from benchmarks.reports.measures import LATENCIES, MEASURES
 from benchmarks.reports.noise import Pair, judge, spread
 from benchmarks.reports.sections import Sustained, sustained
-from benchmarks.suite.pacing import SEARCH_STEP
+
+SEARCH_STEP = 1.25
+"""From one rate that is tried to the next, at least: `benchmarks.suite.pacing`."""
 
 REFERENCES = ("duckdb", "handover")
 """Systems that a change of Plait does not touch: if they changed, the machine did."""

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.reports.changes import REFERENCES, Change, Differences, Drift, differences
-from benchmarks.reports.document import Report, read_report
+from benchmarks.reports.document import PACKED, Report, read_reports
 from benchmarks.reports.figures import figure
 from benchmarks.reports.noise import ALPHA, LEAST
 from plait.errors import OptionError
@@ -25,20 +25,24 @@ _WIDTH = 120
 def main(arguments: list[str], console: Console | None = None) -> int:
     """Compare; 1 if something got worse beyond the noise, else 0. Raises OptionError."""
     options = _arguments(arguments)
-    sides = tuple(read_reports(path) for path in (options.before, options.after))
+    sides = tuple(read_all(path) for path in (options.before, options.after))
     found = differences(*sides)
     show(found, sides, console or Console(width=max(Console().width, _WIDTH)))
     return 1 if found.is_worse else 0
 
 
-def read_reports(*paths: Path) -> tuple[Report, ...]:
-    """Return the reports of files, and of the JSON files in directories. Raises OptionError."""
-    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else (path,))]
+def read_all(*paths: Path) -> tuple[Report, ...]:
+    """Return the reports of files, and of the JSON files in directories, compressed or not. Raises OptionError."""
+    files = [file for path in paths for file in (_reports_in(path) if path.is_dir() else (path,))]
     if not files:
         raise OptionError(
             f"no report in {', '.join(map(str, paths))}: expected files FILE.json of `python -m benchmarks`"
         )
-    return tuple(map(read_report, files))
+    return tuple(report for file in files for report in read_reports(file))
+
+
+def _reports_in(directory: Path) -> list[Path]:
+    return sorted(file for ending in (".json", PACKED) for file in directory.glob(f"*{ending}"))
 
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:

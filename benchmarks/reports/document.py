@@ -1,8 +1,13 @@
-"""What one run of the suite found, as it is written to disk: one JSON file for one workload."""
+"""What one run of the suite found, as it is written to disk: one JSON file for one workload.
+
+Several reports fit one compressed file, a list of them: so they are published.
+"""
 
 from __future__ import annotations
 
 import json
+import lzma
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,9 @@ from benchmarks.systems.edges import EdgeTruth
 from benchmarks.systems.model import Setting
 from benchmarks.systems.task import Answer, Outcome
 from plait.errors import OptionError
+
+PACKED = ".json.xz"
+"""How names of compressed files end."""
 
 FORMAT = 1
 """Raise it when a file that was written before cannot be read any more."""
@@ -152,15 +160,33 @@ def write_report(report: Report, path: Path) -> None:
     path.write_text(json.dumps({"format": FORMAT, **asdict(report)}, indent=1) + "\n")
 
 
+def pack_reports(reports: Sequence[Report], path: Path) -> None:
+    """Write reports as one compressed file. Equal reports give equal bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = json.dumps([{"format": FORMAT, **asdict(report)} for report in reports], separators=(",", ":"))
+    path.write_bytes(lzma.compress(plain.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
 def read_report(path: Path) -> Report:
     """Read what `write_report` wrote. Raises OptionError if it is something else."""
+    (report,) = read_reports(path)
+    return report
+
+
+def read_reports(path: Path) -> tuple[Report, ...]:
+    """Read what `write_report` or `pack_reports` wrote. Raises OptionError if it is something else."""
     try:
-        value = json.loads(path.read_text())
-        found = value.pop("format")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if path.name.endswith(PACKED):
+            return tuple(_versioned(value, path) for value in json.loads(lzma.decompress(path.read_bytes())))
+        return (_versioned(json.loads(path.read_text()), path),)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, lzma.LZMAError) as error:
         raise OptionError(f"{path} is no report of `python -m benchmarks`: {error}") from error
-    if found != FORMAT:
-        raise OptionError(f"{path} has format {found}; this version reads format {FORMAT}: run the benchmark again")
+
+
+def _versioned(value: dict[str, Any], path: Path) -> Report:
+    version = value.pop("format")
+    if version != FORMAT:
+        raise OptionError(f"{path} has format {version}; this version reads format {FORMAT}: run the benchmark again")
     return _report(value)
 
 

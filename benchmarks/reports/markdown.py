@@ -25,7 +25,13 @@ from benchmarks.reports.tables import case_grid, rate_grid, section_grids, setti
 
 def markdown_page(found: Sequence[Section], drawn: Mapping[str, Sequence[Plot]], folder: str) -> str:
     """Return the page. `folder`: where the plots are, seen from the page."""
-    return "\n".join((*_top(found), *(line for each in found for line in _section(each, drawn[each.workload], folder))))
+    whole = (line for each in found for line in _section(each, drawn[each.workload], folder))
+    return "\n".join((*_top(found), *whole))
+
+
+def short_page(found: Sequence[Section]) -> str:
+    """Return the page without plots, settings and what is asked: figures alone."""
+    return "\n".join((*_top(found), *(line for each in found for line in _figures(each, ()))))
 
 
 def _top(found: Sequence[Section]) -> Iterator[str]:
@@ -48,17 +54,21 @@ def _top(found: Sequence[Section]) -> Iterator[str]:
 
 
 def _section(section: Section, drawn: Sequence[Plot], folder: str) -> Iterator[str]:
-    yield f"## {plain(section.workload)}\n\n{plain(section.summary)}\n"
-    yield as_markdown(rate_grid(section))
-    for plot in drawn:
-        yield f"![{plain(plot.title)}]({folder}/{plot.name}.svg)\n"
-    for case in section.cases:
-        grid = case_grid(section, case)
-        if grid is not None:
-            yield as_markdown(grid)
-    yield from map(as_markdown, (*section_grids(section), settings_grid(section)))
+    yield from _figures(section, [f"![{plain(plot.title)}]({folder}/{plot.name}.svg)\n" for plot in drawn])
+    yield as_markdown(settings_grid(section))
     for title, queries in questions(section):
         yield f"<details><summary>{plain(title)}</summary>\n"
         for name, text in queries:
             yield f"{plain(name)}\n\n```sql\n{text}\n```\n"
         yield "</details>\n"
+
+
+def _figures(section: Section, images: Sequence[str]) -> Iterator[str]:
+    yield f"## {plain(section.workload)}\n\n{plain(section.summary)}\n"
+    yield as_markdown(rate_grid(section))
+    yield from images
+    for case in section.cases:
+        grid = case_grid(section, case)
+        if grid is not None:
+            yield as_markdown(grid)
+    yield from map(as_markdown, section_grids(section))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.reports.compare import read_reports
+from benchmarks.reports.compare import read_all
 from benchmarks.reports.html import html_page
 from benchmarks.reports.markdown import markdown_page
 from benchmarks.reports.plots import plots
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     options = _arguments(arguments)
     if options.html is None and options.markdown is None:
         raise OptionError("nothing to write: expected --html FILE, --markdown FILE, or both")
-    found = sections(read_reports(*options.reports))
+    found = sections(read_all(*options.reports))
     drawn = {section.workload: plots(section) for section in found}
     if options.html is not None:
         _write(options.html, html_page(found, drawn))

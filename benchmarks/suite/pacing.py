@@ -22,8 +22,6 @@ from benchmarks.systems.streams import let_arrive
 from benchmarks.systems.task import Delivery, Outcome, Task
 from plait.errors import PlaitError
 
-SEARCH_STEP = 1.25
-"""From one rate that is tried to the next, at least."""
 _RATES = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
 """Preferred numbers (ISO 3, R10): ten equal steps to ten times as much. All systems are tried at the same rates."""
 

@@ -175,7 +175,7 @@ def _ending_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _environment(python: str) -> dict[str, str]:
-    """Return this process's environment, in which the child and its workers find these benchmarks, and this very Plait."""
+    """Return this process's environment; the child and its workers find these benchmarks in it, and this very Plait."""
     plait_root = Path(plait.__file__).resolve().parents[1]
     paths = [str(_ROOT), str(plait_root), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYSPARK_PYTHON": python}

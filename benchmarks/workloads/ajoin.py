@@ -2,7 +2,7 @@
 
 Sizes count queries; all are there from the start. Usually they are of 2 to 5 relations, mixed, half similar to the
 pattern of their size, with a selection on each relation; variants ``all`` adds each number of relations by itself.
-How queries are drawn is said in `benchmarks.workloads.ajoin_queries`; how they come and go, in `benchmarks.workloads.ajoin_schedule`.
+How queries are drawn is said in `ajoin_queries`; how they come and go, in `ajoin_schedule`.
 
 The paper loads a cluster as fast as it goes. Here each stream has 200 rows a second of event time for a minute, so
 that a row meets about one partner in the windows of 1 to 3 seconds; every stream has a generator of its own.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.workloads.chains_queries import chain_query, chain_streams
+from benchmarks.workloads.chains import chain_query, chain_streams
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.model import Case, Request, Workload

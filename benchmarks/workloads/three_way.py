@@ -1,4 +1,7 @@
-"""`three-way`: three streams in a chain within 30 seconds; keys uniform, ten rows a key in each stream."""
+"""`three-way`: three streams in a chain within 30 seconds; keys uniform, ten rows a key in each stream.
+
+The join is ra = sa, sb = tb.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,32 @@ from collections.abc import Iterator
 
 from benchmarks.workloads.data import Workload as ThreeWayData
 from benchmarks.workloads.data import prepare
+from benchmarks.workloads.joins import Join, JoinQuery, OutputOf, QuerySet
 from benchmarks.workloads.model import Case, Request, Workload
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.triples_random import STREAMS
+
+WINDOW_S = 30
+_OUTPUTS = {"r": ("ts", "rv"), "s": ("ts", "sa", "sb", "sv"), "t": ("ts", "tv")}
+
+THREE_WAY = QuerySet(
+    streams=STREAMS,
+    queries=(
+        JoinQuery(
+            name="triples",
+            relations=("r", "s", "t"),
+            joins=(
+                Join(left="r", right="s", columns=(("ra", "sa"),)),
+                Join(left="s", right="t", columns=(("sb", "tb"),)),
+            ),
+            outputs=tuple(
+                OutputOf(relation=relation, column=column, type="timestamp" if column == "ts" else "bigint")
+                for relation, columns in _OUTPUTS.items()
+                for column in columns
+            ),
+            window_s=WINDOW_S,
+        ),
+    ),
+)
 
 
 def cases(request: Request) -> Iterator[Case]:

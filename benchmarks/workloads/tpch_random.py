@@ -1,8 +1,8 @@
 """`tpch-random`: five and ten random join queries over all of TPC-H, as paper 000 (section VII.A) asks them.
 
 The full history counts; nothing is selected. How the queries are drawn, and by which rules what the paper leaves open
-is settled, is said in `benchmarks.workloads.tpch_drawing`: key joins and joins of other columns with values in common, no
-query with more rows than four times the largest stream. The paper's figures are at scale factor 10.
+is settled, is said in `tpch_drawing`: key joins and joins of other columns with values in common, no query with more
+rows than four times the largest stream. The paper's figures are at scale factor 10.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ PLANNING_DEFAULTS: Mapping[str, float] = MappingProxyType({"store_weight": 100.0
 
 To keep a row of an intermediate result its columns are gathered, sorted, indexed, written and later merged: measured on
 joins of TPC-H, as much work as 5 to 20 probe tuples, depending on its width. It also takes space, often a job more in
-each batch, and what it saves is an estimate. Over ten random joins of TPC-H (`plait bench tpch-random`, scale 1) a
+each batch, and what it saves is an estimate. Over ten random joins of TPC-H (benchmark `tpch-random`, scale 1) a
 weight of 30 ran no faster than 100, which keeps no intermediate result there and a seventh fewer bytes.
 """
 

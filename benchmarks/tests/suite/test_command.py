@@ -13,7 +13,7 @@ from benchmarks.suite.plan import Findings, Plan
 from benchmarks.tests.sample_reports import report
 from benchmarks.workloads.catalog import NAMES
 from benchmarks.workloads.model import Case, Request, Workload
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 from plait.errors import OptionError
 
 

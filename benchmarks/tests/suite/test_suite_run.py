@@ -17,7 +17,7 @@ from benchmarks.systems.checksum import Checksum
 from benchmarks.systems.launch import NotPreparedError, Run, SystemFailedError
 from benchmarks.systems.task import Answer, Delivery, Outcome, Task
 from benchmarks.workloads.model import Case
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 
 RIGHT = Answer(query="triples", rows=7, checksum=Checksum(rows=7, first=11, second=13))
 LACKING = replace(RIGHT, rows=6, checksum=Checksum(rows=6, first=10, second=12))

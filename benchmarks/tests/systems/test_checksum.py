@@ -13,7 +13,7 @@ from benchmarks.systems.checksum import Checksum, aggregates, checksum
 from benchmarks.systems.duckdb import run
 from benchmarks.systems.task import Task
 from benchmarks.workloads.data import FIRST_US, STREAMS, Workload, make_file, prepare
-from benchmarks.workloads.question import THREE_WAY, WINDOW_S
+from benchmarks.workloads.three_way import THREE_WAY, WINDOW_S
 
 RANDOM = np.random.default_rng(3)
 COLUMNS = [RANDOM.integers(0, 2**62, 1000) for _ in range(3)] + [FIRST_US + RANDOM.integers(0, 10**9, 1000)]

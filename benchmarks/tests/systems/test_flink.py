@@ -24,7 +24,7 @@ from benchmarks.systems.task import Answer, Task
 from benchmarks.workloads.data import FIRST_US, Workload, prepare, write_files
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
 from benchmarks.workloads.model import Case
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 from plait.query.model import Column
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.systems import flink_live
 from benchmarks.systems.task import Delivery, Task
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 
 
 def task(tmp_path: Path) -> Task:

@@ -10,7 +10,7 @@ from benchmarks.systems import flink_sql
 from benchmarks.systems.task import UnableError
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.joins import Join, JoinQuery, OutputOf
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 
 (TRIPLES,) = THREE_WAY.queries
 TIMES = THREE_WAY.times()

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.systems.launch import SystemFailedError, launch, run_fresh
 from benchmarks.systems.task import Task
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 from plait.errors import OptionError
 
 ENDLESS = "import os, sys, time; open(open(sys.argv[1]).read(), 'w').write(str(os.getpid())); time.sleep(60)"

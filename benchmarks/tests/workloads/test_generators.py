@@ -10,7 +10,7 @@ from benchmarks.workloads import chains, drift, nexmark_data, skew, tpcds_return
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.model import Request
 from benchmarks.workloads.stored import generator, slices
-from benchmarks.workloads.tpcds_returns_queries import ORDERS, STREAMS, USUAL, returns_query
+from benchmarks.workloads.tpcds_returns import ORDERS, STREAMS, USUAL, returns_query
 from plait.errors import OptionError
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from benchmarks.workloads.joins import Join, JoinQuery, OutputOf, QuerySet
-from benchmarks.workloads.question import THREE_WAY
+from benchmarks.workloads.three_way import THREE_WAY
 
 QUERY = JoinQuery(
     name="q",
