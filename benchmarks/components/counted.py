@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.workloads.joins import JoinQuery, JoinStream
-from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.cost import JoinSizes
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.cost import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types

@@ -21,8 +21,8 @@ from benchmarks.components.optimizer_plot import draw_curves
 from benchmarks.options import numbers, parser, positive
 from benchmarks.surroundings import surroundings
 from benchmarks.text import count, write_json
+from plait.optimizer.multi_query import Limits, decide, explore, settle
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.sharing import Limits, decide, explore, settle
 from tests.random_joins import Instance, RandomJoins, draw
 
 

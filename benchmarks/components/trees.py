@@ -41,15 +41,15 @@ from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.tpch_counts import open_tpch
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_trees import tree_queries
-from plait.optimizer.cardinality import Cardinality
-from plait.optimizer.cost import JoinSizes
+from plait.optimizer.estimate.budget import Storage
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.cost import JoinSizes
 from plait.optimizer.examples import example_query
-from plait.optimizer.join_trees import FLAT, Inner, JoinTrees
+from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
+from plait.optimizer.join_trees.planning import Room
 from plait.optimizer.options import PlanOptions, partitions
-from plait.optimizer.storage import Storage
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.optimizer.strategies.left_deep import smallest_prefixes
-from plait.optimizer.tree_plans import Room
 from plait.query.model import Stream
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics
 

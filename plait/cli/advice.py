@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from plait.optimizer.advice import Advice, AssumptionAdvice
-from plait.optimizer.comparing import named
-from plait.optimizer.unknowns import Unknown
+from plait.optimizer.advise.advice import Advice, AssumptionAdvice
+from plait.optimizer.advise.comparing import named
+from plait.optimizer.advise.unknowns import Unknown
 from plait.plan.explain import cost_of, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded

@@ -14,7 +14,7 @@ from plait.cli.planning import plan_options
 from plait.cli.script import ScriptText, read_sound_script
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
-from plait.optimizer.advice import advise as advise_on
+from plait.optimizer.advise.advice import advise as advise_on
 from plait.query.model import Query, Source
 from plait.sql.scope import SchemaUnknownError
 from plait.stats.combine import combine

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.optimizer.cardinality import Cardinality
+from plait.optimizer.estimate.budget import input_rows
+from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions, partitions
-from plait.optimizer.storage import input_rows
 from plait.query.model import Query, Relation
 from plait.stats.model import Statistics
 

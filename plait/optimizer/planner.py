@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from plait.errors import OptionError, UnsupportedQueryError
-from plait.optimizer.graph import starts
+from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.partitions import with_partitions
 from plait.optimizer.strategies import STRATEGIES

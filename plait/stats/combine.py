@@ -3,8 +3,8 @@
 A declared number wins over the measured one, number by number: a user who declares a rate wants plans made for that
 rate (the peak, say), and wants the same plan tomorrow. Measurement fills in where the declaration is silent. A distinct
 count is declared per column and measured per key, so both are carried, and whoever looks a key up asks for the column
-first (`plait.optimizer.cardinality`). The measured selectivity of an equality gives way where both distinct counts that
-it is otherwise computed from were declared.
+first (`plait.optimizer.estimate.cardinality`). The measured selectivity of an equality gives way where both distinct
+counts that it is otherwise computed from were declared.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from plait.optimizer.orders import ProbeOrder
-from plait.optimizer.widening import widen
+from plait.optimizer.assemble.covering import widen
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Solution
 from plait.query.model import Query, Source

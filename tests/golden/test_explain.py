@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.optimizer.build import build
-from plait.optimizer.comparing import compare
+from plait.optimizer.advise.comparing import compare
+from plait.optimizer.assemble.build import build
 from plait.plan.explain import explain
 from plait.plan.model import Plan
 from plait.plan.validate import validate

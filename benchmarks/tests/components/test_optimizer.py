@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.components.optimizer import TARGETS, Case, Planned, main, missed_targets, plan_case, summarize, table
 from benchmarks.registry import BENCHES
-from plait.optimizer.sharing import Limits
+from plait.optimizer.multi_query import Limits
 
 CASE = Case(relations=10, queries=6, size=3, parallelism=1)
 LIMITS = Limits(seconds=30.0, gap=0.0)

@@ -1,9 +1,9 @@
 """Join trees of any shape for any join graph, under a storage budget.
 
 The tree of least probe cost is found for certain if operators can be split in at most 5000 ways altogether
-(`plait.optimizer.tree_search`). Every graph of seven relations has fewer, and so have chains and stars of eight, the
-most a query may have. Beyond that the tree grows from the flat one: the store is added, taken away or exchanged that
-lowers the probe cost most, until nothing does.
+(`plait.optimizer.join_trees.best_tree`). Every graph of seven relations has fewer, and so have chains and stars of
+eight, the most a query may have. Beyond that the tree grows from the flat one: the store is added, taken away or
+exchanged that lowers the probe cost most, until nothing does.
 
 >>> from plait.optimizer.examples import example_options, example_query, example_statistics
 >>> options = example_options("bushy", ("r", 1000.0), ("s", 10.0), ("t", 10.0), ("u", 1000.0))
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.optimizer.join_trees import FLAT, Aliases, Inner, JoinTrees, are_compatible
+from plait.optimizer.join_trees.best_tree import best_tree, splits_of
+from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees, are_compatible
+from plait.optimizer.join_trees.planning import Room, plan_trees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.tree_plans import Room, plan_trees
-from plait.optimizer.tree_search import best_tree, splits_of
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

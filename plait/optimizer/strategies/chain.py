@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.optimizer.join_trees import FLAT, Aliases, Inner, JoinTrees
+from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
+from plait.optimizer.join_trees.planning import Room, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import cheapest_tree
-from plait.optimizer.tree_plans import Room, plan_trees
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from plait.optimizer.build import build
-from plait.optimizer.cost import JoinSizes
+from plait.optimizer.assemble.build import build
+from plait.optimizer.estimate.cost import JoinSizes
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.orders import choose_orders
+from plait.optimizer.probe_orders import choose_orders
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -12,9 +12,9 @@ one operator. The name is here for comparison with the other trees.
 
 from __future__ import annotations
 
-from plait.optimizer.join_trees import FLAT
+from plait.optimizer.join_trees.join_tree import FLAT
+from plait.optimizer.join_trees.planning import plan_trees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.tree_plans import plan_trees
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

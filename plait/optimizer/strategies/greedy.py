@@ -9,11 +9,9 @@
 
 from __future__ import annotations
 
-from plait.optimizer import graph
-from plait.optimizer.build import build
-from plait.optimizer.cost import JoinSizes
+from plait.optimizer.assemble.build import build
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.orders import choose_orders
+from plait.optimizer.probe_orders import cheapest_extension, choose_orders
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics
@@ -22,18 +20,3 @@ from plait.stats.model import Statistics
 def greedy(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
     """Plan with greedy probe orders, query by query; equal steps still run once."""
     return build(queries, choose_orders(queries, statistics, options, cheapest_extension), statistics, options)
-
-
-def cheapest_extension(sizes: JoinSizes, joined: tuple[str, ...], candidates: tuple[str, ...]) -> str:
-    """Choose the Rj for which some Rk after it minimizes |X|·N(Rj) + |X ⋈ Rj|·N(Rk); ties: canonical.
-
-    The paper lets Rk be any remaining relation; here it must be one that may be probed after Rj, like Rj itself.
-    """
-    before = sizes.size(frozenset(joined))
-
-    def cost(alias: str) -> float:
-        extended = (*joined, alias)
-        following = min((sizes.parallelism(later) for later in graph.candidates(sizes.query, extended)), default=0)
-        return before * sizes.parallelism(alias) + sizes.size(frozenset(extended)) * following
-
-    return min(candidates, key=cost)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plait.optimizer.build import build
+from plait.optimizer.assemble.build import build
+from plait.optimizer.multi_query import decide, quick_cost
+from plait.optimizer.multi_query.choose_covering import choose_widths
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.sharing import decide, quick_cost
-from plait.optimizer.widths import choose_widths
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

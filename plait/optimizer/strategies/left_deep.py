@@ -12,9 +12,9 @@ The storage budget is not asked: it is what systems do that join two at a time, 
 
 from __future__ import annotations
 
-from plait.optimizer.join_trees import Aliases, Inner, JoinTrees
+from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
+from plait.optimizer.join_trees.planning import Room, plan_trees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.tree_plans import Room, plan_trees
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -12,8 +12,8 @@ from plait.cli.advice import FORMATS, how_to_tell
 from plait.cli.planning import plan_options
 from plait.cli.script import read_script
 from plait.optimizer import plan
-from plait.optimizer.advice import advise
-from plait.optimizer.unknowns import Unknown
+from plait.optimizer.advise.advice import advise
+from plait.optimizer.advise.unknowns import Unknown
 from plait.runtime.sampling import SampledSource
 from plait.stats.declared import declared_statistics
 from plait.stats.model import SourceStatistics, Statistics

@@ -8,7 +8,7 @@ import pytest
 
 from plait.operators.observing import merged_joins, observed_joins
 from plait.operators.reports import ProbeReport
-from plait.optimizer.cardinality import Cardinality, Extent
+from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.plan.model import KeyColumn

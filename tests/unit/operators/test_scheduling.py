@@ -10,9 +10,9 @@ from plait.operators.projection import layout_of
 from plait.operators.reports import ProbeReport
 from plait.operators.scheduling import Spread, with_intermediates
 from plait.operators.walking import ProbeTask
-from plait.optimizer.build import build
+from plait.optimizer.assemble.build import build
 from plait.optimizer.examples import example_options, example_query, example_statistics
-from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan
 from plait.state.model import Bucket
 from plait.state.storage import Storage

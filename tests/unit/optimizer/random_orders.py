@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 
-from plait.optimizer.build import build
-from plait.optimizer.graph import candidates
-from plait.optimizer.intermediates import Subset
-from plait.optimizer.naming import one_per_source
+from plait.optimizer.assemble.build import build
+from plait.optimizer.assemble.covering import widen
+from plait.optimizer.assemble.intermediates import Subset
+from plait.optimizer.assemble.naming import one_per_source
+from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.orders import ProbeOrder
-from plait.optimizer.widening import widen
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
@@ -62,7 +62,7 @@ def _order(query: Query, start: str, within: tuple[str, ...], rng: random.Random
     graph = QueryGraph.of(query)
     while joined != set(within):
         outside = set(within) - joined
-        first = rng.choice([alias for alias in candidates(query, joined) if alias in outside])
+        first = rng.choice([alias for alias in may_follow(query, joined) if alias in outside])
         unit = {first}
         connected = bool(graph.between(joined, first))
         while connected and rng.random() < 0.6:

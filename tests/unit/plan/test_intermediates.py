@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import InvalidPlanError
-from plait.optimizer.build import build
+from plait.optimizer.assemble.build import build
 from plait.optimizer.examples import example_options, example_query, example_statistics
-from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan import intermediates
 from plait.plan.changelog import StoreAdded, changelog, changes_ingest
 from plait.plan.codec import decode, encode

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from plait.optimizer.build import build
+from plait.optimizer.assemble.build import build
 from plait.optimizer.examples import example_options, example_query, example_statistics
-from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.explain import explain
 from plait.plan.explain.sharing import sharing_of
 from plait.plan.model import Plan

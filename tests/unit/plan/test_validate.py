@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import InvalidPlanError
-from plait.optimizer.build import build
-from plait.optimizer.orders import ProbeOrder
+from plait.optimizer.assemble.build import build
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan import coverage, intermediates, validate
 from plait.plan.model import KeyMatch, Output, Plan, ProbeTree, Requirement, Selection, Step
 from plait.plan.walks import endings

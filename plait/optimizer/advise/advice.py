@@ -1,0 +1,152 @@
+"""What sharing would save, which intermediate stores pay, which query costs most, and which numbers are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from plait.optimizer.advise.marginal_benefit import Dispensing
+from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.flows import reestimated
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.planner import plan
+from plait.optimizer.strategies import STRATEGIES
+from plait.plan.explain import PlanCost, cost_of
+from plait.plan.explain.sharing import sharing_of
+from plait.plan.model import Plan, Solution
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+LADDER = ("independent", "shared", "ilp")
+"""Strategies that share nothing, what is equal anyway, and as much as pays."""
+
+_APART = 10.0
+"""How far from the truth an assumption may well be, either way."""
+_TRIED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAdvice:
+    """An intermediate store of the best plan: what it keeps, and how many probe tuples it spares (an upper bound)."""
+
+    store: str
+    queries: tuple[str, ...]
+    rows: float
+    bytes: float
+    saved_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryAdvice:
+    """What a query adds to the best plan (steps that nobody else needs), and what it would cost alone."""
+
+    query: str
+    added_per_s: float
+    alone_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssumptionAdvice:
+    """An assumption, and the probe tuples of the best plan if the truth is ten times less or more (None: not tried)."""
+
+    assumption: Assumption
+    low_per_s: float | None = None
+    high_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """All that can be said. `costs`: the plans of `LADDER`; `best` is the cheapest of them in probe tuples.
+
+    Stores come by what they save, queries by what they add, assumptions by how much rests on them; largest first.
+    """
+
+    costs: tuple[PlanCost, ...]
+    best: Plan
+    solution: Solution | None
+    stores: tuple[StoreAdvice, ...]
+    queries: tuple[QueryAdvice, ...]
+    assumptions: tuple[AssumptionAdvice, ...]
+
+
+def advise(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Advice:
+    """Return advice on these queries."""
+    plans = [plan(queries, statistics, replace(options, strategy=name)) for name in LADDER if name in STRATEGIES]
+    costs = tuple(cost_of(made) for made in plans)
+    # The later of two equals, which shares more; `min` would take the first.
+    best = min(reversed(plans), key=lambda made: cost_of(made).probe_tuples_per_s or 0.0)
+    return Advice(
+        costs=costs,
+        best=best,
+        solution=plans[-1].solution,
+        stores=_stores(best, queries, statistics, options),
+        queries=_queries(best, queries, statistics, options),
+        assumptions=_assumptions(best, statistics),
+    )
+
+
+def _stores(
+    best: Plan, queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions
+) -> tuple[StoreAdvice, ...]:
+    uses = sharing_of(best).stores
+    if not uses:
+        return ()
+    dispensing = Dispensing(best, queries, statistics, options)
+    kept = {found.store: found for found in best.stored}
+    found = [
+        StoreAdvice(
+            store=store,
+            queries=use.queries,
+            rows=kept[store].rows,
+            bytes=kept[store].bytes,
+            saved_per_s=dispensing.saved_per_s(store),
+        )
+        for store, use in uses.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-_rounded(each.saved_per_s), each.store)))
+
+
+def _queries(
+    best: Plan, queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions
+) -> tuple[QueryAdvice, ...]:
+    needs = sharing_of(best).needs
+    added = dict.fromkeys(best.queries, 0.0)
+    for tree in best.trees:
+        for _, step in tree.walk():
+            if len(needs[step.edge]) == 1:
+                (query,) = needs[step.edge]
+                added[query] += step.estimate.probe_tuples_per_s or 0.0
+    alone = replace(options, strategy="shared")
+    found = [
+        QueryAdvice(
+            query=query.name,
+            added_per_s=added[query.name],
+            alone_per_s=cost_of(plan((query,), statistics, alone)).probe_tuples_per_s or 0.0,
+        )
+        for query in queries
+    ]
+    return tuple(sorted(found, key=lambda each: (-_rounded(each.added_per_s), -_rounded(each.alone_per_s), each.query)))
+
+
+def _assumptions(best: Plan, statistics: Statistics) -> tuple[AssumptionAdvice, ...]:
+    listed = assumptions(best, Cardinality(statistics=statistics))
+
+    def supposed(found: Assumption, value: float) -> float | None:
+        told = Cardinality(statistics=supposing(statistics, found.unknown, value))
+        return cost_of(reestimated(best, told)).probe_tuples_per_s
+
+    tried = [
+        AssumptionAdvice(
+            assumption=found,
+            low_per_s=supposed(found, found.value / _APART),
+            high_per_s=supposed(found, found.value * _APART),
+        )
+        for found in listed[:_TRIED]
+        if found.share > 0
+    ]
+    return (*tried, *(AssumptionAdvice(assumption=found) for found in listed[len(tried) :]))
+
+
+def _rounded(number: float) -> float:
+    """Return what is compared when sorting, so that the order does not hang on the last digit of a sum."""
+    return float(f"{number:.9g}")

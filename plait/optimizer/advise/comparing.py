@@ -1,0 +1,46 @@
+"""Put a plan beside what other strategies would make of the same queries and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plait.optimizer.advise.unknowns import Unknown, assumptions
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.planner import plan
+from plait.plan.explain import wording
+from plait.plan.explain.costs import Comparison, cost_of
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+BASELINES = ("independent", "shared")
+"""Every query by itself; every query planned by itself, equal steps run once."""
+
+
+def compare(
+    made: Plan,
+    queries: tuple[Query, ...],
+    statistics: Statistics,
+    options: PlanOptions,
+    others: tuple[str, ...] = BASELINES,
+) -> Comparison:
+    """Return what other strategies would cost where `made` has been estimated from the same statistics."""
+    return Comparison(
+        others=tuple(cost_of(plan(queries, statistics, replace(options, strategy=other))) for other in others),
+        assumed=tuple(named(found.unknown) for found in assumptions(made, Cardinality(statistics=statistics))),
+    )
+
+
+def named(unknown: Unknown) -> str:
+    """Return an unknown number in words."""
+    source = wording.name(unknown.source)
+    match unknown.what:
+        case "rate":
+            return f"the rate of {source}"
+        case "rows":
+            return f"the rows of {source}"
+        case "distinct":
+            return f"the distinct values of {wording.sql(unknown.of, source)}"
+        case _:
+            return f"how often {wording.sql(unknown.of, source)} holds"

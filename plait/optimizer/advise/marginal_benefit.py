@@ -1,0 +1,117 @@
+"""What a plan would cost without one of its intermediate stores, everything else left as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from plait.optimizer.assemble.covering import Carried
+from plait.optimizer.assemble.intermediates import Subset
+from plait.optimizer.assemble.probe_trees import merge_orders
+from plait.optimizer.assemble.reading import choices_of, stores_read
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.flows import flows, with_estimates
+from plait.optimizer.join_graph import may_follow
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.probe_orders import ProbeOrder
+from plait.plan.model import Plan, ProbeTree, Step
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """A probe order, its edges in the plan, the stores it reads by their relations, and the one it fills."""
+
+    order: ProbeOrder
+    edges: tuple[str, ...]
+    reads: Mapping[tuple[str, ...], str]
+    fills: str | None
+
+
+class Dispensing:
+    """Answers for every intermediate store of a plan what it saves.
+
+    Orders that read the store probe its parts one by one instead, the smallest join first, and steps that others take
+    anyway cost nothing more; the orders that fill it are left out. Partitionings stay. A solver might do better without
+    it, so what is saved is an upper bound.
+    """
+
+    def __init__(self, plan: Plan, queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> None:
+        self._plan, self._options = plan, options
+        self._cardinality = Cardinality(statistics=statistics)
+        choices = choices_of(plan, queries)
+        by_name = {query.name: query for query in queries}
+        self._carried = Carried(own=tuple(by_name[query.name] for query in choices.wide), joined=choices.wide)
+        self._wide = {query.name: query for query in choices.wide}
+        self._store_name, self._sizes = choices.store_name, dict[str, JoinSizes]()
+        self._orders = [
+            _Order(
+                order=order,
+                edges=edges,
+                reads={subset.aliases: subset.store for subset in self._stores_read(order)},
+                fills=self._target(order) if order.fills else None,
+            )
+            for order, edges in zip(choices.orders, choices.edges, strict=True)
+        ]
+        self._needed = Counter(edge for each in self._orders for edge in each.edges)
+        steps = {path: step for tree in plan.trees for path, step in _paths(tree)}
+        self._edges = {path: step.edge for path, step in steps.items()}
+        self._costs = {step.edge: step.estimate.probe_tuples_per_s or 0.0 for step in steps.values()}
+
+    def saved_per_s(self, store: str) -> float:
+        """Return how many more probe tuples per second of event time there would be without this store."""
+        changed = [each for each in self._orders if store in each.reads.values()]
+        given_up = [each for each in self._orders if each.fills == store and each not in changed]
+        needed = self._needed - Counter(edge for each in (*changed, *given_up) for edge in each.edges)
+        gone = {edge for each in (*changed, *given_up) for edge in each.edges if not needed[edge]}
+        instead = (
+            replace(each.order, units=tuple(self._without(each, store))) for each in changed if each.fills != store
+        )
+        trees = merge_orders(self._carried, instead, self._store_name)
+        trees = with_estimates(trees, self._plan.stores, flows(trees, self._plan.stores, self._cardinality))
+        added = sum(
+            step.estimate.probe_tuples_per_s or 0.0
+            for tree in trees
+            for path, step in _paths(tree)
+            if not needed[self._edges.get(path, "")]
+        )
+        return added - sum(self._costs[edge] for edge in sorted(gone))
+
+    def _stores_read(self, order: ProbeOrder) -> Iterator[Subset]:
+        return stores_read(order, self._wide[order.query], self._store_name)
+
+    def _target(self, order: ProbeOrder) -> str:
+        covered = [alias for unit in order.units for alias in unit]
+        return Subset.of(self._wide[order.query], covered, self._store_name).store
+
+    def _without(self, each: _Order, store: str) -> Iterator[tuple[str, ...]]:
+        """Yield the units of an order, the store's relations one by one."""
+        query, joined = self._wide[each.order.query], frozenset[str]()
+        if query.name not in self._sizes:
+            self._sizes[query.name] = JoinSizes(query, self._cardinality, self._options)
+        sizes = self._sizes[query.name]
+        parts = next(frozenset(aliases) for aliases, name in each.reads.items() if name == store)
+        for unit in each.order.units:
+            if frozenset(unit) != parts:
+                yield unit
+                joined |= frozenset(unit)
+                continue
+            while not parts <= joined:
+                chosen = self._next(sizes, joined, parts)
+                yield (chosen,)
+                joined |= {chosen}
+
+    @staticmethod
+    def _next(sizes: JoinSizes, joined: frozenset[str], parts: frozenset[str]) -> str:
+        near = (alias for alias in may_follow(sizes.query, joined) if alias in parts)
+        return min(near, key=lambda alias: sizes.size(joined | {alias}))
+
+
+def _paths(tree: ProbeTree) -> Iterator[tuple[tuple[object, ...], Step]]:
+    """Yield what a step computes, by content, and the step."""
+    for path, step in tree.walk():
+        taken = ((each.member, each.matches, each.spans, each.checks, each.parts) for each in (*path, step))
+        yield (tree.start, *taken), step

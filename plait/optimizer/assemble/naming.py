@@ -1,0 +1,89 @@
+"""Identifiers of stores and edges, derived from content alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TypeAlias
+
+from plait.optimizer.join_graph import NOTHING, Matching
+from plait.plan.model import Member
+from plait.plan.relations import member_name
+
+StoreName: TypeAlias = Callable[[str, str], str]
+"""(query, source) → id of the store that keeps the source's tuples for the query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """One step of a path by content, or the starting member without matches."""
+
+    member: Member
+    matching: Matching = NOTHING
+    parts: tuple[Member, ...] = ()
+
+
+Path: TypeAlias = tuple[Arrow, ...]
+"""A probe path from its starting member on."""
+
+_SHORTEST_DIGEST = 4
+
+
+def one_per_source(query: str, source: str) -> str:
+    """Let all queries share the store of a source."""
+    return source
+
+
+def one_per_query(query: str, source: str) -> str:
+    """Give every query its own store."""
+    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+
+
+def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
+    """Name the last step of every path: its stores, and a digest of its content where these do not tell it apart.
+
+    Two paths over the same stores differ in selections, windows or predicates.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        groups.setdefault("→".join(member_name(arrow.member) for arrow in path), []).append(path)
+    names: dict[Path, str] = {}
+    for name, group in groups.items():
+        if len(group) == 1:
+            names[group[0]] = name
+        else:
+            names.update((path, f"{name}~{digest}") for path, digest in _digests(group).items())
+    return names
+
+
+def _digests(paths: list[Path]) -> dict[Path, str]:
+    """Return the shortest digests, all of one length, that tell the paths apart."""
+    full = {path: blake2b(_content(path).encode(), digest_size=16).hexdigest() for path in paths}
+    length = _SHORTEST_DIGEST
+    while len({digest[:length] for digest in full.values()}) < len(full):
+        length += 1
+    return {path: digest[:length] for path, digest in full.items()}
+
+
+def _content(path: Path) -> str:
+    return repr(
+        [
+            (
+                *_member_content(arrow.member),
+                *matching_order(arrow.matching),
+                *(_member_content(part) for part in arrow.parts),
+            )
+            for arrow in path
+        ]
+    )
+
+
+def matching_order(matching: Matching) -> tuple[object, ...]:
+    """Return the content of a step's conditions: equalities alone where there are no others."""
+    keys = [(match.position, match.probe_key, match.store_key) for match in matching.matches]
+    return (keys, *map(repr, matching.spans), *map(repr, matching.checks))
+
+
+def _member_content(member: Member) -> tuple[object, ...]:
+    return member.store, member.ordinal, member.selection.sql, member.window_us

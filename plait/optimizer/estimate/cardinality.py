@@ -1,0 +1,153 @@
+"""Rows, shares and distinct counts of single relations: statistics where there are some, assumptions where not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeAlias
+
+from plait.optimizer.estimate.assumptions import ASSUMED, Assumptions
+from plait.plan.conditions import Between, measured_names
+from plait.plan.model import KeyColumn, Selection
+from plait.query.model import SourceExpression
+from plait.stats.model import Side, Statistics, conjunction
+
+_US_PER_S = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """A source as far back as somebody looks: `window_us` None means everything that ever arrived."""
+
+    source: str
+    is_table: bool
+    window_us: int | None
+
+
+Operand: TypeAlias = tuple[Extent, KeyColumn]
+"""One side of an equality."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cardinality:
+    """Answer how many rows, or distinct keys, a relation has."""
+
+    statistics: Statistics
+    assumed: Assumptions = ASSUMED
+
+    def rows(self, extent: Extent) -> float:
+        """Return |R| before any selection: rate times window, or all rows of a table or an unbounded stream."""
+        known = self.statistics.of(extent.source)
+        if extent.is_table:
+            return self.assumed.table_rows if known.rows is None else known.rows
+        if extent.window_us is None:
+            return self.assumed.unbounded_stream_rows if known.rows is None else known.rows
+        return self._rate(extent.source) * extent.window_us / _US_PER_S
+
+    def pace(self, extent: Extent) -> float:
+        """Return how many times per second a stream brings as many rows as `rows` counts: 1 / window."""
+        rows = self.rows(extent)
+        return self._rate(extent.source) / rows if rows > 0 else 0.0
+
+    def _rate(self, source: str) -> float:
+        known = self.statistics.of(source).rate_rows_per_s
+        return self.assumed.rate_rows_per_s if known is None else known
+
+    def share(self, source: str, selection: Selection) -> float:
+        """Return the share of rows that satisfy the selection, its conjuncts independent unless measured together."""
+        known = dict(self.statistics.of(source).selectivity)
+        if selection.sql in known:
+            return known[selection.sql]
+        if selection.any_of:
+            return 1.0 - prod(1.0 - self.share(source, alternative) for alternative in selection.any_of)
+        share = 1.0
+        for conjunct in selection.conjuncts:
+            share *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_share)
+        return share
+
+    def selected_rows(self, extent: Extent, selection: Selection) -> float:
+        """Return |R| after the selection."""
+        return self.rows(extent) * self.share(extent.source, selection)
+
+    def distinct(self, extent: Extent, key: KeyColumn) -> float:
+        """Return the number of distinct keys, at least one.
+
+        A count declared for the column comes before the one measured for the key (`plait.stats.combine`). A count of
+        the column also stands for an expression of that column alone, which cannot have more values. Counts are not
+        capped by the rows in the window: two values drawn from d equally likely ones are equal once in d times,
+        however few are drawn.
+        """
+        known = self._known_distinct(extent, key)
+        if known is not None:
+            return max(known, 1.0)
+        share = self.assumed.table_distinct_share if extent.is_table else self.assumed.stream_distinct_share
+        return max(self.rows(extent) * share, 1.0)
+
+    def knows_distinct(self, extent: Extent, key: KeyColumn) -> bool:
+        """Tell whether the number of distinct keys is known."""
+        return self._known_distinct(extent, key) is not None
+
+    def _known_distinct(self, extent: Extent, key: KeyColumn) -> float | None:
+        known = dict(self.statistics.of(extent.source).distinct)
+        return next((known[name] for name in _names(key) if name in known), None)
+
+    def join(self, equalities: Iterable[tuple[Operand, Operand]]) -> float:
+        """Return the selectivity of equalities between two relations that hold at once, 1 without any.
+
+        If they were not measured together, the most selective one counts whole, the next by its square root, the one
+        after by the fourth root: columns that are joined together mostly depend on each other.
+        """
+        pairs = list(equalities)
+        if len(pairs) > 1:
+            measured = self.statistics.selectivity(*conjunction((_side(left), _side(right)) for left, right in pairs))
+            if measured is not None:
+                return measured
+        ordered = sorted(self.equality(left, right) for left, right in pairs)
+        return prod(math.pow(selectivity, math.pow(0.5, place)) for place, selectivity in enumerate(ordered))
+
+    def between(self, left: Extent, right: Extent, joined: Between) -> float:
+        """Return f(left, right): the selectivity of all that joins two relations, measured at once or put together."""
+        if joined.spans or joined.checks:
+            names = measured_names(joined)
+            sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in names)
+            measured = self.statistics.selectivity(*conjunction(sides))
+            if measured is not None:
+                return measured
+        return self.join(((left, mine), (right, theirs)) for mine, theirs in joined.keys) * self._thetas(joined)
+
+    def _thetas(self, joined: Between) -> float:
+        """Return the assumed share of pairs that satisfy the theta predicates.
+
+        A formula beside a bound mostly is the exact form of it, so only those in excess of the bounds count.
+        """
+        share = prod(
+            self.assumed.one_sided_share if span.low is None or span.high is None else self.assumed.band_share
+            for span in joined.spans
+        )
+        return share * math.pow(self.assumed.formula_share, max(len(joined.checks) - len(joined.spans), 0))
+
+    def equality(self, left: Operand, right: Operand) -> float:
+        """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""
+        measured = self.statistics.selectivity(_side(left), _side(right))
+        if measured is not None:
+            return measured
+        return 1.0 / max(self.distinct(*left), self.distinct(*right))
+
+
+def _side(operand: Operand) -> Side:
+    extent, key = operand
+    return extent.source, replace(key, part=None).name
+
+
+def _names(key: KeyColumn) -> tuple[str, ...]:
+    """Return the names under which the distinct count of a key may be known, best first."""
+    columns = key.expression.columns
+    if len(columns) != 1:
+        return (key.name,)
+    return (columns[0], key.name) if _is_bare(key.expression) else (key.name, columns[0])
+
+
+def _is_bare(expression: SourceExpression) -> bool:
+    return expression.sql == "`" + expression.columns[0].replace("`", "``") + "`"

@@ -1,0 +1,120 @@
+"""The join tree of least probe cost that fits a storage budget.
+
+What an operator costs depends on its children alone, so trees are put together from the best trees of their parts:
+for each join that may have a store, from the smallest on, over all ways to split it into children. Without a budget one
+tree of each part is enough; with one it takes all that no other beats in both storage and probes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
+from plait.optimizer.join_trees.planning import Room
+
+Splits: TypeAlias = Mapping[Aliases, tuple[tuple[Aliases, ...], ...]]
+"""Every way to split an operator into children, by operator; smaller operators first, the root last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What is below one operator: the probe tuples it sends, what it keeps of the room, and the inner operators."""
+
+    sent: float
+    kept: float
+    inner: Inner
+
+
+_Choose: TypeAlias = Callable[[Iterable[_Part]], tuple[_Part, ...]]
+
+
+def splits_of(trees: JoinTrees, most: int) -> Splits | None:
+    """Return all splits of all operators that a tree may have; None if there are more than `most`."""
+    candidates = trees.candidates
+    found: dict[Aliases, tuple[tuple[Aliases, ...], ...]] = {}
+    for operator in (*candidates, trees.everything):
+        blocks = [each for each in candidates if each < operator and trees.arrives_beside(each, operator)]
+        splits = []
+        for split in _splits(trees.members(operator), blocks):
+            splits.append(split)
+            most -= 1
+            if most < 0:
+                return None
+        found[operator] = tuple(splits)
+    return found
+
+
+def best_tree(trees: JoinTrees, room: Room, splits: Splits) -> Inner:
+    """Return the cheapest tree that fits; ties: the one that keeps less.
+
+    Two equal stores of one query, which joins a source with itself, are paid for twice while it searches.
+    """
+    cheapest = _search(trees, room, splits, math.inf, _cheapest)
+    if cheapest.kept <= room.left:
+        return cheapest.inner
+    return _search(trees, room, splits, room.left, _unbeaten).inner
+
+
+def _search(trees: JoinTrees, room: Room, splits: Splits, left: float, choose: _Choose) -> _Part:
+    best: dict[Aliases, tuple[_Part, ...]] = {}
+    for operator, ways in splits.items():
+        is_root = operator == trees.everything
+        price = 0.0 if is_root else room.size(trees, operator)
+        found = choose(part for split in ways for part in _together(trees, split, best, left - price, choose))
+        if not is_root:
+            found = tuple(
+                _Part(sent=part.sent, kept=part.kept + price, inner=part.inner | {operator}) for part in found
+            )
+        best[operator] = found
+    return _cheapest(best[trees.everything])[0]
+
+
+def _together(
+    trees: JoinTrees,
+    split: tuple[Aliases, ...],
+    best: Mapping[Aliases, tuple[_Part, ...]],
+    left: float,
+    choose: _Choose,
+) -> tuple[_Part, ...]:
+    """Return what is worth considering of all that can be below an operator with these children."""
+    if left < 0:
+        return ()
+    found: tuple[_Part, ...] = (_Part(sent=trees.operator_cost(split), kept=0.0, inner=FLAT),)
+    for child in split:
+        if len(child) > 1:
+            found = choose(
+                _Part(sent=one.sent + two.sent, kept=one.kept + two.kept, inner=one.inner | two.inner)
+                for one in found
+                for two in best[child]
+                if one.kept + two.kept <= left
+            )
+    return found
+
+
+def _cheapest(parts: Iterable[_Part]) -> tuple[_Part, ...]:
+    """Return the one part that sends least, () of none."""
+    found = min(parts, key=lambda part: (part.sent, part.kept, len(part.inner)), default=None)
+    return () if found is None else (found,)
+
+
+def _unbeaten(parts: Iterable[_Part]) -> tuple[_Part, ...]:
+    """Return the parts than which no other is better in one respect and no worse in the other."""
+    found: list[_Part] = []
+    for part in sorted(parts, key=lambda part: (part.kept, part.sent, len(part.inner))):
+        if not found or part.sent < found[-1].sent:
+            found.append(part)
+    return tuple(found)
+
+
+def _splits(members: list[str], blocks: list[Aliases]) -> Iterator[tuple[Aliases, ...]]:
+    """Yield every split of relations, given in canonical order, into single ones and some of these blocks."""
+    if not members:
+        yield ()
+        return
+    inside = frozenset(members)
+    for block in (frozenset(members[:1]), *(each for each in blocks if members[0] in each and each <= inside)):
+        for others in _splits([alias for alias in members if alias not in block], blocks):
+            yield (block, *others)

@@ -1,0 +1,14 @@
+"""Multi-query optimization: decide for all queries together what to probe, keep and partition (strategy `ilp`).
+
+In: queries (perhaps covering ones), statistics, options. Out: probe orders for every query and for every intermediate
+store in use, and how near to the least possible cost they are. What must hold: what several queries compute costs once;
+never dearer than the probe orders of `greedy`; equal input gives an equal decision unless time runs out.
+
+The way through it: `patterns` (queries by content), `explore` (the network of all that could be done), `components`
+and `problem` (independent parts with prices), `solver` (local search, relaxation, branch and bound), `decision` (all).
+"""
+
+from plait.optimizer.multi_query.decision import Decision, Space, decide, explore, quick_cost, settle
+from plait.optimizer.multi_query.highs import Limits
+
+__all__ = ["Decision", "Limits", "Space", "decide", "explore", "quick_cost", "settle"]

@@ -1,0 +1,180 @@
+"""Joins by content: what queries can share has no aliases, only members and the equalities between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
+
+from plait.optimizer.estimate.cardinality import Extent
+from plait.plan.conditions import Between, between
+from plait.plan.model import KeyColumn, Member
+from plait.plan.relations import ordinal_of, selection_of, window_of
+from plait.query.model import Query
+
+Mask: TypeAlias = int
+"""A set of a pattern's members: bit i is the member at position i."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """All predicates between two members, `left` before `right`."""
+
+    left: int
+    right: int
+    between: Between
+
+    @property
+    def keys(self) -> tuple[tuple[KeyColumn, KeyColumn], ...]:
+        """The equal keys: (of left, of right), ordered by name."""
+        return self.between.keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """Members in canonical order, whether each is a stream, and the joins between them. `Member.store` is the source.
+
+    Equal patterns compute the same thing, whichever query asked.
+    """
+
+    members: tuple[Member, ...]
+    is_stream: tuple[bool, ...]
+    joins: tuple[Join, ...]
+
+    @property
+    def everything(self) -> Mask:
+        """Return the set of all members."""
+        return (1 << len(self.members)) - 1
+
+    @property
+    def streams(self) -> Mask:
+        """Return the set of the members that are streams."""
+        return sum(1 << position for position, stream in enumerate(self.is_stream) if stream)
+
+    def extent(self, position: int) -> Extent:
+        """Return how far back a member looks."""
+        member = self.members[position]
+        return Extent(source=member.store, is_table=not self.is_stream[position], window_us=member.window_us)
+
+    def neighbours(self) -> tuple[Mask, ...]:
+        """Return for each member the set of those it is joined with."""
+        found = [0] * len(self.members)
+        for join in self.joins:
+            found[join.left] |= 1 << join.right
+            found[join.right] |= 1 << join.left
+        return tuple(found)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether its members reach each other over joins."""
+        neighbours, reached, waiting = self.neighbours(), 1, [0]
+        while waiting:
+            new = neighbours[waiting.pop()] & ~reached
+            reached |= new
+            waiting += positions(new)
+        return reached == self.everything
+
+    def part(self, mask: Mask) -> Pattern:
+        """Return the join of some members, occurrences of one source counted anew.
+
+        So an intermediate result over the second occurrence of a source is the one over another query's first.
+        """
+        kept = positions(mask)
+        seen: dict[str, int] = {}
+        members = []
+        for position in kept:
+            member = self.members[position]
+            ordinal = seen.get(member.store, 0)
+            seen[member.store] = ordinal + 1
+            members.append(member if member.ordinal == ordinal else replace(member, ordinal=ordinal))
+        place = {position: index for index, position in enumerate(kept)}
+        return Pattern(
+            members=tuple(members),
+            is_stream=tuple(self.is_stream[position] for position in kept),
+            joins=tuple(
+                Join(left=place[join.left], right=place[join.right], between=join.between)
+                for join in self.joins
+                if join.left in place and join.right in place
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A pattern and the queries that ask for it: (name, alias of each member), ordered by name."""
+
+    pattern: Pattern
+    queries: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def positions(mask: Mask) -> tuple[int, ...]:
+    """Return the positions in a set, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(found)
+
+
+def gather(queries: tuple[Query, ...]) -> tuple[Asked, ...]:
+    """Return the distinct patterns of the queries in an order that depends on content alone."""
+    by_pattern: dict[Pattern, list[tuple[str, tuple[str, ...]]]] = {}
+    for query in sorted(queries, key=lambda query: query.name):
+        pattern, aliases = pattern_of(query)
+        by_pattern.setdefault(pattern, []).append((query.name, aliases))
+    return tuple(
+        Asked(pattern=pattern, queries=tuple(by_pattern[pattern])) for pattern in sorted(by_pattern, key=content_order)
+    )
+
+
+def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
+    """Return a query's pattern and the alias of each member."""
+    found = sorted(
+        (
+            (
+                Member(
+                    store=relation.source,
+                    ordinal=ordinal_of(query, relation.alias),
+                    selection=selection_of(relation),
+                    window_us=window_of(relation),
+                ),
+                relation,
+            )
+            for relation in query.relations
+        ),
+        key=lambda pair: member_order(pair[0]),
+    )
+    aliases = tuple(relation.alias for _, relation in found)
+    pairs = (
+        (left, right, between(query, aliases[left], aliases[right]))
+        for left, right in combinations(range(len(aliases)), 2)
+    )
+    pattern = Pattern(
+        members=tuple(member for member, _ in found),
+        is_stream=tuple(not relation.is_table for _, relation in found),
+        joins=tuple(Join(left=left, right=right, between=found) for left, right, found in pairs if found != Between()),
+    )
+    return pattern, aliases
+
+
+def member_order(member: Member) -> tuple[str, int, str, bool, int]:
+    """Return the key that orders members."""
+    return member.store, member.ordinal, member.selection.sql, member.window_us is None, member.window_us or 0
+
+
+def content_order(pattern: Pattern) -> tuple[object, ...]:
+    """Return the key that orders patterns: by content, so that neither names nor the order of queries matter."""
+    return (
+        len(pattern.members),
+        tuple(member_order(member) for member in pattern.members),
+        tuple(
+            (
+                join.left,
+                join.right,
+                tuple((mine.name, theirs.name) for mine, theirs in join.keys),
+                *map(repr, (*join.between.spans, *join.between.checks)),
+            )
+            for join in pattern.joins
+        ),
+    )
