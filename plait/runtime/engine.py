@@ -6,7 +6,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
+from plait.runtime.losses.malformed import Explainer
+from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
@@ -28,6 +30,7 @@ from plait.runtime.registry import Registry
 from plait.runtime.session import for_spark
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
+from plait.runtime.totals import Totals
 from plait.runtime.warming import Warming
 from plait.sinks import Sink
 from plait.sql.binder import bind_query
@@ -100,7 +103,7 @@ class Engine:
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
-        self._events: list[BatchEvent] = []
+        self._totals, self._explainer = Totals(), Explainer(spark)
         self._run: Run | None = None
         self._processor: BatchProcessor | None = None
         self._prepared: Prepared | None = None
@@ -252,7 +255,7 @@ class Engine:
             raise OptionError("the engine is running already; stop it first")
         if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
-        self._events, self._started = [], time.perf_counter()
+        self._totals, self._started = Totals(), time.perf_counter()
         run = Run(lambda: self._start_streaming(trigger))
         self._run = run
         run.begin()
@@ -330,7 +333,11 @@ class Engine:
             replanner.batch_done(manifest)
 
     def _heard(self, event: BatchEvent) -> None:
-        self._events.append(event)
+        opened = self._registry.opened
+        sources = tuple(self._explainer.explained(counts, opened[counts.source]) for counts in event.sources)
+        self._totals.warn(implausible_times(sources, self._totals.warned_of("event times")))
+        event = replace(event, sources=sources, warnings=self._totals.untold())
+        self._totals.add(event)
         if self._listener is not None:
             self._listener(event)
 
@@ -370,30 +377,14 @@ class Engine:
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
-        last = self._events[-1] if self._events else None
-        rows: dict[str, int] = dict.fromkeys(sorted(self._registry.bindings), 0)
-        for event in self._events:
-            for query, count in event.results:
-                rows[query] = rows.get(query, 0) + count
-        return Summary(
-            batches=len(self._events),
-            rows_in=sum(event.rows_in for event in self._events),
-            late=sum(event.late for event in self._events),
-            bad=sum(event.bad for event in self._events),
-            wall_seconds=time.perf_counter() - self._started if self._started else 0.0,
-            probe_tuples=sum(event.probe_tuples for event in self._events),
-            shuffled_bytes=sum(event.shuffled_bytes for event in self._events),
-            stored_tuples=last.stored_tuples if last is not None else 0,
-            stored_bytes=last.stored_bytes if last is not None else 0,
-            queries=tuple(sorted(rows.items())),
-            failing=last.failing if last is not None else (),
-        )
+        seconds = time.perf_counter() - self._started if self._started else 0.0
+        return self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds)
 
     def status(self) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
         watermark.
         """
-        last = self._events[-1] if self._events else None
+        last = self._totals.last
         return {
             "running": self._run is not None and self._run.is_alive(),
             "failure": None if self._run is None or self._run.failure is None else str(explained(self._run.failure)),

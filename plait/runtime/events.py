@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEvent:
@@ -14,7 +16,8 @@ class BatchEvent:
     `results`: rows per query. `shuffled_bytes`: partial results that Spark carried from one probe task to another, as
     serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in it); 0 where
     routing is local. `failing`: query and reason where a sink does not take its results. `dropped`: intermediate stores
-    given up to hold the storage budget.
+    given up to hold the storage budget. `sources`: what became of the rows that arrived; `relations`: of those, what
+    the selections of each query left out; `flows`: what went along the edges of the plan. `warnings`: new ones.
     """
 
     batch: int
@@ -32,6 +35,10 @@ class BatchEvent:
     laggard: str | None = None
     failing: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    sources: tuple[SourceCounts, ...] = ()
+    relations: tuple[RelationCounts, ...] = ()
+    flows: tuple[EdgeFlow, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""
@@ -52,13 +59,17 @@ class BatchEvent:
             "laggard": self.laggard,
             "failing": dict(self.failing),
             "dropped": list(self.dropped),
+            "sources": {counts.source: counts.as_json() for counts in self.sources if counts.rows},
+            "outside_selections": outside_by_query(self.relations),
+            "warnings": [notice.as_json() for notice in self.warnings],
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered
-    results.
+    results. `sources`, `relations` and `warnings` as in `BatchEvent`, of all batches; `hints`: for queries that had
+    input and no result, what the counters say about it.
     """
 
     batches: int
@@ -72,9 +83,14 @@ class Summary:
     queries: tuple[tuple[str, int], ...]
     shuffled_bytes: int = 0
     failing: tuple[tuple[str, str], ...] = ()
+    sources: tuple[SourceCounts, ...] = ()
+    relations: tuple[RelationCounts, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    hints: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as one JSON object."""
+        outside, hints = outside_by_query(self.relations), dict(self.hints)
         return {
             "event": "finished",
             "batches": self.batches,
@@ -86,6 +102,15 @@ class Summary:
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
-            "queries": {query: {"rows_out": rows} for query, rows in self.queries},
+            "queries": {
+                query: {
+                    "rows_out": rows,
+                    **({"outside_selections": outside[query]} if query in outside else {}),
+                    **({"hint": hints[query]} if query in hints else {}),
+                }
+                for query, rows in self.queries
+            },
             "failing": dict(self.failing),
+            "sources": {counts.source: counts.as_json() for counts in self.sources},
+            "warnings": [notice.as_json() for notice in self.warnings],
         }

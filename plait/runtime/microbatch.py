@@ -40,6 +40,7 @@ from plait.runtime.binding import Binding
 from plait.runtime.compacting import Compactor
 from plait.runtime.delivery import Deliverer
 from plait.runtime.events import BatchEvent
+from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
 from plait.runtime.probing import Prober
 from plait.runtime.tasks import reports
 from plait.state.garbage import collect
@@ -292,6 +293,9 @@ class BatchProcessor:
             laggard=laggard(epoch.streams, manifest.sources, int(self._clock() * 1000)),
             failing=tuple((late.query, late.reason) for late in manifest.backlog),
             dropped=tuple(sorted(self.dropped)),
+            sources=counts_of(ingested),
+            relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
+            flows=edge_flows(probed),
         )
 
 

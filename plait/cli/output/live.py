@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from plait.cli.output.interface import RunInfo
+from plait.cli.output.losses import bad_reasons, warning_line
 from plait.cli.output.plain import summary_lines
 from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.losses.counts import Notice, SourceCounts
 
 _REFRESH_PER_SECOND = 4
 
@@ -30,6 +33,8 @@ class LiveOutput:
         self._last: BatchEvent | None = None
         self._totals: dict[str, int] = {}
         self._batches = self._rows = self._late = self._bad = self._probe_tuples = self._shuffled_bytes = 0
+        self._sources: dict[str, SourceCounts] = {}
+        self._warnings: list[Notice] = []
         self._stopping = False
         self._began = time.monotonic()
         # Live puts above the table what others print meanwhile: a console sink, a foreach function.
@@ -65,6 +70,10 @@ class LiveOutput:
         self._bad += event.bad
         self._probe_tuples += event.probe_tuples
         self._shuffled_bytes += event.shuffled_bytes
+        for counts in event.sources:
+            known = self._sources.get(counts.source)
+            self._sources[counts.source] = counts if known is None else known.plus(counts)
+        self._warnings += event.warnings
         self._last = event
 
     def stopping(self) -> None:
@@ -106,11 +115,12 @@ class LiveOutput:
         if last is None:
             return Text("waiting for the first batch", style="dim")
         grid = Table.grid(padding=(0, 2))
+        reasons = bad_reasons(tuple(self._sources.values()))
         for label, value in (
             ("last batch", f"{last.batch}: {plural(last.rows_in, 'row')}, {rate(last.rows_in, last.seconds)}"),
             ("epoch", str(last.epoch)),
             ("watermark", watermark(last.watermark_us, last.laggard)),
-            ("late, bad", f"{count(self._late)}, {count(self._bad)}"),
+            ("late, bad", f"{count(self._late)}, {count(self._bad)}{reasons}"),
             ("probe tuples", f"{count(self._probe_tuples)} (last batch {count(last.probe_tuples)})"),
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
         ):
@@ -118,11 +128,22 @@ class LiveOutput:
         if self._shuffled_bytes:
             shuffled = f"{size(self._shuffled_bytes)} (last batch {size(last.shuffled_bytes)})"
             grid.add_row(Text("shuffled", style="dim"), shuffled)
+        for name, rows in self._kept_out():
+            grid.add_row(Text(name, style="dim"), rows)
         for query, reason in last.failing:
             grid.add_row(Text("not delivered", style="red"), f"{query}: {reason}")
         return grid
 
+    def _kept_out(self) -> Iterator[tuple[str, str]]:
+        """Yield why rows in time cannot be joined, and how many of which stream."""
+        counted = tuple(self._sources.values())
+        outside = ", ".join(f"{each.source} {count(each.outside)}" for each in counted if each.outside)
+        nulls = ", ".join(f"{each.source} {count(each.null_keys)}" for each in counted if each.null_keys)
+        yield from (("outside selections", outside),) if outside else ()
+        yield from (("NULL keys", nulls),) if nulls else ()
+
     def _notice(self) -> list[RenderableType]:
-        if not self._stopping:
-            return []
-        return [Text("stopping after this batch (Ctrl-C again: at once)", style="yellow")]
+        shown: list[RenderableType] = [Text(warning_line(notice), style="yellow") for notice in self._warnings]
+        if self._stopping:
+            shown.append(Text("stopping after this batch (Ctrl-C again: at once)", style="yellow"))
+        return shown

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
+from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
 from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
@@ -14,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class PlainOutput:
-    """Write lines that need no terminal and are never overwritten."""
+    """Write lines that need no terminal and are never overwritten; warnings go to standard error as they come."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._lines = LineWriter(stream)
+    def __init__(self, stream: TextIO, errors: TextIO | None = None) -> None:
+        self._lines, self._errors = LineWriter(stream), LineWriter(errors or sys.stderr)
 
     @property
     def is_abandoned(self) -> bool:
@@ -42,13 +45,15 @@ class PlainOutput:
         parts = [f"batch {event.batch}", plural(event.rows_in, "row"), rate(event.rows_in, event.seconds)]
         parts += [f"{query} +{count(rows)}" for query, rows in event.results if rows]
         parts += [f"late {count(event.late)}"] if event.late else []
-        parts += [f"bad {count(event.bad)}"] if event.bad else []
+        parts += [f"bad {count(event.bad)}{bad_reasons(event.sources)}"] if event.bad else []
         parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
         parts += [f"epoch {event.epoch}"]
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
+        for notice in event.warnings:
+            self._errors.write(warning_line(notice))
 
     def stopping(self) -> None:
         """Say that the batch at hand is the last one."""
@@ -76,4 +81,11 @@ def summary_lines(summary: Summary) -> list[str]:
         f"({size(summary.stored_bytes)})"
     )
     failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]
-    return [read, kept, *(f"  {query}: {plural(rows, 'result')}" for query, rows in summary.queries), *failing]
+    results = [line for query, rows in summary.queries for line in _results(query, rows, dict(summary.hints))]
+    lost = [*loss_lines(summary.sources)]
+    titled = ["Rows that came to nothing:", *lost] if lost else []
+    return [read, kept, *results, *failing, *titled, *map(warning_line, summary.warnings)]
+
+
+def _results(query: str, rows: int, hints: Mapping[str, str]) -> list[str]:
+    return [f"  {query}: {plural(rows, 'result')}", *([f"    {hints[query]}"] if query in hints else [])]

@@ -1,0 +1,180 @@
+"""Find out which column of a malformed record does not convert, by letting Spark read that one record again.
+
+Spark says of a malformed record only its text. Read once with the declared types and once with STRING for all, it
+shows which columns have text and no value. It is done once for each stream, outside the data path.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col, from_csv, from_json, lit
+from pyspark.sql.types import StringType, StructField, StructType
+
+from plait.query.model import Stream
+from plait.runtime.losses.counts import BadCount, SourceCounts
+from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
+from plait.runtime.sources import CORRUPT, OpenSource
+
+# fmt: off
+_PARSING = frozenset((
+    "sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "nullvalue",
+    "nanvalue", "positiveinf", "negativeinf", "dateformat", "timestampformat", "timestampntzformat",
+    "locale", "emptyvalue", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
+    "enabledatetimeparsingfallback", "maxcolumns", "unescapedquotehandling", "prefersdecimal",
+    "primitivesasstring", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes",
+    "allownumericleadingzeros", "allowbackslashescapinganycharacter", "allowunquotedcontrolchars",
+    "allownonnumericnumbers",
+))
+# fmt: on
+"""Options that say how one record is read, in lower case; the others are about files."""
+
+_MOST_CHARACTERS = 2000
+"""Samples this long may have been cut off, and then fail for another reason than the record did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fields:
+    """A record read twice: the text and whether it converted, by column; `is_whole`: it has the fields declared."""
+
+    texts: tuple[str | None, ...]
+    converted: tuple[bool, ...]
+    is_whole: bool
+
+
+class Explainer:
+    """Adds column and hint to what was counted. Each reason of each stream is looked into once."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._known: dict[tuple[str, str], tuple[str | None, str | None]] = {}
+
+    def explained(self, counts: SourceCounts, opened: OpenSource) -> SourceCounts:
+        """Return the counts with what is known about their reasons."""
+        return replace(counts, bad=tuple(self._explained(bad, counts, opened) for bad in counts.bad))
+
+    def _explained(self, bad: BadCount, counts: SourceCounts, opened: OpenSource) -> BadCount:
+        key = (counts.source, bad.reason)
+        if key not in self._known:
+            self._known[key] = self._look_into(bad, counts, opened)
+        column, hint = self._known[key]
+        return replace(bad, column=column, hint=hint)
+
+    def _look_into(self, bad: BadCount, counts: SourceCounts, opened: OpenSource) -> tuple[str | None, str | None]:
+        """Return (column, hint), as far as they can be told."""
+        stream = opened.source
+        time = stream.time if isinstance(stream, Stream) else None
+        match bad.reason:
+            case "malformed":
+                return self._malformed(bad.sample, opened)
+            case "event time out of range":
+                return time, OUT_OF_RANGE
+            case "no event time":
+                if time is None:
+                    return None, None
+                hint = no_time_hint(
+                    time,
+                    text_format=_format(opened),
+                    tells_malformed=_tells_malformed(opened),
+                    all_of_them=bad.rows == counts.rows,
+                )
+                return time, hint
+
+    def _malformed(self, sample: str, opened: OpenSource) -> tuple[str | None, str | None]:
+        form = _format(opened)
+        if form is None or len(sample) >= _MOST_CHARACTERS:
+            return None, "the record does not fit the declared columns; a deadLetter folder keeps all of them"
+        options = dict(opened.source.connector.options) if opened.source.connector is not None else {}
+        try:
+            fields = self._read_again(sample, form, opened, options)
+        except PySparkException:
+            return None, None
+        if not fields.is_whole:
+            return None, _shape_hint(form, len(fields.texts))
+        return _misfit(sample, form, opened, options, fields)
+
+    def _read_again(self, sample: str, form: TextFormat, opened: OpenSource, options: Mapping[str, str]) -> _Fields:
+        declared = [field for field in opened.frame.schema.fields if field.name != opened.corrupt_column]
+        own = {name: value for name, value in options.items() if name.lower() in _PARSING}
+        own["columnNameOfCorruptRecord"] = CORRUPT
+        corrupt = StructField(CORRUPT, StringType())
+        typed = StructType([*declared, corrupt])
+        plain = StructType([*(StructField(field.name, StringType()) for field in declared), corrupt])
+        read = from_csv if form == "csv" else from_json
+        both = self._spark.sql("SELECT 1 AS one").select(
+            read(lit(sample), _ddl(typed), own).alias("typed"), read(lit(sample), _ddl(plain), own).alias("plain")
+        )
+        row = both.select(
+            *(col("plain").getField(field.name).alias(f"t{n}") for n, field in enumerate(declared)),
+            *(col("typed").getField(field.name).isNotNull().alias(f"c{n}") for n, field in enumerate(declared)),
+            col("plain").getField(CORRUPT).isNull().alias("whole"),
+        ).collect()[0]
+        count = len(declared)
+        return _Fields(texts=tuple(row[:count]), converted=tuple(row[count : 2 * count]), is_whole=bool(row["whole"]))
+
+
+def _ddl(schema: StructType) -> str:
+    return ", ".join(f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in schema.fields)
+
+
+def _misfit(
+    sample: str, form: TextFormat, opened: OpenSource, options: Mapping[str, str], fields: _Fields
+) -> tuple[str | None, str | None]:
+    declared = [field for field in opened.frame.schema.fields if field.name != opened.corrupt_column]
+    for field, text, converted in zip(declared, fields.texts, fields.converted, strict=True):
+        if text is None or converted:
+            continue
+        misfit = Misfit(
+            format=form,
+            column=field.name,
+            type=field.dataType.simpleString().lower(),
+            text=text,
+            is_string=form == "json" and _is_json_string(sample, field.name),
+            options=options,
+            names=tuple(each.name for each in declared),
+            row=tuple(each or "" for each in fields.texts),
+        )
+        return field.name, misfit_hint(misfit)
+    return None, None
+
+
+def _shape_hint(form: TextFormat, columns: int) -> str:
+    match form:
+        case "csv":
+            return (
+                f"it has more or fewer than the {columns} fields declared: check the columns, the separator "
+                "(sep) and quotes (quote, escape)"
+            )
+        case "json":
+            return "it is no JSON object of one line: records that take several lines need OPTIONS (multiLine 'true')"
+
+
+def _is_json_string(sample: str, column: str) -> bool:
+    try:
+        record = json.loads(sample)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and isinstance(record.get(column), str)
+
+
+def _tells_malformed(opened: OpenSource) -> bool:
+    """Tell whether a value that does not convert is seen as such, or cannot occur because values have types."""
+    typed = opened.source.connector is not None and _format(opened) is None
+    return typed or opened.corrupt_column is not None
+
+
+def _format(opened: OpenSource) -> TextFormat | None:
+    connector = opened.source.connector
+    if connector is None:
+        return None
+    match connector.format.lower():
+        case "csv":
+            return "csv"
+        case "json":
+            return "json"
+        case _:
+            return None

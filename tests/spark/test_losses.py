@@ -1,0 +1,72 @@
+"""What is said about rows that came to nothing, over real broken inputs read by Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plait
+from plait.sql.check import load_script
+
+pytestmark = pytest.mark.spark
+
+ITEMS = "CREATE STREAM items (id BIGINT, qty DOUBLE, ts TIMESTAMP)"
+BROKEN = {
+    "na": ("csv", "", "1,NA,2026-01-01 10:00:00\n2,5.5,2026-01-01 10:00:00\n"),
+    "headed": ("csv", "", "id,qty,ts\n1,5.5,2026-01-01 10:00:00\n"),
+    "dotted": ("csv", ", timestampFormat 'dd.MM.yyyy'", "1,5.5,2026-01-01 10:00:00\n1,5.5,01.01.2026\n"),
+    "semicolons": ("csv", "", "1;5.5;2026-01-01 10:00:00\n"),
+    "millis": ("csv", "", "1,5.5,1767225600000\n"),
+    "quoted": ("json", "", '{"id": "1", "qty": 5.5, "ts": "2026-01-01T10:00:00Z"}\n'),
+    "cut": ("json", "", '{"id": 1, "qty"\n'),
+    "misnamed": ("json", "", '{"id": 1, "qty": 5.5, "time": "2026-01-01T10:00:00Z"}\n'),
+    "number": ("json", "", '{"id": 1, "qty": 5.5, "ts": 1767225600000}\n'),
+}
+SAID = {
+    "na": ("malformed", "qty", "'NA' is no DOUBLE: OPTIONS (nullValue 'NA') reads it as NULL"),
+    "headed": ("malformed", "id", "header 'true'"),
+    "dotted": ("malformed", "ts", "does not have the form timestampFormat 'dd.MM.yyyy'"),
+    "semicolons": ("malformed", None, "more or fewer than the 3 fields declared"),
+    "millis": ("malformed", "ts", "timestamp_millis(...)"),
+    "quoted": ("malformed", "id", "in the JSON it is a string"),
+    "cut": ("malformed", None, "multiLine 'true'"),
+    "misnamed": ("no event time", "ts", "the name in the JSON may be another one"),
+}
+
+
+def put(folder: Path, text: str, name: str = "0") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def run(spark: Any, tmp_path: Path, script: str) -> tuple[plait.Engine, Any]:
+    engine = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"))
+    engine.load(load_script(script))
+    return engine, engine.run_available()
+
+
+def test_every_broken_input_is_counted_and_explained_in_one_run(spark: Any, tmp_path: Path) -> None:
+    script = ""
+    for name, (kind, options, text) in BROKEN.items():
+        put(tmp_path / name, text)
+        script += f"""
+            CREATE STREAM {name} (id BIGINT, qty DOUBLE, ts TIMESTAMP) USING {kind}
+                OPTIONS (path '{tmp_path / name}'{options}) TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
+            CREATE QUERY of_{name} INTO noop AS SELECT id, qty FROM {name};"""
+    engine, summary = run(spark, tmp_path, script)
+    by_name = {counts.source: counts for counts in summary.sources}
+    for name, (reason, column, hint) in SAID.items():
+        (bad,) = by_name[name].bad
+        assert (bad.reason, bad.column, bad.rows) == (reason, column, 1), name
+        assert hint in (bad.hint or ""), f"{name}: {bad.hint}"
+    assert by_name["na"].bad[0].sample == "1,NA,2026-01-01 10:00:00"
+    assert dict(summary.queries)["of_na"] == 1
+    (warning,) = summary.warnings
+    assert (warning.kind, warning.of) == ("event times", "number")
+    assert "timestamp_millis(...)" in warning.text
+    told = engine.status()["totals"]
+    assert told["bad"] == sum(counts["bad"][0]["rows"] for counts in told["sources"].values() if counts["bad"])
+    assert json.loads(json.dumps(told)) == told
