@@ -19,6 +19,7 @@ from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
+from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
@@ -378,7 +379,20 @@ class Engine:
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
         seconds = time.perf_counter() - self._started if self._started else 0.0
-        return self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds)
+        is_over = self._run is not None and not self._run.is_alive()
+        hints = self._hints() if is_over else ()
+        return self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
+
+    def _hints(self) -> tuple[tuple[str, str], ...]:
+        """Return why queries that had input have no result."""
+        processor = self._processor
+        if processor is None or processor.epoch is None or processor.before is None:
+            return ()
+        progress = {found.source: found for found in processor.before.sources}
+        evidence = Evidence(plan=processor.epoch.plan, progress=progress, flows=self._totals.flows)
+        arrived = frozenset(name for name, counts in self._totals.sources.items() if counts.rows)
+        queries = (binding.query for binding in self._registry.bindings.values())
+        return hints_for(queries, self._totals.queries, arrived, evidence)
 
     def status(self) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the

@@ -60,3 +60,15 @@ def _year(tau_us: int) -> int:
         return datetime.fromtimestamp(tau_us // _SECOND_US, timezone.utc).year
     except (ValueError, OverflowError, OSError):
         return 1970 + tau_us // _YEAR_US
+
+
+def instant(tau_us: int) -> str:
+    """Return an event time to the second, in UTC; beyond the calendar its year.
+
+    >>> instant(1_700_000_000_000_000)
+    '2023-11-14 22:13:20'
+    """
+    try:
+        return f"{datetime.fromtimestamp(tau_us // _SECOND_US, timezone.utc):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"the year {_year(tau_us)}"
