@@ -34,7 +34,6 @@ from benchmarks.text import count, write_json
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import ingest_spec
-from plait.operators.results import Delivery
 from plait.operators.scheduling import Spread, by_store, probe_tasks
 from plait.operators.walking import Walker
 from plait.optimizer.options import PlanOptions
@@ -42,6 +41,7 @@ from plait.optimizer.planner import plan
 from plait.plan.model import Plan
 from plait.query.model import Column, Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
+from plait.sinks.delivery import Discarded
 from plait.sql.binder import bind_query
 from plait.sql.evaluation import resolve_thetas
 from plait.state.model import Bucket
@@ -237,7 +237,7 @@ class _Walk:
             buckets=by_store((*stored, *self._delta)),
             wanted=wanted,
         )
-        self._delivery = {"q": Delivery(query="q", kind="discard", columns=wanted["q"])}
+        self._delivery = {"q": Discarded(query="q", columns=wanted["q"])}
         shutil.rmtree(directory / "results", ignore_errors=True)
 
     def _ingested(self, name: str, rows: pa.Table, batch: int) -> tuple[Bucket, ...]:

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from plait.operators.badrows import Bad, any_of
 from plait.operators.projection import IngestSpec
-from plait.operators.staging import StagedFile, stage
-from plait.state.model import Publication
+from plait.sinks.staging import Publication, StagedFile, stage
 
 Mask = npt.NDArray[np.bool_]
 

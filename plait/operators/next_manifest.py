@@ -17,7 +17,8 @@ from plait.operators.watermark import watermark_after
 from plait.plan.model import Plan
 from plait.plan.walks import kept_stores
 from plait.query.model import Stream
-from plait.state.model import Backlog, BadRows, Bucket, Manifest, Publication, QueryProgress, SourceProgress
+from plait.sinks.staging import Publication
+from plait.state.model import Backlog, BadRows, Bucket, Manifest, QueryProgress, SourceProgress
 from plait.state.retention import retain
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.state.model import BadRows, Bucket, NullKey, Publication
+from plait.sinks.staging import Publication
+from plait.state.model import BadRows, Bucket, NullKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,47 +1,31 @@
 """Write complete results: one file a query and task, in the checkpoint or straight into the sink's staging area.
 
 A query whose projection only renames columns needs no further evaluation, so its rows can go where they belong at
-once: a Parquet sink gets its staged file from the probe task, a discarding sink gets nothing. All others are spooled
-as Arrow in the checkpoint; Spark evaluates the projection over the spool and feeds the sink.
+once: into a staged file of the sink, or nowhere if it discards them. All others are spooled as Arrow in the checkpoint;
+Spark evaluates the projection over the spool and feeds the sink. Which it is, the kind of sink says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+from typing_extensions import assert_never
 
 from plait.errors import SinkError
-from plait.faults import reach
 from plait.operators.names import ROW
 from plait.operators.partials import Partials
 from plait.operators.reports import ResultFile
-from plait.operators.staging import StagedFile, stage
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
+from plait.sinks.delivery import Delivery, Direct, Discarded, Spooled, TaskFile
 from plait.state.storage import Storage
 
 SPOOL = "results"
 _PART_BYTES = 64 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """How a probe task hands over the results of one query.
-
-    `kind`: ``spool`` (Arrow file in the checkpoint), ``discard`` or ``parquet`` (staged in `directory`). For the last,
-    `schema` is the sink's schema; its i-th column is ``columns[i]`` of the joined row.
-    """
-
-    query: str
-    kind: str
-    columns: tuple[ColumnRef, ...]
-    directory: str | None = None
-    schema: pa.Schema | None = None
 
 
 class ResultWriter:
@@ -50,7 +34,8 @@ class ResultWriter:
     def __init__(self, deliveries: Mapping[str, Delivery], storage: Storage, batch: int, attempt: str) -> None:
         self._deliveries, self._storage = deliveries, storage
         self._batch, self._attempt = batch, attempt
-        self._open: dict[str, _Spool | _ParquetFile] = {}
+        self._spools: dict[str, _Spool] = {}
+        self._direct: dict[str, TaskFile] = {}
         self._files: dict[str, ResultFile] = {}
 
     def add(self, output: Output, partials: Partials) -> None:
@@ -59,41 +44,51 @@ class ResultWriter:
             return
         delivery = self._deliveries[output.query]
         file = self._files.get(output.query, ResultFile(query=output.query, rows=0))
-        rows = result_batch(output, partials, delivery.columns)
-        if delivery.kind == "parquet" and file.failure is None:
-            file = self._write_parquet(delivery, rows, file)
-        if delivery.kind == "spool":
-            self._write_spool(delivery, rows)
+        match delivery:
+            case Spooled():
+                self._write_spool(output.query, result_batch(output, partials, delivery.columns))
+            case Direct():
+                file = self._write_direct(delivery, result_batch(output, partials, delivery.columns), file)
+            case Discarded():
+                pass
+            case _:
+                assert_never(delivery)
         self._files[output.query] = replace(file, rows=file.rows + partials.count)
 
-    def _write_parquet(self, delivery: Delivery, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
+    def _write_direct(self, delivery: Direct, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
         """Write to the sink's staging area; a sink that cannot be written must not stop the other queries."""
+        if file.failure is not None:
+            return file
         try:
-            if delivery.query not in self._open:
-                self._open[delivery.query] = _ParquetFile(delivery, self._name(delivery.query) + ".parquet")
-            self._open[delivery.query].write(rows)
+            if delivery.query not in self._direct:
+                self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
+            self._direct[delivery.query].write(rows)
         except (OSError, SinkError, pa.ArrowException) as error:
-            return replace(file, failure=f"{type(error).__name__}: {error}")
+            return replace(file, failure=_reason(error))
         return file
 
-    def _write_spool(self, delivery: Delivery, rows: pa.RecordBatch) -> None:
-        if delivery.query not in self._open:
-            self._open[delivery.query] = _Spool(self._storage, f"{SPOOL}/{self._batch}/{self._name(delivery.query)}")
-        self._open[delivery.query].write(rows)
+    def _write_spool(self, query: str, rows: pa.RecordBatch) -> None:
+        if query not in self._spools:
+            self._spools[query] = _Spool(self._storage, f"{SPOOL}/{self._batch}/{self._name(query)}")
+        self._spools[query].write(rows)
 
     def _name(self, query: str) -> str:
         return f"{quote(query, safe='')}-{self._batch:08d}-{self._attempt}"
 
     def finish(self) -> tuple[ResultFile, ...]:
         """Close all files and describe them, by query."""
-        for query, writer in self._open.items():
+        for query, spool in self._spools.items():
+            self._files[query] = replace(self._files[query], paths=spool.close())
+        for query, direct in self._direct.items():
             try:
-                self._files[query] = writer.close(self._files[query])
-            except (OSError, pa.ArrowException) as error:
-                if isinstance(writer, _Spool):
-                    raise
-                self._files[query] = replace(self._files[query], failure=f"{type(error).__name__}: {error}")
+                self._files[query] = replace(self._files[query], publication=direct.close())
+            except (OSError, SinkError, pa.ArrowException) as error:
+                self._files[query] = replace(self._files[query], failure=_reason(error))
         return tuple(self._files[query] for query in sorted(self._files))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:
@@ -129,9 +124,10 @@ class _Spool:
         self._paths.append(path)
         self._pending, self._bytes = [], 0
 
-    def close(self, file: ResultFile) -> ResultFile:
+    def close(self) -> tuple[str, ...]:
+        """Write what is pending; return all files."""
         self._flush()
-        return replace(file, paths=tuple(self._paths))
+        return tuple(self._paths)
 
 
 def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
@@ -140,24 +136,4 @@ def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
             writer.write_batch(batch)
 
 
-class _ParquetFile:
-    def __init__(self, delivery: Delivery, name: str) -> None:
-        if delivery.directory is None or delivery.schema is None:
-            raise SinkError(f"query '{delivery.query}': a Parquet delivery needs a directory and a schema")
-        self._schema = delivery.schema
-        self._staged: StagedFile = stage(delivery.directory, name)
-        self._writer = pq.ParquetWriter(
-            self._staged.path, self._schema, filesystem=self._staged.filesystem, compression="snappy"
-        )
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        arrays = [rows.column(i).cast(self._schema.field(i).type) for i in range(len(self._schema))]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-
-    def close(self, file: ResultFile) -> ResultFile:
-        reach("stage")
-        self._writer.close()
-        return replace(file, publication=self._staged.publication)
-
-
-__all__ = ["SPOOL", "Delivery", "ResultWriter", "result_batch"]
+__all__ = ["SPOOL", "ResultWriter", "result_batch"]

@@ -25,10 +25,11 @@ from plait.operators.probing import (
     route,
 )
 from plait.operators.reports import ProbeReport
-from plait.operators.results import Delivery, ResultWriter
+from plait.operators.results import ResultWriter
 from plait.operators.selections import answers, selection_words, with_selections
 from plait.plan.model import ProbeTree, Step
 from plait.plan.walks import path_members
+from plait.sinks.delivery import Delivery
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
 

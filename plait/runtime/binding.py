@@ -16,14 +16,13 @@ from pyspark.sql.types import StructField, StructType
 
 from plait.errors import SqlError
 from plait.operators.projection import quoted
-from plait.operators.results import Delivery
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
-from plait.sinks import Sink
+from plait.sinks.delivery import Delivery, Projection, Spooled
+from plait.sinks.kind import Sink
+from plait.sinks.kinds import kind_of
 from plait.sql.evaluation import resolve_thetas
-
-_FILES = frozenset({"parquet", "csv", "json"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +41,22 @@ class Binding:
 
     def delivery(self, *, spool: bool = False) -> Delivery:
         """Return how probe tasks hand over this query's results; `spool` forces the detour through the checkpoint."""
-        kind, directory, columns = "spool", None, self.joined
-        if self.is_plain and not spool:
-            options = dict(self.sink.spec.options)
-            if self.sink.spec.format == "noop":
-                kind = "discard"
-            elif self.sink.spec.format == "parquet" and set(options) == {"path"}:
-                kind, directory = "parquet", options["path"]
-                columns = tuple(column.expression.columns[0] for column in self.query.output)
-        return Delivery(
+        if spool:
+            return Spooled(query=self.query.name, columns=self.joined)
+        projection = Projection(
             query=self.query.name,
-            kind=kind,
-            columns=columns,
-            directory=directory,
-            schema=self.arrow_output if kind == "parquet" else None,
+            joined=self.joined,
+            picked=self.picked,
+            schema=self.arrow_output,
         )
+        return kind_of(self.sink.spec).delivery(self.sink.spec, projection)
+
+    @property
+    def picked(self) -> tuple[ColumnRef, ...] | None:
+        """The column behind each result column if the projection is plain, else None."""
+        if not self.is_plain:
+            return None
+        return tuple(column.expression.columns[0] for column in self.query.output)
 
 
 def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame], time_of: TimeOf) -> Binding:
@@ -104,7 +104,7 @@ def _check_names(query: Query, output: StructType) -> None:
     """Refuse a file sink two columns of one name, which only Spark's derived names can still bring about."""
     names = [name.lower() for name in output.names]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if query.sink.format in _FILES and twice is not None:
+    if twice is not None and kind_of(query.sink).by_name:
         raise SqlError(
             f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; "
             "add an alias"

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import OptionError
+from plait.filesystems import for_spark
 from plait.query.model import Column, DeclaredStatistics, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
@@ -28,7 +29,6 @@ from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Prepared, prepare
 from plait.runtime.registry import Registry
-from plait.runtime.session import for_spark
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.runtime.totals import Totals

@@ -31,7 +31,6 @@ from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.results import SPOOL
 from plait.operators.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
-from plait.operators.staging import publish, require_staged
 from plait.operators.watermark import laggard
 from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
@@ -43,9 +42,10 @@ from plait.runtime.events import BatchEvent
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
 from plait.runtime.probing import Prober
 from plait.runtime.tasks import reports
+from plait.sinks.staging import Publication, publish, require_staged
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
-from plait.state.model import Backlog, Bucket, Manifest, Publication
+from plait.state.model import Backlog, Bucket, Manifest
 from plait.state.storage import Storage
 
 _KEPT_MANIFESTS = 10

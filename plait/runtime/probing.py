@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import ProbeReport
-from plait.operators.results import Delivery
 from plait.operators.walking import ProbeTask
 from plait.runtime.tasks import MESSAGE, REPORT, probe_local, probe_receive, probe_start, reports
+from plait.sinks.delivery import Delivery, Discarded, Spooled
 
 Deliveries = Mapping[str, Delivery]
 
@@ -59,9 +59,9 @@ class Prober:
         refused: Mapping[str, str | None],
     ) -> tuple[ProbeReport, ...]:
         """Probe again for the queries whose sink refused, this time into the checkpoint; their results are not lost."""
-        again = {
-            name: replace(delivery, kind="spool" if name in refused else "discard", columns=context.wanted[name])
-            for name, delivery in deliveries.items()
+        again: dict[str, Delivery] = {
+            name: (Spooled if name in refused else Discarded)(query=name, columns=context.wanted[name])
+            for name in deliveries
         }
         kept = tuple(
             replace(report, results=tuple(file for file in report.results if file.query not in refused))

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
-import pyarrow.fs as pafs
-
 from plait import __version__
 from plait.errors import CheckpointError
-from plait.operators.staging import STAGING, filesystem_of, publish
 from plait.query.model import Stream
 from plait.runtime.binding import Binding
 from plait.runtime.catalog import PATH, Catalog, read_catalog
 from plait.runtime.offsets import check_offsets, complete_offsets
+from plait.sinks.kinds import kind_of
+from plait.sinks.staging import discard_staged, publish
 from plait.state.buckets import verify_all
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog
@@ -62,24 +61,10 @@ def finish_last_batch(
     if manifest is not None:
         publish(manifest.publications)
     for binding in bindings:
-        directory = dict(binding.sink.spec.options).get("path")
-        if directory is not None:
-            _discard(directory, quote(binding.query.name, safe="") + "-")
+        kind_of(binding.sink.spec).recover(binding.sink.spec, binding.query.name)
     for stream in streams:
         if stream.dead_letter is not None:
-            _discard(stream.dead_letter, quote(stream.name, safe="") + "-")
+            discard_staged(stream.dead_letter, quote(stream.name, safe="") + "-")
     if manifest is not None:
         log = ManifestLog(storage)
         collect(storage, tuple(log.read(number) for number in log.batches()))
-
-
-def _discard(directory: str, prefix: str) -> None:
-    """Delete staged files whose name begins with `prefix`; other queries may share the directory."""
-    filesystem, path = filesystem_of(posixpath.join(directory, STAGING))
-    for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
-        if not info.base_name.startswith(prefix):
-            continue
-        if info.type == pafs.FileType.Directory:
-            filesystem.delete_dir(info.path)
-        else:
-            filesystem.delete_file(info.path)

@@ -85,13 +85,6 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     return session
 
 
-def for_spark(path: str) -> str:
-    """Return a path or URI as Spark takes it: a local path with its scheme, without which Spark would look in the
-    default file system of the cluster, which may be another one.
-    """
-    return f"file://{path}" if path.startswith("/") else path
-
-
 def parallelism_of(session: SparkSession) -> int:
     """Return how many tasks run at a time on this session's cluster, by its settings or by the executors there are.
 

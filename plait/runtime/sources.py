@@ -11,13 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SourceError
 from plait.query.model import Column, Source, Stream
+from plait.sources import format_of
 
 CORRUPT = "_corrupt_record"
-_TEXT_FORMATS = frozenset({"csv", "json"})
-_TELL_THEIR_SCHEMA = frozenset({"rate", "rate-micro-batch"})
-"""Formats that refuse to be told the columns, which are always the same."""
-
-_SCHEMA_IN_FILES = frozenset({"parquet", "orc"})
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
 
 
@@ -46,17 +42,17 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
             f"'{source.name}' has neither a DataFrame nor a format: pass one to Engine.stream or Engine.table"
         )
     reader = spark.readStream.name(spark_name(source.name)) if isinstance(source, Stream) else spark.read
-    options = dict(connector.options)
+    options, known = dict(connector.options), format_of(connector.format)
     corrupt = None
-    if connector.format in _TEXT_FORMATS and options.get("mode", "PERMISSIVE").upper() == "PERMISSIVE":
+    if known.keeps_malformed and options.get("mode", "PERMISSIVE").upper() == "PERMISSIVE":
         corrupt = options.setdefault("columnNameOfCorruptRecord", CORRUPT)
-    if source.schema is not None and connector.format.lower() not in _TELL_THEIR_SCHEMA:
+    if source.schema is not None and known.takes_columns:
         columns = [*source.schema]
         if corrupt is not None and corrupt not in {column.name for column in columns}:
             columns.append(Column(name=corrupt, type="string"))
         reader = reader.schema(schema_ddl(tuple(columns)))
     try:
-        if isinstance(source, Stream) and source.schema is None and connector.format in _SCHEMA_IN_FILES:
+        if isinstance(source, Stream) and source.schema is None and known.has_columns_in_files:
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
             reader = reader.schema(spark.read.format(connector.format).load(options.get("path")).schema)
         frame = reader.format(connector.format).options(**options).load(files)

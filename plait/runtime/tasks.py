@@ -21,8 +21,8 @@ from plait.kernels.warm import warm
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec
-from plait.operators.results import Delivery
 from plait.operators.walking import Message, ProbeTask, Walker
+from plait.sinks.delivery import Delivery
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog

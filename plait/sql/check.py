@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SinkError, SqlError
 from plait.query.model import Query, Source, Stream
+from plait.sinks.kinds import format_problem, kind_of
 from plait.sql.binder import bind_statement
 from plait.sql.evaluation import resolve_known_thetas
-from plait.sql.formats import SINK_OPTIONS, sink_format_problem
 from plait.sql.names import did_you_mean, folded
 from plait.sql.options import checked_option
 from plait.sql.paths import output_problem
@@ -156,17 +156,18 @@ class _Loader:
     def _check_sink(self, statement: CreateQuery) -> None:
         sink, options = statement.sink, {folded(name): value for name, value in statement.sink.options}
         what = f"query '{statement.name}'"
-        problem = sink_format_problem(sink.format)
+        problem = format_problem(sink.format)
         if problem is not None:
             self._report(f"{what}: {problem}", place_of(statement, "sink"))
             return
-        for needed in SINK_OPTIONS[sink.format]:
+        kind = kind_of(sink)
+        for needed in kind.required:
             if not options.get(needed):
                 example = f"OPTIONS ({needed} 'out/{statement.name}')"
                 message = f"{what}: {sink.format} needs the {needed} to write to; add {example}"
                 self._report(message, place_of(statement, "sink"), OptionError)
         path = options.get("path")
-        if not path or "path" not in SINK_OPTIONS[sink.format]:
+        if not path or "path" not in kind.required:
             return
         place = place_of(statement, "option path")
         problem = output_problem(path)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
+
+from plait.spelling import did_you_mean, folded
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _RESERVED = frozenset({"self", "sqlQuery", "args"})
 _LONGEST = 100
-
-
-def folded(name: str) -> str:
-    """Return what makes names equal: Spark does not tell upper from lower case."""
-    return name.casefold()
 
 
 def backquoted(name: str) -> str:
@@ -34,14 +29,4 @@ def naming_problem(what: str, name: str) -> str | None:
     return None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?``, or the names there are, or nothing if there are none."""
-    names = list(dict.fromkeys(known))
-    by_fold = {folded(candidate): candidate for candidate in names}
-    close = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean '{by_fold[close[0]]}'?"
-    if not names:
-        return ""
-    listed = ", ".join(f"'{candidate}'" for candidate in names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; there is {listed}" if len(names) == 1 else f"; there are {listed}"
+__all__ = ["backquoted", "did_you_mean", "folded", "naming_problem"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import OutputColumn, SinkSpec
+from plait.sinks.kinds import KINDS
 from plait.sql.bound import column_of_join
 from plait.sql.expression_binder import ExpressionBinder
-from plait.sql.formats import FILE_SINKS
 from plait.sql.names import did_you_mean, folded
 from plait.sql.scope import SchemaUnknownError, Scope
 from plait.sql.structs import zipped_arguments
@@ -34,8 +34,8 @@ def refuse_equal_names(
     output: Sequence[tuple[OutputColumn, Token]], sink: SinkSpec, expressions: ExpressionBinder
 ) -> None:
     """Refuse two columns of one name where files could not keep them apart."""
-    if sink.format not in FILE_SINKS:
-        return
+    if not any(kind.by_name for name, kind in KINDS.items() if name == sink.format):
+        return  # a sink of no known name is reported for that
     seen: set[str] = set()
     reported: set[str] = set()
     for column, at in output:

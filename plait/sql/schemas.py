@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.query.model import Column, Connector
-from plait.sql.formats import FILE_FORMATS, FIXED_SCHEMAS
+from plait.sources import format_of
 from plait.sql.names import backquoted, folded
 from plait.sql.paths import data_files
 
@@ -55,10 +55,10 @@ class UnreadableFileError(Exception):
 
 def known_schema(connector: Connector, *, is_stream: bool) -> tuple[Column, ...] | None:
     """Return the columns Spark will find, None if only Spark can tell. Raises UnreadableFileError."""
-    format_, options = folded(connector.format), {folded(name): value for name, value in connector.options}
-    if format_ in FIXED_SCHEMAS:
-        return FIXED_SCHEMAS[format_]
-    if format_ not in map(folded, FILE_FORMATS) or "path" not in options or _is_on(options, "recursivefilelookup"):
+    known, options = format_of(connector.format), {folded(name): value for name, value in connector.options}
+    if known.columns is not None:
+        return known.columns
+    if not known.reads_files or "path" not in options or _is_on(options, "recursivefilelookup"):
         return None
     ending = re.fullmatch(r"\*?([^*?\[{]*)", options.get("pathglobfilter", ""))
     files = data_files(options["path"], ending[1]) if ending else None
@@ -67,9 +67,9 @@ def known_schema(connector: Connector, *, is_stream: bool) -> tuple[Column, ...]
     if not files:
         message = f"'{options['path']}' holds no file yet to take the columns from; add one, or declare the columns"
         raise UnreadableFileError(message)
-    if format_ == "parquet" and not _is_on(options, "mergeschema"):
+    if known.name == "parquet" and not _is_on(options, "mergeschema"):
         return _parquet_schema(files[0])
-    if format_ == "csv" and not is_stream:
+    if known.name == "csv" and not is_stream:
         return _csv_schema(files[0], options)
     return None
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
-from plait.sql.formats import FILE_FORMATS, SCHEMALESS_FORMATS, source_format_problem
+from plait.sources import format_of, format_problem
 from plait.sql.names import did_you_mean, folded
 from plait.sql.paths import input_problem, output_problem
 from plait.sql.schemas import UnreadableFileError, known_schema
@@ -55,9 +55,9 @@ class SourceCheck:
             self.problems.append(kind(text, line=line, column=column, file=self._file))
 
     def _check_format(self, connector: Connector) -> None:
-        format_ = folded(connector.format)
-        self._report(source_format_problem(connector.format, is_stream=self._is_stream), "format")
-        if format_ not in map(folded, FILE_FORMATS):
+        known = format_of(connector.format)
+        self._report(format_problem(connector.format, is_stream=self._is_stream), "format")
+        if not known.reads_files:
             return
         path = next((value for name, value in connector.options if folded(name) == "path"), None)
         if not path:
@@ -65,9 +65,11 @@ class SourceCheck:
             self._report(message, "option path", OptionError)
         else:
             self._report(input_problem(path), "option path", SourceError)
-        if self._is_stream and format_ in SCHEMALESS_FORMATS and self.source.schema is None and not self._may_infer:
+        if self._is_stream and known.declares_for_stream and self.source.schema is None and not self._may_infer:
             columns = f"CREATE STREAM {self.source.name} (id BIGINT, ...) USING {connector.format}"
-            self._report(f"Spark reads a stream of {format_} only with its columns declared; write {columns}", "format")
+            self._report(
+                f"Spark reads a stream of {known.name} only with its columns declared; write {columns}", "format"
+            )
 
     def _find_schema(self, connector: Connector) -> None:
         try:

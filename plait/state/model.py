@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from plait.plan.model import TAU
+from plait.sinks.staging import Publication
 
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
@@ -141,16 +142,6 @@ class SourceProgress:
     bad_rows: tuple[BadRows, ...] = ()
     null_keys_by: tuple[NullKey, ...] = ()
     outside: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
-    """A staged result file and the place it is renamed to once the manifest that names it is committed (absolute
-    URIs).
-    """
-
-    staged: str
-    final: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -24,6 +22,7 @@ import xxhash
 
 from plait.errors import CheckpointError
 from plait.faults import reach
+from plait.filesystems import filesystem_of
 from plait.state import cache
 from plait.state.failures import explained
 
@@ -346,21 +345,3 @@ def _forget(filesystem: pafs.FileSystem, path: str) -> None:
         filesystem.delete_file(path)
     except OSError:
         return
-
-
-@lru_cache(maxsize=64)
-def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
-    """Connect to a remote file system, once per process; return it with the path on it. ``s3a:``, as Hadoop calls S3,
-    is ``s3:``. Raises ValueError for an address that neither Arrow nor fsspec knows.
-    """
-    try:
-        filesystem, root = pafs.FileSystem.from_uri(re.sub("^s3[an]:", "s3:", uri))
-        return filesystem, root
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as arrow_error:
-        try:
-            from fsspec.core import url_to_fs  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-            found, root = url_to_fs(uri)
-        except (ImportError, ValueError) as error:
-            raise ValueError(f"neither Arrow ({arrow_error}) nor fsspec ({error}) knows such addresses") from error
-        return pafs.PyFileSystem(pafs.FSSpecHandler(found)), root

@@ -9,8 +9,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from plait.errors import SinkError
-from plait.operators import staging
-from plait.runtime import delivery
+from plait.sinks import files, staging
 from tests.recovery.workload import SCHEMAS, engine, expected, found, make_input
 
 pytestmark = pytest.mark.spark
@@ -35,7 +34,7 @@ def test_results_that_only_a_worker_sees_are_not_taken_for_delivered(
             engine(tmp_path, spark).run_available()
     (tmp_path / "elsewhere" / "nothing").mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(delivery, "filesystem_of", filesystem_of)
+        patch.setattr(files, "filesystem_of", filesystem_of)
         summary = engine(tmp_path, spark).run_available()
     failing = {query: reason for query, reason in summary.failing if reason}
     assert set(failing) == {"computed", "names", "pairs"}, "those that Spark writes: their results wait"

@@ -20,7 +20,6 @@ from plait.operators.next_manifest import live_buckets, next_manifest, results_b
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
-from plait.operators.results import Delivery
 from plait.operators.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.walking import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
@@ -29,6 +28,7 @@ from plait.plan.model import Plan
 from plait.plan.validate import validate
 from plait.query.model import ColumnRef, Query, Source, Stream
 from plait.runtime.planning import probing_only
+from plait.sinks.delivery import Delivery, Spooled
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
 from plait.state.manifest import ManifestLog
@@ -222,8 +222,8 @@ class DirectRun:
         return tuple(reports)
 
     def _walker(self, context: ProbeContext) -> Walker:
-        deliveries = {
-            name: Delivery(query=name, kind="spool", columns=columns) for name, columns in self.wanted.items()
+        deliveries: dict[str, Delivery] = {
+            name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()
         }
         return Walker(context, deliveries, f"t{next(self._attempts)}")
 

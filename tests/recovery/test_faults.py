@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from plait.errors import PlaitError
-from plait.operators import results, staging
-from plait.runtime import delivery, microbatch
+from plait.runtime import microbatch
+from plait.sinks import files, staging
+from plait.sinks.kinds import parquet
 from plait.state import storage
 from tests.recovery.workload import engine, expected, found, make_input
 
 pytestmark = pytest.mark.spark
 
-_MODULES = (microbatch, delivery, staging, storage, results)
+_MODULES = (microbatch, files, staging, storage, parquet)
 
 POINTS = [
     ("stored", 2),

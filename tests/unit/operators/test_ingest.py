@@ -14,9 +14,9 @@ from plait.operators.ingest import IngestContext, ingest
 from plait.operators.next_manifest import progress_after
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
-from plait.operators.staging import publish
 from plait.plan.model import KeyColumn, Requirement, Selection, Store
 from plait.query.model import Column, SourceExpression, Stream
+from plait.sinks.staging import publish
 from plait.state.manifest import decode, encode
 from plait.state.model import BadRows, Manifest, NullKey, SourceProgress
 from plait.state.storage import Storage

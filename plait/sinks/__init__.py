@@ -2,24 +2,31 @@
 
 File sinks publish a batch's files when the batch is committed, so readers see each result exactly once. ``foreach``,
 ``console`` and ``memory`` see a batch again if the engine died between them and the commit; the batch id tells.
+
+**To add a sink**: one module in `plait.sinks.kinds` with a subclass of `SinkKind`, its name in `SinkName`, a line in
+the table `KINDS`, and a function here. The class says
+
+- what it accepts: options that are required, whether columns are stored by name;
+- `delivery`: how probe tasks hand over results. Spooled, unless tasks can write what the sink holds (`Direct`), or
+  nothing need be written (`Discarded`);
+- `deliver`: what is done with a batch's spooled results before the commit. It may be called twice for the same query
+  and batch, so it replaces what it did before (files are named after both), hands both to a store that remembers them
+  (Delta's ``txnAppId`` and ``txnVersion``), or puts both into the rows so that readers can drop repeats (Kafka);
+- what to publish: files that `deliver` or a task returns as `Publication` are renamed into sight after the commit;
+- `recover`: what is cleared away before a run.
+
+Nothing here imports pyspark: a sink gets a DataFrame and calls its methods. So the front end can ask the same table
+what a script may say.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from plait.query.model import SinkSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
-    """A described sink. `function` only for ``foreach``."""
-
-    spec: SinkSpec
-    function: Callable[[Any, int], None] | None = None
+from plait.sinks.kind import Sink
 
 
 def _sink(format: str, options: dict[str, object]) -> Sink:
@@ -62,3 +69,6 @@ def noop() -> Sink:
 def foreach(function: Callable[[Any, int], None]) -> Sink:
     """Call ``function(dataframe, batch_id)`` with the results of every batch that has some."""
     return Sink(spec=SinkSpec(format="foreach"), function=function)
+
+
+__all__ = ["Sink", "console", "csv", "foreach", "json", "memory", "noop", "parquet"]

@@ -1,4 +1,4 @@
-"""Files that stay hidden until their batch is committed.
+"""Files that stay hidden until their batch is committed: sinks' results and dead letters.
 
 A file is written to ``_staging`` inside its final directory (names with a leading underscore are invisible to Spark,
 Arrow and Hive readers) and renamed by `publish` once the manifest that names it exists. Publishing twice is harmless,
@@ -14,12 +14,21 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
+from plait import filesystems
 from plait.errors import SinkError
 from plait.faults import reach
-from plait.state import storage
-from plait.state.model import Publication
 
 STAGING = "_staging"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A staged result file and the place it is renamed to once the manifest that names it is committed (absolute
+    URIs).
+    """
+
+    staged: str
+    final: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +66,7 @@ def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
     try:
         # By its root, for which one connection per process serves all files. The path is taken as Hadoop takes it,
         # which does not decode it.
-        filesystem, root = storage.filesystem_of(f"{scheme}://{place}/")
+        filesystem, root = filesystems.filesystem_of(f"{scheme}://{place}/")
     except ValueError as error:
         raise SinkError(
             f"cannot write to '{uri}': {error}. Use a local directory, or install fsspec and its package for this "
@@ -85,6 +94,18 @@ def not_shared(directory: str) -> SinkError:
     )
 
 
+def discard_staged(directory: str, prefix: str) -> None:
+    """Delete staged files whose name begins with `prefix`; others may share the directory."""
+    filesystem, path = filesystem_of(posixpath.join(directory, STAGING))
+    for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
+        if not info.base_name.startswith(prefix):
+            continue
+        if info.type == pafs.FileType.Directory:
+            filesystem.delete_dir(info.path)
+        else:
+            filesystem.delete_file(info.path)
+
+
 def publish(publications: Iterable[Publication]) -> None:
     """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails."""
     for publication in publications:
@@ -101,4 +122,14 @@ def publish(publications: Iterable[Publication]) -> None:
             ) from error
 
 
-__all__ = ["STAGING", "StagedFile", "filesystem_of", "not_shared", "publish", "require_staged", "stage"]
+__all__ = [
+    "STAGING",
+    "Publication",
+    "StagedFile",
+    "discard_staged",
+    "filesystem_of",
+    "not_shared",
+    "publish",
+    "require_staged",
+    "stage",
+]

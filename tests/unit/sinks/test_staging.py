@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import SinkError
-from plait.operators.staging import filesystem_of, publish, require_staged, stage
+from plait.sinks.staging import filesystem_of, publish, require_staged, stage
 
 
 @pytest.fixture(params=["path", "file uri", "arrow file system", "fsspec"])

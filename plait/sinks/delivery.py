@@ -1,0 +1,68 @@
+"""How results get from probe tasks to a sink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from plait.query.model import ColumnRef
+from plait.sinks.staging import Publication
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """What a query's results are made of. `joined`: the columns of the joined row its SELECT list reads; `picked`: the
+    column behind each result column if the list only picks and renames, else None; `schema`: of the results.
+    """
+
+    query: str
+    joined: tuple[ColumnRef, ...]
+    picked: tuple[ColumnRef, ...] | None
+    schema: pa.Schema
+
+
+class TaskFile(Protocol):
+    """A file that one probe task writes, in the sink's staging area."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows: a column for each of the delivery's `columns`, in that order."""
+
+    def close(self) -> Publication:
+        """Finish the file; return what is to be published on commit."""
+
+
+class TaskFiles(Protocol):
+    """Opens the files of a sink that tasks write themselves. Travels to the tasks, so it holds plain values."""
+
+    def open(self, name: str) -> TaskFile:
+        """Open a file; `name` says query, batch and attempt. Raises SinkError or OSError if it cannot be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spooled:
+    """Arrow files in the checkpoint, from which the driver feeds the sink (`SinkKind.deliver`)."""
+
+    query: str
+    columns: tuple[ColumnRef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discarded:
+    """Results are only counted."""
+
+    query: str
+    columns: tuple[ColumnRef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """Each task writes a file of the sink; the i-th of `columns` is the i-th result column."""
+
+    query: str
+    columns: tuple[ColumnRef, ...]
+    files: TaskFiles
+
+
+Delivery: TypeAlias = Spooled | Discarded | Direct

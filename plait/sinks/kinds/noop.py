@@ -1,0 +1,25 @@
+"""No results: for measurements."""
+
+from __future__ import annotations
+
+from plait.query.model import SinkSpec
+from plait.sinks.delivery import Delivery, Discarded, Projection
+from plait.sinks.kind import Results, Sink, SinkKind
+from plait.sinks.staging import Publication
+
+
+class Noop(SinkKind):
+    """Computes results and discards them."""
+
+    name = "noop"
+
+    def delivery(self, spec: SinkSpec, projection: Projection) -> Delivery:
+        """Discard results in the tasks, unless there are expressions to compute."""
+        if projection.picked is None:
+            return super().delivery(spec, projection)
+        return Discarded(query=projection.query, columns=projection.joined)
+
+    def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
+        """Have Spark compute every result."""
+        results.frame().write.format("noop").mode("append").save()
+        return ()

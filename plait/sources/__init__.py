@@ -1,0 +1,10 @@
+"""Where streams and tables come from: what is known of each format, without Spark.
+
+Spark reads them all the same way, so a format is data: one line of `plait.sources.formats.FORMATS`. **To add one**, add
+its line: whether it reads files (and so needs a path), which columns it has, and who tells them. A format that has no
+line is a connector Plait knows nothing of; Spark judges it.
+"""
+
+from plait.sources.formats import FORMATS, SourceFormat, format_of, format_problem
+
+__all__ = ["FORMATS", "SourceFormat", "format_of", "format_problem"]
