@@ -203,6 +203,15 @@ class SinkSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextPlace:
+    """Where a query's text starts; lines and columns count from 1."""
+
+    file: str | None = None
+    line: int = 1
+    column: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One continuous join query. `text` is the user's SELECT; `relations` in FROM order.
 
@@ -218,6 +227,7 @@ class Query:
     text: str
     spark_text: str
     thetas: tuple[Theta, ...] = ()
+    place: TextPlace = field(default=TextPlace(), compare=False)
 
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""

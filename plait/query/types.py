@@ -61,7 +61,9 @@ def mismatch(left: str, left_type: str | None, right: str, right_type: str | Non
     """Say why two operands cannot be keys of each other, and what to do; None if they can, as far as is known."""
     for name, type_ in ((left, left_type), (right, right_type)):
         if type_ is not None and not is_key_type(type_):
-            return f"{name} has type {type_}, which cannot be a join key; compare a field of it, or cast it to a string"
+            collated = type_.startswith("string collate")
+            advice = "compare lower(x) with lower(y)" if collated else "compare a field of it, or cast it to a string"
+            return f"{name} has type {type_}, which cannot be a join key; {advice}"
     if left_type is None or right_type is None or common_type(left_type, right_type) is not None:
         return None
     return f"cannot compare {left} ({left_type}) with {right} ({right_type}); cast one of them to the other's type"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -37,6 +38,8 @@ from plait.sinks import Sink
 from plait.sql.binder import bind_query
 from plait.sql.check import Script
 from plait.sql.durations import delay_us, idle_us, window_us
+from plait.sql.options import checked_option, source_option_problem
+from plait.sql.spark_settings import TIME_ZONE, UTC, zone_problem
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
 
@@ -99,7 +102,14 @@ class Engine:
     ) -> None:
         self._spark = spark
         self._checkpoint = _absolute(checkpoint) or checkpoint
-        self._options = EngineOptions(strategy=strategy, parallelism=parallelism, routing=routing)
+        zone = str(spark.conf.get(TIME_ZONE, "UTC"))
+        if zone.lower() not in UTC:
+            raise OptionError(f"{zone_problem(zone)}. Set it first: spark.conf.set('{TIME_ZONE}', 'UTC')")
+        self._options = EngineOptions()
+        self.set_option("plait.strategy", strategy)
+        self.set_option("plait.routing", routing)
+        if parallelism is not None:
+            self.set_option("plait.parallelism", parallelism)
         self._registry = Registry(spark)
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
@@ -188,6 +198,7 @@ class Engine:
             windows=overrides,
             sources=self.sources(),
             predicates=self._registry.predicates,
+            is_function=self._spark.catalog.functionExists,
         )
         self._add_query(query, sink)
         return QueryHandle(name, self)
@@ -223,14 +234,19 @@ class Engine:
         """Return the schema that Spark finds for a source without a declared one."""
         return schema_of(open_source(self._spark, source).frame)
 
-    def set_option(self, name: str, value: str) -> None:
+    def set_option(self, name: str, value: str | float) -> None:
         """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
-        session.
+        session. Raises OptionError for what ``SET`` in a script would refuse.
         """
-        if name.startswith("spark."):
-            self._spark.conf.set(name, value)
+        name, text = checked_option(name, str(value).lower() if isinstance(value, bool) else str(value))
+        if not name.startswith("spark."):
+            self._options.set(name.removeprefix("plait."), text)
             return
-        self._options.set(name.removeprefix("plait."), value)
+        try:
+            self._spark.conf.set(name, text)
+        except PySparkException as error:
+            message = f"{name} cannot be set while Spark runs; set it when the session is built"
+            raise OptionError(message) from error
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -246,7 +262,11 @@ class Engine:
         ``default`` is what option ``plait.trigger`` says, else one second. None: end once everything that is available
         now is processed.
         """
-        run = self._begin(self._options.trigger if trigger == "default" else trigger)
+        if trigger == "default":
+            trigger = self._options.trigger
+        elif trigger is not None:
+            checked_option("plait.trigger", trigger)
+        run = self._begin(trigger)
         if not run.is_alive():
             run.raise_failure()
         return RunHandle(self, run)
@@ -351,6 +371,10 @@ class Engine:
         return self.summary()
 
     def _request(self) -> PlanRequest:
+        for source in self._options.parallelism_by_source:
+            problem = source_option_problem(f"plait.parallelism.{source}", self.sources())
+            if problem is not None:
+                raise OptionError(problem)
         queries = tuple(binding.query for binding in self._registry.bindings.values())
         return self._options.request(self._warming.slots, queries, tuple(self.sources().values()))
 

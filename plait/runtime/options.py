@@ -14,7 +14,6 @@ from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
 from plait.runtime.session import has_one_executor
 
-_ROUTINGS = ("auto", "local", "shuffle")
 _TRUE = frozenset({"true", "on"})
 
 
@@ -31,13 +30,8 @@ class EngineOptions:
     switches: dict[str, bool] = field(default_factory=dict)
     planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
 
-    def __post_init__(self) -> None:
-        self._check_routing(self.routing)
-
     def set(self, key: str, value: str) -> None:
-        """Set the option ``plait.<key>``. Raises OptionError for an unknown one."""
-        if key == "routing":
-            self._check_routing(value)
+        """Set the option ``plait.<key>`` to a value that `plait.sql.options.checked_option` let pass."""
         if key in {"strategy", "routing", "trigger"}:
             setattr(self, key, value)
         elif key == "parallelism":
@@ -52,11 +46,6 @@ class EngineOptions:
             self.planning |= planning_option(key, value)
         else:
             raise OptionError(f"unknown option 'plait.{key}'")
-
-    @staticmethod
-    def _check_routing(routing: str) -> None:
-        if routing not in _ROUTINGS:
-            raise OptionError(f"unknown routing '{routing}'; expected one of {', '.join(_ROUTINGS)}")
 
     def settings(self, spark: SparkSession, slots: int) -> Settings:
         """Return how batches are carried out on this session, where `slots` tasks run at a time."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from plait.errors import SqlError
-from plait.query.model import Query, Relation, SinkSpec, Source, Stream
+from plait.query.model import Query, Relation, SinkSpec, Source, Stream, TextPlace
 from plait.sql.conditions import conjuncts
 from plait.sql.cursor import Cursor
 from plait.sql.expression_binder import ExpressionBinder
 from plait.sql.from_clause import FromClause, bind_from
+from plait.sql.functions import IsFunction
 from plait.sql.names import backquoted, did_you_mean, naming_problem
 from plait.sql.output import bind_output, refuse_equal_names
 from plait.sql.predicates import Predicates
@@ -17,6 +19,9 @@ from plait.sql.select import SelectSyntax, parse_select
 from plait.sql.statements import CreateQuery, WindowOverride
 from plait.sql.text import SourceText, scan, unclosed_error
 from plait.sql.tokens import Token, tokenize
+
+_Edits: TypeAlias = dict[int, tuple[int, str]]
+"""Where a piece of the text starts, where it ends, and what Spark is told in its place."""
 
 
 def bind_query(
@@ -27,6 +32,7 @@ def bind_query(
     sources: Mapping[str, Source],
     windows: Mapping[str, int | None] | None = None,
     predicates: Collection[str] = (),
+    is_function: IsFunction | None = None,
     file: str | None = None,
     line: int = 1,
     column: int = 1,
@@ -34,7 +40,8 @@ def bind_query(
     """Bind a SELECT to the streams and tables it reads.
 
     `windows` overrides windows by alias, in microseconds, None for unbounded. `predicates`: the names that may be
-    called as join predicates although Spark does not know them (`Engine.predicate`). `line` and `column`: where the
+    called as join predicates although Spark does not know them (`Engine.predicate`). `is_function` is asked about names
+    that are no built-in functions of Spark. `line` and `column`: where the
     text starts in `file`. Raises the first mistake: SqlError, or UnsupportedQueryError for what Plait does not run.
     """
     statement = CreateQuery(
@@ -47,7 +54,7 @@ def bind_query(
         line=line,
         column=column,
     )
-    query, problems = bind_statement(statement, sources, file=file, predicates=predicates)
+    query, problems = bind_statement(statement, sources, file=file, predicates=predicates, is_function=is_function)
     if problems:
         raise problems[0]
     assert query is not None
@@ -60,10 +67,11 @@ def bind_statement(
     *,
     file: str | None = None,
     predicates: Collection[str] = (),
+    is_function: IsFunction | None = None,
 ) -> tuple[Query | None, tuple[SqlError, ...]]:
     """Bind a query and return it, or everything that is wrong with it, in order of appearance."""
     text = SourceText(text=statement.select, file=file, line=statement.select_line, column=statement.select_column)
-    binder = _Binder(statement, text, tuple(predicates))
+    binder = _Binder(statement, text, tuple(predicates), is_function)
     try:
         query = binder.bind(sources)
     except SqlError as problem:
@@ -74,9 +82,12 @@ def bind_statement(
 
 
 class _Binder:
-    def __init__(self, statement: CreateQuery, text: SourceText, registered: Sequence[str]) -> None:
+    def __init__(
+        self, statement: CreateQuery, text: SourceText, registered: Sequence[str], is_function: IsFunction | None
+    ) -> None:
         self.problems: list[SqlError] = []
         self._statement, self._text, self._registered = statement, text, registered
+        self._is_function = is_function
 
     def bind(self, sources: Mapping[str, Source]) -> Query | None:
         problem = naming_problem("query", self._statement.name)
@@ -84,7 +95,7 @@ class _Binder:
             raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
         masked, tokens = self._read()
         syntax = parse_select(Cursor(self._text, masked, tokens, tokens[-1].end))
-        expressions = ExpressionBinder(self._text, masked, self.problems, self._registered)
+        expressions = ExpressionBinder(self._text, masked, self.problems, self._registered, self._is_function)
         predicates = Predicates(self._text, self.problems, self._registered)
         clause = bind_from(syntax.relations, sources, expressions, predicates)
         if clause is None:
@@ -107,9 +118,18 @@ class _Binder:
             output=tuple(column for column, _ in output),
             sink=self._statement.sink,
             text=self._text.text[tokens[0].start : tokens[-1].end],
-            spark_text=_spark_text(self._text.text, tokens, syntax, clause, expressions.registered_calls),
+            spark_text=_spark_text(
+                self._text.text,
+                tokens,
+                _relation_edits(syntax, clause) | _call_edits(expressions) | predicates.rewritten,
+            ),
             thetas=predicates.thetas,
+            place=self._place(tokens[0]),
         )
+
+    def _place(self, first: Token) -> TextPlace:
+        line, column = self._text.place(first.start)
+        return TextPlace(file=self._text.file, line=line, column=column)
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
         found = scan(self._text.text)
@@ -159,23 +179,29 @@ def _relations(clause: FromClause, predicates: Predicates, windows: Mapping[str,
     )
 
 
-def _spark_text(
-    text: str, tokens: Sequence[Token], syntax: SelectSyntax, clause: FromClause, calls: Sequence[Sequence[Token]]
-) -> str:
-    """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve.
-
-    Spark does not know registered predicates: ``similar(a.x, b.x)`` becomes ``(a.x, b.x) IS NOT NULL``, so that it
-    still looks at the arguments.
-    """
-    replaced = {call[0].start: (call[0].end, "") for call in calls}
-    replaced |= {call[-1].start: (call[-1].end, ") IS NOT NULL") for call in calls}
+def _relation_edits(syntax: SelectSyntax, clause: FromClause) -> _Edits:
+    """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve."""
+    edits = {}
     for relation, bound in zip(syntax.relations, clause.scope.relations, strict=True):
         alias = "" if relation.alias else f" AS {backquoted(bound.alias)}"
-        replaced[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
+        edits[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
+    return edits
+
+
+def _call_edits(expressions: ExpressionBinder) -> _Edits:
+    """Put ``(a.x, b.x) IS NOT NULL`` for ``similar(a.x, b.x)``: Spark does not know registered predicates, but should
+    still look at the arguments.
+    """
+    edits = {call[0].start: (call[0].end, "") for call in expressions.registered_calls}
+    return edits | {call[-1].start: (call[-1].end, ") IS NOT NULL") for call in expressions.registered_calls}
+
+
+def _spark_text(text: str, tokens: Sequence[Token], edits: _Edits) -> str:
     pieces: list[str] = []
     position = tokens[0].start
-    for start, (end, new) in sorted(replaced.items()):
-        pieces += (_doubled(text[position:start]), new)
+    for start, (end, new) in sorted(edits.items()):
+        is_source = new.startswith("{")
+        pieces += (_doubled(text[position:start]), new if is_source else _doubled(new))
         position = end
     pieces.append(_doubled(text[position : tokens[-1].end]))
     return "".join(pieces)

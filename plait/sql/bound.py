@@ -49,8 +49,8 @@ class BoundExpression:
 
     def part(self, tokens: Sequence[Token]) -> BoundExpression:
         """Return a part of this expression."""
-        inside = range(tokens[0].start, tokens[-1].end)
-        meanings = tuple((reference, meaning) for reference, meaning in self.meanings if reference.start in inside)
+        starts = {token.start for token in tokens}
+        meanings = tuple((reference, meaning) for reference, meaning in self.meanings if reference.start in starts)
         return BoundExpression(text=self.text, tokens=tuple(tokens), meanings=meanings)
 
     def as_written(self) -> str:

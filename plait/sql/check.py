@@ -11,7 +11,7 @@ from plait.sinks.kinds import format_problem, kind_of
 from plait.sql.binder import bind_statement
 from plait.sql.evaluation import resolve_known_thetas
 from plait.sql.names import did_you_mean, folded
-from plait.sql.options import checked_option
+from plait.sql.options import checked_option, source_option_problem
 from plait.sql.paths import output_problem
 from plait.sql.scope import SchemaUnknownError
 from plait.sql.script import Reading, read_script
@@ -96,6 +96,8 @@ class _Loader:
                 self._add_query(reading.statement)
             elif isinstance(reading.statement, DropQuery):
                 self._drop(reading.statement)
+        for option in self._options:
+            self._check_source_of(option)
 
     def script(self) -> Script:
         return Script(
@@ -116,6 +118,12 @@ class _Loader:
             self._report(problem.message, place, OptionError)
             return
         self._options.append(SetOption(name=name, value=value, line=statement.line, column=statement.column))
+
+    def _check_source_of(self, option: SetOption) -> None:
+        """Refuse ``plait.parallelism.<source>`` of a source that the script does not have."""
+        problem = source_option_problem(option.name, (source.name for source in self._sources.values()))
+        if problem is not None and not self._broken:
+            self._report(problem, (option.line, option.column), OptionError)
 
     def _add_source(self, statement: CreateStream | CreateTable, *, is_sound: bool) -> None:
         infers = any(option.name.lower() == _INFERENCE and option.value == "true" for option in self._options)

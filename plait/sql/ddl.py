@@ -7,6 +7,7 @@ from typing import Final
 
 from plait.errors import SqlError
 from plait.query.model import Column
+from plait.sql import foreign
 from plait.sql.cursor import Cursor
 from plait.sql.names import backquoted, did_you_mean, folded
 from plait.sql.text import SourceText
@@ -51,7 +52,12 @@ def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
     cursor.expect_symbol("(")
     columns: list[Column] = []
     while True:
+        answer = foreign.between_columns(cursor.token, cursor.ahead(1))
+        if answer is not None:
+            raise cursor.error(answer)
         name = cursor.name("the name of a column")
+        if cursor.at_word("AS"):
+            raise cursor.error(foreign.computed_column(name.value))
         if any(folded(column.name) == folded(name.value) for column in columns):
             cursor.report(f"column '{name.value}' is declared twice; Spark does not tell upper from lower case", name)
         columns.append(Column(name=name.value, type=parse_type(cursor)))
@@ -67,6 +73,8 @@ def parse_type(cursor: Cursor) -> str:
     """Read a type."""
     token = cursor.name("a type")
     word = token.value.lower()
+    if word == "timestamp" and cursor.take_word("WITHOUT", "TIME", "ZONE"):
+        return "timestamp_ntz"
     if word in _SIMPLE:
         return _SIMPLE[word] + _collation(cursor, word)
     if word in _DECIMALS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Final
 
 from plait.errors import UnsupportedQueryError
 from plait.query.model import Operand, Query, Source, SourceExpression, Theta
@@ -13,11 +12,10 @@ from plait.sql.coercions import Untranslatable
 from plait.sql.names import backquoted
 from plait.sql.operations import taken_apart
 from plait.sql.spans import signed_literal, span_of
+from plait.sql.spark_settings import UTC
 from plait.sql.text import SourceText, scan
 from plait.sql.tokens import rendered, tokenize
 from plait.sql.translation import translated
-
-_UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "universal", "zulu"})
 
 
 def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:
@@ -61,7 +59,7 @@ def _resolved(query: Query, theta: Theta, type_of: Callable[[Operand], str], tim
     types = tuple(type_of(operand) for operand in theta.operands)
     if theta.function is not None:
         return replace(theta, types=types)
-    is_utc = time_zone.lower() in _UTC
+    is_utc = time_zone.lower() in UTC
     order = [relation.alias for relation in query.relations]
     span, is_span = span_of(theta, type_of, order, is_utc=is_utc) or (None, False)
     if is_span:

@@ -9,7 +9,7 @@ from typing import Final
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.sql.bound import BoundExpression
 from plait.sql.expressions import Parsed, Reference, parse_expression
-from plait.sql.functions import REFUSED, is_clock, refused_calls
+from plait.sql.functions import REFUSED, IsFunction, is_clock, refused_calls, unknown_calls
 from plait.sql.names import folded
 from plait.sql.scope import Meaning, Scope
 from plait.sql.text import SourceText
@@ -25,10 +25,17 @@ _MISPLACED: Final = (
 class ExpressionBinder:
     """Binds the expressions of one query; `problems` is shared with whoever else looks at that query."""
 
-    def __init__(self, text: SourceText, masked: str, problems: list[SqlError], registered: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        text: SourceText,
+        masked: str,
+        problems: list[SqlError],
+        registered: Sequence[str] = (),
+        is_function: IsFunction | None = None,
+    ) -> None:
         self.text, self.masked, self.problems = text, masked, problems
         self.registered_calls: list[Sequence[Token]] = []
-        self._registered = registered
+        self._registered, self._is_function = registered, is_function
 
     def report(self, message: str, at: Token, kind: type[SqlError] = SqlError) -> None:
         """Note a mistake."""
@@ -39,22 +46,25 @@ class ExpressionBinder:
         call = without_outer_parentheses(tokens) if named_call(tokens, self._registered) else ()
         if call:
             self.registered_calls.append(call)
-        parsed = self.parse(tokens, call=call[0] if call else None)
+        parsed = self.parse(tokens, call=call[0] if call else None, is_condition=True)
         if parsed is not None and parsed.alias is not None:
             self.report(f"expected AND, OR or the end of the condition before '{parsed.alias.value}'", parsed.alias)
             return None
         return self.bind(parsed, tokens, scope)
 
-    def parse(self, tokens: Sequence[Token], *, call: Token | None = None) -> Parsed | None:
+    def parse(self, tokens: Sequence[Token], *, call: Token | None = None, is_condition: bool = False) -> Parsed | None:
         """Parse an expression; None if it is none, or calls a function that Plait does not run.
 
         `call`: the one token that may name a registered predicate.
         """
-        refused = [found for found in refused_calls(tokens) if found[0] is not call]
+        refused = [found for found in refused_calls(tokens, is_condition=is_condition) if found[0] is not call]
         refused += [(token, _MISPLACED.format(token.value)) for token in self._misplaced(tokens, call)]
         for token, what in refused:
             self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
-        if refused:
+        unknown = list(unknown_calls(tokens, self._registered, self._is_function))
+        for token, message in unknown:
+            self.report(message, token)
+        if refused or unknown:
             return None
         try:
             return parse_expression(self.text, self.masked, tokens)

@@ -18,6 +18,7 @@ from plait.sql.functions import BARE_FUNCTIONS, PARSER_KEYWORDS
 from plait.sql.names import folded
 from plait.sql.text import SourceText
 from plait.sql.tokens import Token
+from plait.sql.written_types import cast_types, without_collations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,9 @@ class Parsed:
 def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -> Parsed:
     """Find the references of an expression. Raises SqlError if it is none, or something Spark would expand."""
     start = tokens[0].start
-    tree = _tree(source, masked, tokens)
+    for _ in cast_types(source, masked, tokens):
+        pass  # a type that Spark does not have is refused where it stands
+    tree = _tree(source, _for_parser(masked, tokens), tokens)
     for node in tree.find_all(exp.Placeholder, exp.Parameter, exp.SessionParameter):
         raise source.error(
             f"Plait does not know the value of the parameter '{node.sql()}'; write the value "
@@ -56,6 +59,16 @@ def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -
         if reference.start in found or folded(reference.parts[0]) in PARSER_KEYWORDS:
             found[reference.start] = reference
     return Parsed(references=tuple(found[key] for key in sorted(found)), alias=alias)
+
+
+def _for_parser(masked: str, tokens: Sequence[Token]) -> str:
+    """Return the text with what sqlglot cannot read put otherwise, every reference where it was."""
+    text = without_collations(masked, tokens)
+    for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        shift = first.is_symbol(">") and second.is_symbol(">") and third.is_symbol(">")
+        if shift and first.end == second.start and second.end == third.start:
+            text = f"{text[: first.start]} / {text[third.end :]}"
+    return text
 
 
 def _tree(source: SourceText, masked: str, tokens: Sequence[Token]) -> exp.Expr:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
+from plait.sql import foreign
+from plait.sql.names import did_you_mean
+from plait.sql.spark_functions import BUILT_IN, NOT_CALLED
 from plait.sql.tokens import Token
+
+IsFunction: TypeAlias = Callable[[str], bool]
+"""Whether Spark knows a function of this name, beside the built-in ones."""
 
 _AGGREGATES: Final = """
     any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
@@ -64,7 +70,7 @@ PARSER_KEYWORDS: Final = frozenset(
 """Words that sqlglot never takes for a column, which they are in Spark if there is one."""
 
 
-def refused_calls(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
+def refused_calls(tokens: Sequence[Token], *, is_condition: bool = False) -> Iterator[tuple[Token, str]]:
     """Yield (token, what it is and what to do) for every refused function call."""
     for index, token in enumerate(tokens):
         previous, following = _at(tokens, index - 1), _at(tokens, index + 1)
@@ -76,10 +82,40 @@ def refused_calls(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
             name = token.value.lower()
             if name in _QUANTIFIERS and previous is not None and previous.keyword in ("LIKE", "ILIKE"):
                 continue
-            if name in REFUSED:
+            if is_condition and name in foreign.WINDOW_FUNCTIONS:
+                yield token, f"{name}() in a condition: {foreign.BUCKETS}"
+            elif name in REFUSED:
                 yield token, REFUSED[name].format(name)
             elif name == "unix_timestamp" and (last := _at(tokens, index + 2)) is not None and last.is_symbol(")"):
                 yield token, REFUSED["now"].format("unix_timestamp() of now")
+
+
+def unknown_calls(
+    tokens: Sequence[Token], registered: Sequence[str] = (), is_function: IsFunction | None = None
+) -> Iterator[tuple[Token, str]]:
+    """Yield (token, message) for every call of a function that neither Spark nor the user has."""
+    names = {name.lower() for name in registered}
+    for index, token in enumerate(tokens[:-1]):
+        if not tokens[index + 1].is_symbol("(") or token.kind not in ("word", "quoted") or token.keyword in NOT_CALLED:
+            continue
+        name, previous = token.value.lower(), _at(tokens, index - 1)
+        is_qualified = previous is not None and previous.is_symbol(".")
+        is_known = name in BUILT_IN or name in names or name in REFUSED
+        if not (is_qualified or is_known) and not (is_function is not None and is_function(token.value)):
+            yield token, _unknown(token.value, registered)
+
+
+def _unknown(name: str, registered: Sequence[str]) -> str:
+    answer = foreign.FUNCTIONS.get(name.lower())
+    if answer is not None:
+        return f"Spark has no function {name}(): {answer}"
+    hint = did_you_mean(name, (*registered, *sorted(BUILT_IN)))
+    if hint.startswith("; did"):
+        return f"there is no function {name}(){hint}"
+    return (
+        f"there is no function {name}(): Spark has none of this name; correct it, or register it in Python (a join "
+        "predicate with engine.predicate(name, function), anything else with spark.udf.register)"
+    )
 
 
 def is_clock(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from plait.errors import OptionError
 from plait.sql.durations import parse_duration_us
 from plait.sql.names import did_you_mean
+from plait.sql.spark_settings import spark_setting_problem
 
 STRATEGIES: Final = (
     "fixed",
@@ -57,6 +58,9 @@ _COUNT: Final = OptionRule(expects=f"a whole number from 1 to {_MOST_PARTITIONS}
 _SIZE: Final = OptionRule(
     expects="a whole number above zero", accepts=lambda value: re.fullmatch(r"[1-9]\d{0,17}", value) is not None
 )
+_LIMIT: Final = OptionRule(
+    expects="a whole number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}", value) is not None
+)
 _NUMBER: Final = OptionRule(
     expects="a number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}(\.\d{1,9})?", value) is not None
 )
@@ -81,9 +85,9 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
         "plait.cache_bytes": _SIZE,
-        "plait.storage_rows": _SIZE,
+        "plait.storage_rows": _LIMIT,
         "plait.task_rows": _SIZE,
-        "plait.storage_bytes": _SIZE,
+        "plait.storage_bytes": _LIMIT,
         "plait.store_weight": _NUMBER,
         "plait.time_limit": _INTERVAL,
         "plait.gap": _SHARE,
@@ -95,6 +99,9 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
 def checked_option(name: str, value: str) -> tuple[str, str]:
     """Return (name, value) as the engine takes them. Raises OptionError for an unknown name or an impossible value."""
     if name.lower().startswith("spark."):
+        problem = spark_setting_problem(name, value)
+        if problem is not None:
+            raise OptionError(problem)
         return name, value
     if name.lower().startswith(_PARTITIONS_OF):
         if not _is_partition_count(value.strip()):
@@ -107,3 +114,13 @@ def checked_option(name: str, value: str) -> tuple[str, str]:
     if not rule.accepts(lower):
         raise OptionError(f"{name} is '{value}'; expected {rule.expects}")
     return name.lower(), lower
+
+
+def source_option_problem(name: str, sources: Iterable[str]) -> str | None:
+    """Say why an option of a source (``plait.parallelism.<source>``) does nothing, or None."""
+    if not name.startswith(_PARTITIONS_OF):
+        return None
+    source, known = name[len(_PARTITIONS_OF) :], list(sources)
+    if source in known:
+        return None
+    return f"{name}: there is no stream or table '{source}'{did_you_mean(source, known)}"

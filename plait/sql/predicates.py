@@ -10,10 +10,13 @@ from plait.query.model import ColumnRef, Equality, Operand, SourceExpression, Th
 from plait.query.types import mismatch
 from plait.sql.bound import BoundExpression, column_of_source, parted
 from plait.sql.conditions import equality_sides
+from plait.sql.inference import BOOLEAN, inferred_type
+from plait.sql.literals import NOTHING
 from plait.sql.operations import taken_apart
+from plait.sql.rows import row_pairs, without_null
 from plait.sql.text import SourceText
 from plait.sql.thetas import ThetaWriter, named_call, operand
-from plait.sql.tokens import Token
+from plait.sql.tokens import Token, without_outer_parentheses
 
 _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")
 
@@ -23,6 +26,8 @@ class Predicates:
 
     def __init__(self, text: SourceText, problems: list[SqlError], registered: Sequence[str] = ()) -> None:
         self._text, self._problems, self._registered = text, problems, registered
+        self.rewritten: dict[int, tuple[int, str]] = {}
+        """What Spark is told in the place of a comparison of rows, which it refuses where names and types differ."""
         self._selections: dict[str, dict[SourceExpression, None]] = {}
         self._constants: dict[SourceExpression, None] = {}
         self._equalities: dict[Equality, None] = {}
@@ -45,9 +50,13 @@ class Predicates:
     def add(self, conjunct: BoundExpression) -> None:
         """Sort a conjunct in."""
         relations = conjunct.relations
+        if not self._is_condition(conjunct):
+            return
         call = named_call(conjunct.tokens, self._registered)
         if call is not None:
             self._add_call(call[0], conjunct, [conjunct.part(argument) for argument in call[1] if argument])
+        elif self._add_rows(conjunct):
+            pass
         elif not relations:
             if conjunct.as_written().upper() not in _ALWAYS_TRUE:
                 self._constants[conjunct.over_source()] = None
@@ -96,6 +105,52 @@ class Predicates:
         except SqlError as problem:
             self._problems.append(problem)
 
+    def _is_condition(self, conjunct: BoundExpression) -> bool:
+        """Refuse a conjunct of another type than boolean, as far as types are known."""
+        type_ = inferred_type(conjunct)
+        if type_ in (None, BOOLEAN, NOTHING):
+            return True
+        written = conjunct.as_written()
+        message = (
+            f"'{written}' has type {type_}, where a condition must be true or false; compare it with something, such "
+            f"as {written} IS NOT NULL"
+        )
+        self._report(message, without_outer_parentheses(conjunct.tokens)[0])
+        return False
+
+    def _add_rows(self, conjunct: BoundExpression) -> bool:
+        """Add a comparison of rows, ``(a.k, a.s) = (b.k, b.s)``, field by field; tell whether it is one."""
+        try:
+            pairs = row_pairs(conjunct, self._text)
+            for left, right in pairs or ():
+                self._add_null_safe(left, right)
+            if pairs is not None:
+                fields = (f"({left.as_written()}) <=> ({right.as_written()})" for left, right in pairs)
+                self.rewritten[conjunct.tokens[0].start] = (conjunct.tokens[-1].end, f"({' AND '.join(fields)})")
+        except SqlError as problem:
+            self._problems.append(problem)
+            return True
+        return pairs is not None
+
+    def _add_null_safe(self, left: BoundExpression, right: BoundExpression) -> None:
+        """Add ``left <=> right``; of known types as two equalities, which an index looks up."""
+        if {*left.relations} | {*right.relations} in ({*left.relations}, {*right.relations}) or not (
+            len(left.relations) == len(right.relations) == 1
+        ):
+            self._add_bound(left, "<=>", right)
+            return
+        types = inferred_type(left), inferred_type(right)
+        self._check_types((left.as_written(), types[0]), (right.as_written(), types[1]), left.tokens[0])
+        sides = [
+            without_null(side, type_) if type_ is not None else None
+            for side, type_ in zip((left, right), types, strict=True)
+        ]
+        if sides[0] is None or sides[1] is None:
+            self._add_bound(left, "<=>", right)
+            return
+        for one, other in zip(sides[0], sides[1], strict=True):
+            self._equalities[Equality(left=one, right=other)] = None
+
     def _add_join(self, conjunct: BoundExpression) -> None:
         operation = taken_apart(conjunct.text, conjunct.tokens)
         tokens = equality_sides(conjunct.tokens)
@@ -112,7 +167,7 @@ class Predicates:
 
     def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
         at = conjunct.tokens[0]
-        self._check_types((left.as_written(), left.column_type), (right.as_written(), right.column_type), at)
+        self._check_types((left.as_written(), inferred_type(left)), (right.as_written(), inferred_type(right)), at)
         self._equalities[Equality(left=operand(left), right=operand(right))] = None
 
     def _add_bound(self, value: BoundExpression, sign: str, bound: BoundExpression) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SqlError
 from plait.query.model import Column, Connector, SinkSpec, Stream, Table
+from plait.sql import foreign
 from plait.sql.cursor import Cursor
 from plait.sql.ddl import parse_columns
 from plait.sql.durations import delay_us, window_us
@@ -92,6 +93,7 @@ class _StatementReader:
         if cursor.at_word("OR"):
             raise cursor.error("OR REPLACE is not supported; change the statement, and a run applies the difference")
         kind = cursor.token
+        self._refuse_foreign(foreign.created(kind.keyword) if kind else None)
         if not cursor.at_word("STREAM", "TABLE", "QUERY"):
             hint = did_you_mean(kind.value, ("STREAM", "TABLE", "QUERY")) if kind else ""
             raise cursor.error(f"expected STREAM, TABLE or QUERY after CREATE, found {cursor.found()}{hint}")
@@ -105,12 +107,17 @@ class _StatementReader:
 
     def _no_statement(self) -> SqlError:
         token = self.cursor.token
+        self._refuse_foreign(foreign.statement(token.keyword) if token else None)
         if self.cursor.at_word("SELECT", "WITH", "FROM"):
             hint = "; give it a name and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ..."
         else:
             hint = did_you_mean(token.value, ("CREATE", "DROP", "SET")) if token else ""
             hint = hint if hint.startswith("; did") else ""
         return self.cursor.error(f"expected {_STATEMENTS}, found {self.cursor.found()}{hint}")
+
+    def _refuse_foreign(self, answer: str | None) -> None:
+        if answer is not None:
+            raise self.cursor.error(answer)
 
     def _read_name(self, what: str) -> None:
         token = self.cursor.name(f"the name of the {what}")
@@ -130,6 +137,7 @@ class _StatementReader:
             raise cursor.error(
                 f"{what} ... AS SELECT is not supported; name what is read: USING parquet OPTIONS (path 'in')"
             )
+        self._refuse_foreign(foreign.source_clause(cursor.token.keyword) if cursor.token else None)
         cursor.expect_word("USING", " and a format" if clauses.schema else ", a format, or columns in parentheses")
         clauses.read_format()
         while cursor.token is not None:
@@ -243,6 +251,9 @@ class _SourceClauses:
         expected = "OPTIONS, TIMESTAMP BY, WINDOW or DELAY" if is_stream else "OPTIONS"
         token = cursor.token
         if token is None or token.keyword not in ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY"):
+            answer = foreign.source_clause(token.keyword) if token else None
+            if answer is not None:
+                raise cursor.error(answer)
             hint = did_you_mean(token.value, expected.replace(" or ", ", ").split(", ")) if token else ""
             raise cursor.error(f"expected {expected}, found {cursor.found()}{hint if hint.startswith('; did') else ''}")
         if not is_stream and token.keyword != "OPTIONS":

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from plait.errors import SqlError, UnsupportedQueryError
+from plait.sql import foreign
 from plait.sql.cursor import Cursor
 from plait.sql.tokens import Token, depths, split
 
@@ -92,8 +92,10 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
 
 def _refuse_subqueries(cursor: Cursor) -> None:
     tokens = cursor.rest()
-    for token, following in pairwise(tokens):
-        if token.is_symbol("(") and following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
+    for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if not token.is_symbol("(") or foreign.table_function(before) is not None:
+            continue
+        if following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
             raise _refused(
                 cursor, "a subquery: join its relations in this query, or create it as a query of its own", following
             )
@@ -115,7 +117,7 @@ def _read_select_keyword(cursor: Cursor) -> None:
 
 
 def _read_items(cursor: Cursor) -> tuple[Tokens, ...]:
-    tokens = _until(cursor, lambda tokens, index: tokens[index].keyword == "FROM" or _is_set_operation(tokens, index))
+    tokens = _until(cursor, _ends_items)
     if cursor.token is None:
         raise cursor.error("the query has no FROM; name the streams and tables it reads: SELECT ... FROM orders o")
     if not cursor.at_word("FROM"):
@@ -133,7 +135,7 @@ def _read_items(cursor: Cursor) -> tuple[Tokens, ...]:
 
 def _read_relations(cursor: Cursor) -> tuple[RelationSyntax, ...]:
     relations = [_read_relation(cursor, "first", natural=False)]
-    while cursor.token is not None and not cursor.at_word("WHERE", *_CLAUSES):
+    while cursor.token is not None and not cursor.at_word("WHERE", *_CLAUSES) and foreign.in_query(cursor) is None:
         if cursor.take_symbol(","):
             relations.append(_read_relation(cursor, "comma", natural=False))
             continue
@@ -173,14 +175,29 @@ def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> Relation
     if cursor.at_symbol("."):
         raise cursor.error("the name of a stream or table has one part only; leave out the '.' and what precedes it")
     if cursor.at_symbol("("):
+        named = cursor.ahead(1) if source.keyword == "TABLE" else source
+        answer = foreign.table_function(named) if named else None
+        if answer is not None:
+            raise _refused(cursor, answer, source)
         raise _refused(cursor, f"the table function {source.value}: create a stream or table and read that", source)
     if cursor.at_word("FOR") or (cursor.at_word("TIMESTAMP", "VERSION") and _at_as_of(cursor)):
         raise _refused(
-            cursor, "time travel (AS OF): read the version you need with an option of CREATE TABLE", cursor.token
+            cursor,
+            "AS OF: a stream's rows are joined as far apart as WINDOW allows (of several that match, all are "
+            "results); another version of a table is read with an option of CREATE TABLE",
+            cursor.token,
         )
+    _refuse_join_window(cursor)
     alias = _read_alias(cursor)
+    _refuse_join_window(cursor)
     on, using = _read_criteria(cursor, natural=natural, is_join=kind in ("inner", "cross"))
     return RelationSyntax(source=source, alias=alias, join=kind, on=on, using=using, natural=natural)
+
+
+def _refuse_join_window(cursor: Cursor) -> None:
+    answer = foreign.join_window(cursor)
+    if answer is not None:
+        raise _refused(cursor, answer, cursor.token)
 
 
 def _at_as_of(cursor: Cursor) -> bool:
@@ -192,13 +209,20 @@ def _read_alias(cursor: Cursor) -> Token | None:
     alias = None
     if cursor.take_word("AS"):
         alias = cursor.name("an alias after AS")
-    elif cursor.token is not None and cursor.token.kind in ("word", "quoted") and cursor.token.keyword not in _NO_ALIAS:
+    elif _at_alias(cursor):
         alias = cursor.advance()
     if alias is not None and cursor.at_symbol("("):
         raise _refused(
             cursor, "new column names in FROM: give them in the SELECT list (expression AS name)", cursor.token
         )
     return alias
+
+
+def _at_alias(cursor: Cursor) -> bool:
+    token = cursor.token
+    if token is None or token.kind not in ("word", "quoted"):
+        return False
+    return token.keyword not in _NO_ALIAS and not foreign.starts_foreign_clause(cursor.rest(), 0)
 
 
 def _read_criteria(cursor: Cursor, *, natural: bool, is_join: bool) -> tuple[Tokens | None, Tokens | None]:
@@ -261,7 +285,16 @@ def _ends_condition(tokens: Sequence[Token], index: int) -> bool:
 
 def _is_clause(tokens: Sequence[Token], index: int) -> bool:
     called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
+    if foreign.starts_foreign_clause(tokens, index):
+        return True
     return (tokens[index].keyword in _CLAUSES and not called) or tokens[index].is_symbol("|>")
+
+
+def _ends_items(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether the SELECT list ends here; the FROM of ``IS [NOT] DISTINCT FROM`` ends nothing."""
+    before = [token.keyword for token in tokens[max(index - 2, 0) : index]]
+    is_comparison = before in (["IS", "DISTINCT"], ["NOT", "DISTINCT"])
+    return (tokens[index].keyword == "FROM" and not is_comparison) or _is_set_operation(tokens, index)
 
 
 def _is_set_operation(tokens: Sequence[Token], index: int) -> bool:
@@ -275,6 +308,9 @@ def _is_set_operation(tokens: Sequence[Token], index: int) -> bool:
 
 def _refused_clause(cursor: Cursor) -> SqlError:
     token = cursor.token
+    answer = foreign.in_query(cursor) or foreign.window_clause(cursor)
+    if answer is not None:
+        return _refused(cursor, answer, token)
     if token is not None and token.keyword in _CLAUSES:
         return _refused(cursor, _CLAUSES[token.keyword], token)
     if token is not None and token.is_symbol("|>"):

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
-from plait.sources import format_of, format_problem
+from plait.sources import format_of, format_problem, reader_option_problem
 from plait.sql.names import did_you_mean, folded
 from plait.sql.paths import input_problem, output_problem
 from plait.sql.schemas import UnreadableFileError, known_schema
@@ -57,6 +57,9 @@ class SourceCheck:
     def _check_format(self, connector: Connector) -> None:
         known = format_of(connector.format)
         self._report(format_problem(connector.format, is_stream=self._is_stream), "format")
+        for name, value in connector.options:
+            problem = reader_option_problem(connector.format, name, value, is_stream=self._is_stream)
+            self._report(problem, f"option {folded(name)}", OptionError)
         if not known.reads_files:
             return
         path = next((value for name, value in connector.options if folded(name) == "path"), None)

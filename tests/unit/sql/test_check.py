@@ -205,7 +205,10 @@ def test_the_strategies_of_set_are_those_there_are() -> None:
         ("plait.parallelism", "8", ("plait.parallelism", "8")),
         ("plait.compaction", "off", ("plait.compaction", "off")),
         ("plait.trigger", "2 seconds", ("plait.trigger", "2 seconds")),
-        ("spark.sql.caseSensitive", "True", ("spark.sql.caseSensitive", "True")),
+        ("spark.sql.ansi.enabled", "True", ("spark.sql.ansi.enabled", "True")),
+        ("spark.sql.session.timeZone", "UTC", ("spark.sql.session.timeZone", "UTC")),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY", ("spark.sql.legacy.timeParserPolicy", "LEGACY")),
+        ("plait.storage_rows", "0", ("plait.storage_rows", "0")),
     ],
 )
 def test_options_are_normalized_and_those_of_spark_pass(name: str, value: str, expected: tuple[str, str]) -> None:
@@ -222,3 +225,11 @@ def test_the_flights_workload_is_right() -> None:
     text = Path(flights.__file__).with_name("flights.sql").read_text(encoding="utf-8")
     mistakes = [problem for problem in check_script(text) if not isinstance(problem, SourceError)]
     assert mistakes == []
+
+
+def test_options_of_formats_plait_does_not_know_and_of_hadoop_pass(base: str) -> None:
+    script = (
+        "CREATE STREAM s (ts TIMESTAMP) USING com.example.Source OPTIONS (anything 'goes') TIMESTAMP BY ts;"
+        "CREATE TABLE t (a INT) USING csv OPTIONS (path 't.csv', 'fs.s3a.endpoint' 'x', HEADER 'TRUE', Sep ';')"
+    )
+    assert check_script(script, base=base) == ()

@@ -125,7 +125,7 @@ REFUSED = (
     ("startswith(a.i, b.s)", "startswith() of int; cast it to a string"),
     ("a.s + b.x > 1", "+ between string and double"),
     ("if(a.i > b.i, a.s, b.i) = 'x'", "between string and int"),
-    ("a.i > b.i AND a.i + b.i", "a condition must be true or false"),
+    ("a.i > b.i AND try_divide(a.i, b.i)", "a condition must be true or false"),
 )
 
 EVALUATED: tuple[tuple[str, list[Any], list[Any], list[bool | None]], ...] = (

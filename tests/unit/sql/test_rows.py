@@ -1,0 +1,63 @@
+"""Rows are compared field by field, as Spark compares structs: NULL fields are equal to each other."""
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import duckdb
+import pytest
+
+from plait.errors import SqlError
+from plait.query.model import Query
+from tests.unit.sql.reading import bound, selections
+
+ROWS = ((1, "x"), (1, None), (None, "x"), (None, None), (0, ""), (2, "x"), (1, "x"))
+"""Of (a BIGINT, b STRING); 0 and '' are what stands for NULL in the index."""
+
+
+def joined(query: Query) -> Counter[tuple[Any, Any]]:
+    """Return the positions of the pairs that the query's equalities take, evaluated by DuckDB."""
+    connection = duckdb.connect()
+    for name, columns in (("o", "id BIGINT, city VARCHAR"), ("i", "oid INT, sku VARCHAR")):
+        connection.execute(f"CREATE TABLE {name} (place INT, {columns})")
+        connection.executemany(
+            f"INSERT INTO {name} VALUES (?, ?, ?)", [[place, *row] for place, row in enumerate(ROWS)]
+        )
+    conditions = [
+        f"{found.left.expression.sql} = {found.right.expression.sql}".replace("`", "") for found in query.equalities
+    ]
+    found = connection.execute(f"SELECT o.place, i.place FROM o, i WHERE {' AND '.join(conditions)}").fetchall()
+    return Counter(found)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(o.id, o.city) = (i.oid, i.sku)",
+        "(o.id, o.city) <=> (i.oid, i.sku)",
+        "struct(o.id, o.city) == struct(i.oid, i.sku)",
+        "((o.id), (o.city, o.id)) = (i.oid, (i.sku, i.oid))",
+        "(o.id, i.sku) = (i.oid, o.city)",
+    ],
+)
+def test_rows_are_equal_if_their_fields_are_null_or_equal(condition: str) -> None:
+    query = bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
+    pairs = product(enumerate(ROWS), repeat=2)
+    assert query.thetas == ()
+    assert joined(query) == Counter((one, other) for (one, left), (other, right) in pairs if left == right)
+
+
+def test_fields_of_one_relation_become_selections() -> None:
+    query = bound("SELECT 1 FROM orders o JOIN items i ON o.id = i.oid AND (o.city, 1) = ('x', o.cust)")
+    assert selections(query) == {"o": ["(`city`) <=> ('x')", "(1) <=> (`cust`)"]}
+
+
+def test_fields_of_unknown_type_are_compared_without_an_index() -> None:
+    query = bound("SELECT 1 FROM orders o JOIN unseen u ON (o.id, o.city) = (u.id, u.city)")
+    assert query.equalities == ()
+    assert [theta.sql for theta in query.thetas] == ["(`0` <=> `1`)", "(`0` <=> `1`)"]
+
+
+def test_rows_that_are_not_compared_for_equality_are_refused() -> None:
+    with pytest.raises(SqlError, match=r"engine\.predicate"):
+        bound("SELECT 1 FROM orders o JOIN items i ON (o.id, i.sku) < (i.oid, o.city)")
