@@ -104,6 +104,7 @@ def _intermediate(query: Query, ordered: Sequence[str], store_name: StoreName) -
                 right_key=span.right.name,
                 low=span.low,
                 high=span.high,
+                order=span.order,
             )
             for left, right, found in pairs
             for span in found.spans

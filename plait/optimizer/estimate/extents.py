@@ -65,6 +65,7 @@ class Extents:
                 right=self._key(members[right], theirs),
                 low=bound.low,
                 high=bound.high,
+                order=bound.order,
             )
             found.setdefault((left, right), []).append(Between(spans=(span,)))
         for holds in conditions.formulas:
