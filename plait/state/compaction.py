@@ -79,10 +79,14 @@ def choose_merges(
 def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...], ...], name: str) -> Bucket:
     """Write one bucket with exactly the rows of the merged ones. Memory is bounded by the rows `choose_merges` allows
     together.
+
+    `indexes` are those the store has now. Buckets written for earlier queries may lack keys of some: nothing that needs
+    these keys looks into them, so they go without these indexes.
     """
     tables = [pa.Table.from_batches([open_bucket(storage, bucket).batch]) for bucket in merge.buckets]
     tables = [table.drop_columns(COMBINED) if COMBINED in table.column_names else table for table in tables]
     first = merge.buckets[0]
+    keys = frozenset(first.layout.keys)
     merged = write_bucket(
         storage,
         store=first.store,
@@ -90,7 +94,7 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
         name=name,
         table=pa.concat_tables(tables, promote_options="permissive"),
         layout=first.layout,
-        indexes=indexes,
+        indexes=tuple(index for index in indexes if keys.issuperset(index)),
         batch_min=min(bucket.batch_min for bucket in merge.buckets),
         batch_max=max(bucket.batch_max for bucket in merge.buckets),
         partition_by=first.partition_by,

@@ -252,3 +252,17 @@ def test_a_merged_bucket_of_an_intermediate_store_lives_as_long_as_its_last_part
 
     assert merged_until(ends) == 50
     assert merged_until([*ends, None]) is None
+
+
+@pytest.mark.parametrize(("indexes", "sort_key"), [(((B,), (A,)), (A,)), (((A, B), (B,)), ())])
+def test_buckets_of_earlier_queries_are_merged_without_the_indexes_whose_keys_they_lack(
+    indexes: tuple[tuple[str, ...], ...], sort_key: tuple[str, ...], tmp_path: Path
+) -> None:
+    parts = [written(tmp_path, {"id": [n], A: [9 - n], "#tau": [n]}, name=str(n), batch=n) for n in range(4)]
+    storage = parts[0][0]
+    merged = merge_buckets(storage, Merge(buckets=tuple(bucket for _, bucket in parts)), indexes, "merged")
+    verify(storage, merged)
+    assert (merged.sort_key, merged.rows) == (sort_key, 4)
+    opened = OpenBucket(storage, merged)
+    assert sorted(opened.batch.column("id").to_pylist()) == [0, 1, 2, 3]
+    assert opened.index((A,)).key.tolist() == [6, 7, 8, 9]
