@@ -63,13 +63,7 @@ def _joined(start: Store, target: Store, step: Step) -> Between:
     return Between(
         keys=tuple((start.key(match.probe_key), target.key(match.store_key)) for match in step.matches),
         spans=tuple(
-            Spanned(
-                left=start.key(each.probe_key),
-                right=target.key(each.store_key),
-                low=each.low,
-                high=each.high,
-                order=each.order,
-            )
+            Spanned(left=start.key(each.probe_key), right=target.key(each.store_key), low=each.low, high=each.high)
             for each in step.spans
         ),
         checks=tuple(

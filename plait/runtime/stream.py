@@ -50,7 +50,7 @@ def start_query(
     process: Callable[[DataFrame, int], object],
 ) -> StreamingQuery:
     """Start the streaming query over all sources. `trigger` None: all that is available now, then end."""
-    frame = reduce(DataFrame.union, frames)
+    frame = reduce(lambda united, frame: united.union(frame), frames)
     writer = frame.writeStream.queryName("plait").option("checkpointLocation", checkpoint)
 
     def carry_out(batch: DataFrame, number: int) -> None:

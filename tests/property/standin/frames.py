@@ -1,0 +1,283 @@
+"""DataFrames: lazily evaluated, cut into partitions, each an Arrow table."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyspark
+from pyspark.errors import PythonException
+from pyspark.sql.types import StructType
+
+from plait.runtime import stream
+from tests.oracle.translate import connect, to_duckdb
+from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
+
+Inputs = Mapping[str, pa.Table]
+"""What a micro-batch brings, by name of the source."""
+
+Parts = list[pa.Table]
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
+_lock = threading.RLock()
+_task = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """What a task may ask about itself."""
+
+    number: int
+    batch: int | None
+
+    def partitionId(self) -> int:
+        return self.number
+
+    def getLocalProperty(self, name: str) -> str | None:
+        return str(self.batch) if name == "streaming.sql.batchId" and self.batch is not None else None
+
+
+def _current_task() -> TaskContext | None:
+    return getattr(_task, "context", None)
+
+
+def install(patch: Callable[[object, str, object], None]) -> None:
+    """Let tasks find their context; `patch` sets an attribute, and takes it back in time."""
+    patch(pyspark.TaskContext, "get", staticmethod(_current_task))
+    patch(stream, "expr", _Anywhere)
+
+
+class _Anywhere(str):
+    """An expression that says in which partition a row is best stored. Any will do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """A DataFrame. `parts` computes its partitions from the inputs of a micro-batch (none for a static one).
+
+    `sources`: (name, folder, schema) of the streams it reads.
+    """
+
+    columns_: Schema
+    parts: Callable[[Inputs, int | None], Parts]
+    sources: tuple[tuple[str, str, Schema], ...] = ()
+    session: Any = None
+
+    @property
+    def isStreaming(self) -> bool:
+        return bool(self.sources)
+
+    @property
+    def columns(self) -> list[str]:
+        return [name for name, _ in self.columns_]
+
+    @property
+    def schema(self) -> StructType:
+        return struct_of(self.columns_)
+
+    def __getitem__(self, name: str) -> str:
+        return name
+
+    # -- transformations -----------------------------------------------------------------------------------------------
+
+    def selectExpr(self, *expressions: str) -> Frame:
+        schema = select_schema(self.columns_, expressions)
+        return replace(
+            self,
+            columns_=schema,
+            parts=lambda inputs, batch: [select(part, expressions, schema) for part in self.parts(inputs, batch)],
+        )
+
+    def toDF(self, *names: str) -> Frame:
+        return replace(
+            self,
+            columns_=tuple((name, type_) for name, (_, type_) in zip(names, self.columns_, strict=True)),
+            parts=lambda inputs, batch: [part.rename_columns(names) for part in self.parts(inputs, batch)],
+        )
+
+    def mapInArrow(self, task: Task, schema: str | StructType) -> Frame:
+        declared = schema_of(schema)
+
+        def parts(inputs: Inputs, batch: int | None) -> Parts:
+            found = self.parts(inputs, batch)
+            return [_run(task, part, TaskContext(number, batch), declared) for number, part in enumerate(found)]
+
+        return replace(self, columns_=declared, parts=parts)
+
+    def coalesce(self, most: int) -> Frame:
+        def parts(inputs: Inputs, batch: int | None) -> Parts:
+            found = self.parts(inputs, batch)
+            groups = [found[number::most] for number in range(min(most, len(found)))]
+            return [pa.concat_tables(group) for group in groups]
+
+        return replace(self, parts=parts)
+
+    def repartitionById(self, count: int, column: str) -> Frame:
+        def parts(inputs: Inputs, batch: int | None) -> Parts:
+            whole = pa.concat_tables([arrow_schema(self.columns_).empty_table(), *self.parts(inputs, batch)])
+            if isinstance(column, _Anywhere):
+                return [
+                    whole.take(pa.array(range(number, whole.num_rows, count), pa.int64())) for number in range(count)
+                ]
+            return [whole.filter(pc.equal(whole.column(column), number)) for number in range(count)]
+
+        return replace(self, parts=parts)
+
+    def union(self, other: Frame) -> Frame:
+        return Frame(
+            self.columns_,
+            lambda inputs, batch: [*self.parts(inputs, batch), *other.parts(inputs, batch)],
+            (*self.sources, *other.sources),
+            self.session,
+        )
+
+    def limit(self, rows: int) -> Frame:
+        def parts(inputs: Inputs, batch: int | None) -> Parts:
+            empty = arrow_schema(self.columns_).empty_table()
+            return [pa.concat_tables([empty, *self.parts(inputs, batch)]).slice(0, rows)]
+
+        return replace(self, parts=parts)
+
+    # -- actions -------------------------------------------------------------------------------------------------------
+
+    def toArrow(self) -> pa.Table:
+        return pa.concat_tables([arrow_schema(self.columns_).empty_table(), *self.parts({}, None)])
+
+    def collect(self) -> list[dict[str, Any]]:
+        return [row for part in self.parts({}, None) for row in part.to_pylist()]
+
+    def of_batch(self, inputs: Inputs, batch: int) -> Frame:
+        """Return what a micro-batch hands over: planned already, evaluated with every action."""
+        return replace(self, parts=lambda *_: self.parts(inputs, batch), sources=())
+
+    @property
+    def writeStream(self) -> Any:
+        return self.session.stream_writer(self)
+
+    @property
+    def write(self) -> _Writer:
+        return _Writer(self)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes Parquet files, one a partition that has rows."""
+
+    frame: Frame
+
+    def format(self, name: str) -> _Writer:
+        if name != "parquet":
+            raise NotImplementedError(f"the stand-in for Spark writes no {name}")
+        return self
+
+    def options(self, **_: str) -> _Writer:
+        return self
+
+    def mode(self, _: str) -> _Writer:
+        return self
+
+    def save(self, path: str) -> None:
+        folder = Path(path.removeprefix("file://"))
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        for number, part in enumerate(self.frame.parts({}, None)):
+            if part.num_rows:
+                pq.write_table(part, folder / f"part-{number:05d}.parquet")
+
+
+def _run(task: Task, part: pa.Table, context: TaskContext, declared: Schema) -> pa.Table:
+    """Run a task over one partition; whatever it raises comes out as Spark passes on what a Python worker raised."""
+    _task.context = context
+    try:
+        batches = list(task(iter(part.combine_chunks().to_batches())))
+    except Exception as error:
+        raise PythonException(f"{type(error).__module__}.{type(error).__name__}: {error}") from error
+    finally:
+        _task.context = None
+    if not batches:
+        return arrow_schema(declared).empty_table()
+    return as_declared(pa.Table.from_batches(batches), declared)
+
+
+# -- expressions, by DuckDB --------------------------------------------------------------------------------------------
+
+
+@cache
+def _database() -> Any:
+    return connect()
+
+
+@cache
+def select_schema(columns: Schema, expressions: tuple[str, ...]) -> Schema:
+    """Return the schema of a projection: of a bare column the column's own type, else what DuckDB infers."""
+    with _lock:
+        database = _database()
+        database.register("#part", _with_a_column(arrow_schema(columns).empty_table()))
+        relation = database.sql(_projection(expressions))
+        found = list(zip(relation.columns, map(str, relation.types), strict=True))
+        database.unregister("#part")
+    known = dict(columns)
+    bare = [known.get(expression.strip("`").replace("``", "`")) for expression in expressions]
+    if expressions[0] == "*":
+        bare = [type_ for _, type_ in columns] + bare[1:]
+    return tuple(
+        (name, type_ or of_duckdb(inferred))
+        for (name, inferred), type_ in zip_longest(found, bare[: len(found)], fillvalue=None)
+    )
+
+
+def select(part: pa.Table, expressions: tuple[str, ...], schema: Schema) -> pa.Table:
+    """Evaluate a projection over a table; the order of rows stays."""
+    with _lock:
+        database = _database()
+        database.register("#part", _with_a_column(part))
+        try:
+            return as_declared(database.sql(_projection(expressions)).to_arrow_table(), schema)
+        finally:
+            database.unregister("#part")
+
+
+def _with_a_column(table: pa.Table) -> pa.Table:
+    """DuckDB takes no table without columns."""
+    return table if table.num_columns else table.append_column("#none", pa.nulls(table.num_rows))
+
+
+@cache
+def _projection(expressions: tuple[str, ...]) -> str:
+    items = ", ".join(_item(expression) for expression in expressions)
+    return f'SELECT {items} FROM "#part"'
+
+
+def _item(expression: str) -> str:
+    sql, separator, name = expression.rpartition(" AS ")
+    if not separator or not _NAME.fullmatch(name) or sql.count("(") != sql.count(")"):
+        return to_duckdb(expression)
+    plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
+    return f"{to_duckdb(sql)} AS " + '"' + plain.replace('"', '""') + '"'
+
+
+def schema_of_query(text: str, tables: Mapping[str, Schema]) -> Schema:
+    """Return the schema of a SELECT over tables of these schemas."""
+    with _lock:
+        database = _database()
+        for name, schema in tables.items():
+            database.register(name, arrow_schema(schema).empty_table())
+        try:
+            relation = database.sql(to_duckdb(text))
+            return tuple(
+                (name, of_duckdb(str(type_))) for name, type_ in zip(relation.columns, relation.types, strict=True)
+            )
+        finally:
+            for name in tables:
+                database.unregister(name)
