@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.workloads.joins import JoinQuery, JoinStream
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types

@@ -43,7 +43,7 @@ from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_trees import tree_queries
 from plait.optimizer.estimate.budget import Storage
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.examples import example_query
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
 from plait.optimizer.join_trees.planning import Room

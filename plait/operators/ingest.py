@@ -24,7 +24,7 @@ from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.placing import int64_values, split
 from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
-from plait.plan.model import ORDERED, Store
+from plait.plan.model import BY_SIZE, Store
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket, Layout, NullKey
 from plait.state.storage import Storage
@@ -130,17 +130,21 @@ def _ingest_chunk(
 
 
 def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
-    """Add the columns that repeat others, without a copy: a timestamp is its microseconds; give doubles an order."""
+    """Add the columns that repeat others; make int64 of keys and τ that Spark passed on as they are."""
     for name, other in spec.aliases:
-        column = table[other]
-        table = table.append_column(name, column if column.type == pa.int64() else column.cast(pa.int64()))
+        table = table.append_column(name, _counted(table[other]))
     for place, name in enumerate(table.column_names):
-        if name.startswith(ORDERED) and table.schema.field(place).type == pa.float64():
-            table = table.set_column(place, name, _ordered(table.column(place)))
+        if name == TAU or name.startswith(BY_SIZE):
+            table = table.set_column(place, name, _counted(table.column(place)))
     return table
 
 
-def _ordered(column: pa.ChunkedArray) -> pa.Array:
+def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Return int64 of the order of the values: times in microseconds, without a copy."""
+    if column.type == pa.int64():
+        return column
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     valid = column.is_valid().to_numpy()
     return pa.array(ordered_int64(column.fill_null(0.0).to_numpy()), mask=~valid)
 

@@ -63,7 +63,13 @@ def _joined(start: Store, target: Store, step: Step) -> Between:
     return Between(
         keys=tuple((start.key(match.probe_key), target.key(match.store_key)) for match in step.matches),
         spans=tuple(
-            Spanned(left=start.key(each.probe_key), right=target.key(each.store_key), low=each.low, high=each.high)
+            Spanned(
+                left=start.key(each.probe_key),
+                right=target.key(each.store_key),
+                low=each.low,
+                high=each.high,
+                order=each.order,
+            )
             for each in step.spans
         ),
         checks=tuple(

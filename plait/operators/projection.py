@@ -1,7 +1,8 @@
 """What Spark evaluates for each input row, once per source, before the row reaches Python.
 
 The projection is the meeting point of Spark's expression semantics and the kernels' arrays: every join attribute
-becomes one int64, every distinct selection one bit, τ one int64; everything else is a column passed through.
+becomes one int64 (or what the ingest task makes one of, `plait.operators.ingest`), every distinct selection one bit, τ
+one int64; everything else is a column passed through.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_na
 from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
-
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +98,7 @@ def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -
     """Return which added columns repeat a raw one: τ of a timestamp column, keys that are a bigint column."""
     types = {column.name: column.type for column in source.schema or () if column.name in raw}
     found = []
-    if isinstance(source, Stream) and types.get(source.time) == "timestamp":
+    if isinstance(source, Stream) and types.get(source.time) in ("timestamp", "timestamp_ntz"):
         found.append((TAU, source.time))
     bare = {quoted(name): name for name, kind in types.items() if kind == "bigint"}
     for key in keys:
@@ -109,14 +108,15 @@ def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -
 
 
 def tau_sql(stream: Stream) -> str:
-    """Return event time as BIGINT microseconds. Wall-clock times and dates are read as UTC, whatever the session's
-    zone.
+    """Return event time as BIGINT microseconds, a wall-clock time as it is. Both these and dates are read as UTC,
+    whatever the session's zone: Spark has no function that counts the microseconds of a wall-clock time without going
+    through that zone, where the hour that a clock change leaves out is the one after it.
     """
     time = quoted(stream.time)
     types = {column.name: column.type for column in stream.schema or ()}
     match types.get(stream.time):
         case "timestamp_ntz":
-            return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {time})"
+            return time
         case "date":
             return f"unix_date({time}) * 86400000000L"
         case _:
@@ -142,20 +142,21 @@ def value_sql(key: KeyColumn | ValueColumn) -> str:
 def key_sql(key: KeyColumn) -> str:
     """Return the join attribute as one BIGINT, NULL where the attribute is.
 
-    An ordered double is passed on as it is: the ingest task turns it into an int64 (`plait.kernels.spans`).
-    ``xxhash64`` maps NULL to its seed, hence the test. A TIMESTAMP_NTZ is hashed too: reading it as an instant would
-    make two wall-clock times of a clock change equal.
+    Doubles and wall-clock times of which the order matters are passed on as they are, for the ingest task to turn into
+    int64 (for wall-clock times see `tau_sql`). ``xxhash64`` maps NULL to its seed, hence the test.
     """
     value = value_sql(key)
-    if key.is_ordered:
+    if key.by_size:
         return value
-    if key.type in _INTEGERS:
-        return f"CAST({value} AS BIGINT)"
-    if key.type == "date":
-        return f"CAST(unix_date({value}) AS BIGINT)"
-    if key.type == "timestamp":
-        return f"unix_micros({value})"
-    return f"CASE WHEN {value} IS NULL THEN NULL ELSE xxhash64({value}) END"
+    match key.type:
+        case "tinyint" | "smallint" | "int" | "bigint":
+            return f"CAST({value} AS BIGINT)"
+        case "date":
+            return f"CAST(unix_date({value}) AS BIGINT)"
+        case "timestamp":
+            return f"unix_micros({value})"
+        case _:
+            return f"CASE WHEN {value} IS NULL THEN NULL ELSE xxhash64({value}) END"
 
 
 def bits_sql(selections: tuple[str, ...], word: int, held: tuple[str, ...] = ()) -> str:

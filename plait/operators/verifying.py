@@ -13,7 +13,7 @@ from plait.kernels.spans import bounds, within
 from plait.operators.formulas import Predicates, holds
 from plait.operators.names import UNTIL
 from plait.operators.partials import Int64s, Partials, Rows
-from plait.plan.model import ORDERED, Check, KeyColumn, SpanMatch, Step, Store
+from plait.plan.model import Check, KeyColumn, SpanMatch, Step, Store
 from plait.state.buckets import OpenBucket
 
 Mask = npt.NDArray[np.bool_]
@@ -22,7 +22,7 @@ Mask = npt.NDArray[np.bool_]
 def span_bounds(partials: Partials, span: SpanMatch) -> tuple[Int64s, Int64s]:
     """Return the smallest and the largest key each partial may find. One whose own key is NULL was sent nowhere."""
     keys, _ = partials.positions[span.position].int64(span.probe_key)
-    return bounds(keys, span.low, span.high, is_double=span.probe_key.startswith(ORDERED))
+    return bounds(keys, span.low, span.high, is_double=span.order == "double")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

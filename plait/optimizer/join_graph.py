@@ -66,6 +66,7 @@ def matching(query: Query, joined: tuple[str, ...], probed: Sequence[str], store
                         store_key=stored(mine, span.right.name),
                         low=span.low,
                         high=span.high,
+                        order=span.order,
                     )
                     for position, mine, found in pairs
                     for span in found.spans

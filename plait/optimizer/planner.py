@@ -1,17 +1,24 @@
-"""Find the strategy, let it plan, check what it made."""
+"""Check what is asked, settle how many partitions there are, let the strategy plan, check what it made.
+
+A store of few rows in many partitions makes every probe that does not know its partition many; a store of many rows in
+few does not fit a task. So only the large ones are spread (paper 002, section V.C). The numbers are settled when a plan
+is made; while a stream runs, plans come and go on the stores as they are.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from plait.errors import OptionError, UnsupportedQueryError
+from plait.optimizer.estimate.budget import input_rows
+from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.join_graph import starts
-from plait.optimizer.options import PlanOptions
-from plait.optimizer.partitions import with_partitions
+from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.model import Plan
 from plait.plan.validate import validate
-from plait.query.model import Query
+from plait.query.model import Query, Relation
 from plait.stats.model import Statistics
 
 
@@ -42,3 +49,20 @@ def _check_queries(queries: tuple[Query, ...], options: PlanOptions) -> None:
                 f"query '{query.name}' reads tables only, so nothing ever arrives that could complete a result; "
                 "join at least one stream, or run it as a batch query"
             )
+
+
+def with_partitions(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> PlanOptions:
+    """Return the options with a number of partitions for every source that has none of its own."""
+    if options.task_rows is None:
+        return options
+    cardinality = Cardinality(statistics=statistics)
+    relations: dict[str, list[Relation]] = {}
+    for query in queries:
+        for relation in query.relations:
+            relations.setdefault(relation.source, []).append(relation)
+    found = {
+        source: partitions(input_rows(uses, cardinality), options.task_rows)
+        for source, uses in sorted(relations.items())
+    }
+    found.update(options.parallelism_by_source)
+    return replace(options, parallelism_by_source=tuple(sorted(found.items())))

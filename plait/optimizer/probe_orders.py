@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Query
@@ -65,3 +65,17 @@ def cheapest_extension(sizes: JoinSizes, joined: tuple[str, ...], candidates: tu
         return before * sizes.parallelism(alias) + sizes.size(frozenset(extended)) * following
 
     return min(candidates, key=cost)
+
+
+StoreName: TypeAlias = Callable[[str, str], str]
+"""(query, source) → id of the store that keeps the source's tuples for the query."""
+
+
+def one_per_source(query: str, source: str) -> str:
+    """Let all queries share the store of a source."""
+    return source
+
+
+def one_per_query(query: str, source: str) -> str:
+    """Give every query its own store."""
+    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"

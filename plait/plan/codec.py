@@ -10,12 +10,12 @@ import json
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from plait.errors import CheckpointError
 from plait.plan.model import Plan
 
-FORMAT = 4
+FORMAT = 5
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
 
 
@@ -67,6 +67,10 @@ def _from_plain(kind: Any, value: Any) -> Any:
     if get_origin(kind) in (Union, UnionType):
         wanted = [option for option in get_args(kind) if option is not NoneType]
         return None if value is None else _from_plain(wanted[0], value)
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise TypeError(f"expected one of {get_args(kind)}, found {value!r}")
+        return value
     if kind is float and type(value) in (int, float):
         return float(value)
     if type(value) is not kind:

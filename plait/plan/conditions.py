@@ -7,13 +7,13 @@ path, by part in an intermediate store. Only their order matters, so that one co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from plait.plan.model import Formula, KeyColumn
 from plait.plan.relations import key_of, operand_name, span_keys
 from plait.query.graph import QueryGraph
-from plait.query.model import Query, Theta
+from plait.query.model import Order, Query, Theta, order_of
 
 Place: TypeAlias = tuple[Any, str]
 """(relation, name of one of its columns or keys)."""
@@ -27,13 +27,14 @@ class Bound:
     right: Place
     low: float | None
     high: float | None
+    order: Order
 
     @classmethod
-    def of(cls, left: Place, right: Place, low: float | None, high: float | None) -> Bound:
+    def of(cls, left: Place, right: Place, low: float | None, high: float | None, order: Order) -> Bound:
         """Return the bound, turned around if need be."""
         if left <= right:
-            return cls(left=left, right=right, low=low, high=high)
-        return cls(left=right, right=left, low=negated(high), high=negated(low))
+            return cls(left=left, right=right, low=low, high=high, order=order)
+        return cls(left=right, right=left, low=negated(high), high=negated(low), order=order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,11 @@ class Conditions:
             equalities=frozenset(frozenset((rename(place), name) for place, name in pair) for pair in self.equalities),
             bounds=frozenset(
                 Bound.of(
-                    (rename(each.left[0]), each.left[1]), (rename(each.right[0]), each.right[1]), each.low, each.high
+                    (rename(each.left[0]), each.left[1]),
+                    (rename(each.right[0]), each.right[1]),
+                    each.low,
+                    each.high,
+                    each.order,
                 )
                 for each in self.bounds
             ),
@@ -95,6 +100,7 @@ class Spanned:
     right: KeyColumn
     low: float | None
     high: float | None
+    order: Order = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +188,9 @@ def _spans(thetas: Iterable[Theta], left: str) -> tuple[Spanned, ...]:
         if known is not None:
             low = max((bound for bound in (low, known.low) if bound is not None), default=None)
             high = min((bound for bound in (high, known.high) if bound is not None), default=None)
-        found[mine.name, theirs.name] = Spanned(left=mine, right=theirs, low=low, high=high)
+        found[mine.name, theirs.name] = Spanned(
+            left=mine, right=theirs, low=low, high=high, order=order_of(theta.span.type)
+        )
     return tuple(sorted(found.values(), key=_span_order))
 
 
@@ -222,7 +230,8 @@ def placed(joined: Between, left: Any, right: Any) -> Conditions:
     return Conditions(
         equalities=frozenset(frozenset(((left, mine.name), (right, theirs.name))) for mine, theirs in joined.keys),
         bounds=frozenset(
-            Bound.of((left, span.left.name), (right, span.right.name), span.low, span.high) for span in joined.spans
+            Bound.of((left, span.left.name), (right, span.right.name), span.low, span.high, span.order)
+            for span in joined.spans
         ),
         formulas=frozenset(
             Holds(

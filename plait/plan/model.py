@@ -10,37 +10,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-from plait.query.model import SourceExpression
+from plait.query.model import Order, SourceExpression
 
 _EXACT = re.compile(
     r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)"
 )
+_NUMBERED = frozenset({"tinyint", "smallint", "int", "bigint", "date", "timestamp"})
+
+Encoding: TypeAlias = Literal["hash"] | Order
+"""What the int64 of a key is. The order of hashes means nothing: they can only be equal or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
-    """A join attribute of a store: one side of an equality cast to the common `type`, as one int64.
+    """A join attribute of a store: one side of a join predicate cast to the common `type`, as one int64.
 
     Integers, dates and timestamps are their own key; everything else is Spark's ``xxhash64``. The hash of a fixed-width
     value is a bijection, so only `is_exact` False types (strings, binaries, wide decimals) compare real values after
     the hash matches; these are kept in column `value_name`. `part`: in an intermediate store the relation it belongs
     to, by its place in ``Intermediate.parts``.
 
-    An `is_ordered` key is compared by size. Integers, dates and timestamps are ordered anyway; a double then is the
-    int64 of the same order (`plait.kernels.ordering`) instead of its hash.
+    `by_size`: doubles and wall-clock times are not hashed, but an int64 of their order (`ordered_key`).
     """
 
     expression: SourceExpression
     type: str
     part: int | None = None
-    is_ordered: bool = False
+    by_size: bool = False
 
     @property
     def name(self) -> str:
-        """The int64 key column's name in buckets."""
-        return part_column(self.part, f"{ORDERED if self.is_ordered else '#k '}{self.type} {self.expression.sql}")
+        """The int64 key column's name in buckets. It tells the encoding, so that no bucket is misread."""
+        return part_column(self.part, f"{BY_SIZE if self.by_size else '#k '}{self.type} {self.expression.sql}")
+
+    @property
+    def encoding(self) -> Encoding:
+        """What the int64 is."""
+        if self.by_size:
+            return "double" if self.type == "double" else "integer"
+        return "integer" if self.type in _NUMBERED else "hash"
 
     @property
     def is_exact(self) -> bool:
@@ -68,8 +79,8 @@ class ValueColumn:
         return part_column(self.part, f"#v {self.type} {self.expression.sql}")
 
 
-ORDERED = "#o "
-"""Begins the names of keys that are the int64 of a double (`KeyColumn.is_ordered`)."""
+BY_SIZE = "#o "
+"""Begins the names of keys that would be hashes if they were not compared by size (`KeyColumn.by_size`)."""
 
 SELECTED = "#s "
 """Begins the names of columns that tell whether a selection holds (`Selection.column`)."""
@@ -153,6 +164,7 @@ class JoinedSpan:
     right_key: str
     low: float | None
     high: float | None
+    order: Order = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +254,7 @@ class KeyMatch:
 class SpanMatch:
     """``low ≤ store_key − probe_key ≤ high`` (KeyColumn names; None: no bound), the tuple at `position` probing.
 
-    Keys of one type; between doubles the bounds are widened by what rounding can do.
+    Keys of one type; between doubles the bounds are widened by what rounding can do. `order`: of both keys.
     """
 
     position: int
@@ -250,6 +262,7 @@ class SpanMatch:
     store_key: str
     low: float | None
     high: float | None
+    order: Order = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

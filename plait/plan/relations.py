@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
-from plait.query.model import Equality, Operand, Query, Relation, SourceExpression, Span, Theta
+from plait.query.model import Equality, Operand, OrderedType, Query, Relation, SourceExpression, Span, Theta
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
@@ -45,12 +45,13 @@ def key_of(operand: Operand, equality: Equality) -> KeyColumn:
 
 def span_keys(span: Span) -> tuple[KeyColumn, KeyColumn]:
     """Return the keys whose difference a theta predicate bounds, left and right."""
-    is_ordered = span.type == "double"
-    left, right = (
-        KeyColumn(expression=operand.expression, type=span.type, is_ordered=is_ordered)
-        for operand in (span.left, span.right)
-    )
-    return left, right
+    return ordered_key(span.left, span.type), ordered_key(span.right, span.type)
+
+
+def ordered_key(operand: Operand, type_: OrderedType) -> KeyColumn:
+    """Return the key column whose int64 has the order of an operand's values."""
+    by_size = KeyColumn(expression=operand.expression, type=type_).encoding == "hash"
+    return KeyColumn(expression=operand.expression, type=type_, by_size=by_size)
 
 
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:

@@ -126,8 +126,11 @@ def _check_match(plan: Plan, path: tuple[Member, ...], step: Step, match: KeyMat
         yield f"edge '{step.edge}' matches position {match.position} of a path of {len(path)}"
         return
     for store_id, name in ((path[match.position].store, match.probe_key), (step.member.store, match.store_key)):
-        if name not in {key.name for key in plan.store(store_id).keys}:
+        encodings = {key.name: key.encoding for key in plan.store(store_id).keys}
+        if name not in encodings:
             yield f"edge '{step.edge}' matches key '{name}', which store '{store_id}' does not have"
+        elif isinstance(match, SpanMatch) and encodings[name] != match.order:
+            yield f"edge '{step.edge}' looks up key '{name}' by {match.order} size, but it is a {encodings[name]}"
 
 
 def probes_have_indexes(plan: Plan) -> Iterator[str]:

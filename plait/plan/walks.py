@@ -106,7 +106,8 @@ def conditions_of_step(store: Store, step: Step, position: int) -> Conditions:
             frozenset(((match.position, match.probe_key), found(match.store_key))) for match in step.matches
         ),
         bounds=frozenset(
-            Bound.of((span.position, span.probe_key), found(span.store_key), span.low, span.high) for span in step.spans
+            Bound.of((span.position, span.probe_key), found(span.store_key), span.low, span.high, span.order)
+            for span in step.spans
         ),
         formulas=frozenset(
             Holds(
@@ -125,7 +126,7 @@ def conditions_in(intermediate: Intermediate) -> Conditions:
             frozenset(((pair.left, pair.left_key), (pair.right, pair.right_key))) for pair in intermediate.joined
         ),
         bounds=frozenset(
-            Bound.of((span.left, span.left_key), (span.right, span.right_key), span.low, span.high)
+            Bound.of((span.left, span.left_key), (span.right, span.right_key), span.low, span.high, span.order)
             for span in intermediate.spans
         ),
         formulas=frozenset(Holds(formula=check.formula, operands=check.operands) for check in intermediate.checks),

@@ -12,7 +12,7 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -144,18 +144,37 @@ class Equality:
     type: str | None = None
 
 
+OrderedType: TypeAlias = Literal["tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "double"]
+"""The types that have an int64 of the same order; ``double`` stands for all fractional ones."""
+
+Order: TypeAlias = Literal["integer", "double"]
+"""How an int64 key stands for the order of its values: it is their number (days, microseconds) itself, or
+`plait.kernels.spans.ordered_int64` of a double.
+"""
+
+
+def order_of(type_: OrderedType) -> Order:
+    """Return how keys of this type are ordered."""
+    match type_:
+        case "double":
+            return "double"
+        case "tinyint" | "smallint" | "int" | "bigint" | "date" | "timestamp" | "timestamp_ntz":
+            return "integer"
+        case _:
+            assert_never(type_)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """``low ≤ right − left ≤ high`` for two operands of different relations, None where there is no such bound.
 
-    Both sides are of `type`: ``tinyint`` to ``bigint``, ``date`` (the bounds are days), ``timestamp`` (microseconds) or
-    ``double``, which stands for all fractional types. NaN is larger than anything else and equal to itself, as in
-    Spark. The bounds are closed; those of a double may be a little wide.
+    Both sides are of `type`; the bounds are whole numbers, days, microseconds or doubles. NaN is larger than anything
+    else and equal to itself, as in Spark. The bounds are closed; those of a double may be a little wide.
     """
 
     left: Operand
     right: Operand
-    type: str
+    type: OrderedType
     low: float | None = None
     high: float | None = None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from plait.errors import SqlError
-from plait.query.model import Equality, Operand, Query
+from plait.query.model import Equality, Operand, OrderedType, Query
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -67,6 +67,21 @@ def mismatch(left: str, left_type: str | None, right: str, right_type: str | Non
     if left_type is None or right_type is None or common_type(left_type, right_type) is not None:
         return None
     return f"cannot compare {left} ({left_type}) with {right} ({right_type}); cast one of them to the other's type"
+
+
+def ordered_type(type_: str | None) -> OrderedType | None:
+    """Return the type in which the differences of such values are bounded; None if they have none.
+
+    >>> ordered_type("timestamp_ntz"), ordered_type("decimal(10,2)"), ordered_type("string")
+    ('timestamp_ntz', 'double', None)
+    """
+    match type_:
+        case "tinyint" | "smallint" | "int" | "bigint" | "date" | "timestamp" | "timestamp_ntz" | "double":
+            return type_
+        case None:
+            return None
+        case _:
+            return "double" if type_ == "float" or _DECIMAL.fullmatch(type_) else None
 
 
 def _with_string(other: str) -> str:

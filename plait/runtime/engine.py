@@ -23,6 +23,7 @@ from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer
+from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
@@ -368,7 +369,11 @@ class Engine:
         if self._replanner is not None:
             self._replanner.close()
         run.raise_failure()
+        self._totals.warn(skipped_files(self._checkpoint, self._streams()))
         return self.summary()
+
+    def _streams(self) -> tuple[Stream, ...]:
+        return tuple(source for source in self.sources().values() if isinstance(source, Stream))
 
     def _request(self) -> PlanRequest:
         for source in self._options.parallelism_by_source:

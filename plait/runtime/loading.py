@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.operators.names import TAU, word_names
 from plait.operators.projection import IngestSpec, bits_sql, quoted
 from plait.operators.reports import IngestReport
-from plait.plan.model import ORDERED
+from plait.plan.model import BY_SIZE
 from plait.runtime.catalog import KnownSource
 from plait.runtime.sources import OpenSource, attempt
 from plait.runtime.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
@@ -97,7 +97,7 @@ def _held_sql(name: str, sql: str, held: tuple[str, ...], spec: IngestSpec, old:
 
 
 def _type_of(name: str, types: Mapping[str, str]) -> str:
-    if name.startswith(("#k ", ORDERED, "#bits", TAU)):
+    if name.startswith(("#k ", BY_SIZE, "#bits", TAU)):
         return "bigint"
     if name.startswith("#v "):
         return name.split(" ", 2)[1]

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from plait.query.model import Operand, SourceExpression, Span, Theta
-from plait.query.types import common_type
+from plait.query.model import Operand, OrderedType, SourceExpression, Span, Theta
+from plait.query.types import common_type, ordered_type
 from plait.sql.literals import INTERVAL, Literal, literal
 from plait.sql.numbers import INTEGERS, TIMES, decimal_size, is_decimal, is_fractional
 from plait.sql.operations import Tokens, taken_apart
@@ -177,24 +177,24 @@ class _Reader:
         if (minus.sign, plus.sign) != (-1, 1) or minus.operand.relation == plus.operand.relation:
             return None
         if difference.unit in ("int", "days", "interval"):
-            return self._oriented(minus, plus, _whole_bounds(sign, -difference.constant), is_span=True)
+            type_ = ordered_type(common_type(minus.type, plus.type))
+            return self._oriented(minus, plus, _whole_bounds(sign, -difference.constant), type_, is_span=True)
         is_direct = len(left.terms) == len(right.terms)
         is_finite = is_finite or is_direct or sign in ("=", "==") or ("<" in sign) == bool(left.terms)
         if difference.unit != "double" or not is_finite:
             return None
         is_span = is_direct and not difference.constant and sign in ("<=", ">=") and _is_double(minus.type, plus.type)
-        return self._oriented(minus, plus, _double_bounds(sign, -difference.constant), is_span=is_span, type_="double")
+        return self._oriented(minus, plus, _double_bounds(sign, -difference.constant), "double", is_span=is_span)
 
     def _oriented(
         self,
         minus: _Term,
         plus: _Term,
         bounds: tuple[float | None, float | None] | None,
+        type_: OrderedType | None,
         *,
         is_span: bool,
-        type_: str | None = None,
     ) -> tuple[Span, bool] | None:
-        type_ = type_ or common_type(minus.type, plus.type)
         if bounds is None or type_ is None or any(abs(bound or 0) > _LARGEST for bound in bounds):
             return None
         low, high = bounds

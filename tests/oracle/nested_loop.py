@@ -21,7 +21,7 @@ def nested_loop(case: Case, query: CaseQuery) -> list[tuple[Any, ...]]:
     """Return the rows of the query, in no particular order. Raises TooManyCombinationsError."""
     rows = {name: table.to_pylist() for name, table in joinable_rows(case).items()}
     taus = {
-        name: table.column(case.source(name).time or 0).cast(pa.int64()).to_pylist()
+        name: table.column(case.source(name).time or 0).cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
         if not case.source(name).is_table
         else []
         for name, table in joinable_rows(case).items()

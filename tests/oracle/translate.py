@@ -10,6 +10,8 @@ What differs, and what is done about it:
 - ``LIKE`` without ESCAPE: a backslash escapes in Spark, nothing does in DuckDB; so it is written out.
 - ``levenshtein`` counts characters in Spark, and bytes in older versions of DuckDB: a plain Python function counts.
 - Predicates that cases register are macros.
+- The difference of two dates is an interval in Spark, a number of days in DuckDB: where it is compared with an interval
+  it is that of timestamps.
 - Integers are long enough: the generators avoid overflow, division, and text functions beyond simple letters.
 - Spark compares a string with a number by casting the string; DuckDB too, but with other errors: not generated.
 """
@@ -71,6 +73,10 @@ def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
         )
     for call in list(root.find_all(exp.TsOrDsAdd, exp.DateAdd)):
         call.replace(exp.cast(call.copy(), "DATE"))
+    for test in list(root.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE)):
+        if isinstance(test.this, exp.Sub) and isinstance(test.expression, exp.Interval):
+            for side in (test.this.this, test.this.expression):
+                side.replace(exp.cast(side.copy(), "TIMESTAMP"))
     for call in list(root.find_all(exp.Levenshtein)):
         call.replace(exp.Anonymous(this=_DISTANCE, expressions=[call.this, call.expression]))
     for match in list(root.find_all(exp.Like)):

@@ -50,17 +50,20 @@ def late_rows(streams: Sequence[Arrivals], batches: int) -> list[list[bool]]:
     ]
 
 
-def make_punctual(rng: random.Random, streams: Sequence[Arrivals], batches: int) -> None:
+def make_punctual(rng: random.Random, streams: Sequence[Arrivals], batches: int, step_us: int = 1) -> None:
     """Move every late row just as far into the future as needed, often exactly onto the watermark.
 
-    Batch by batch: the watermark of a batch depends on earlier batches only, which are final by then.
+    Batch by batch: the watermark of a batch depends on earlier batches only, which are final by then. `step_us`: τ and
+    delays are multiples of it, and stay that.
     """
     for batch in range(batches):
         mark = watermarks(streams, batch + 1)[batch]
         for stream in streams:
             for row, (tau, arrived) in enumerate(zip(stream.taus, stream.batch_of, strict=True)):
                 if arrived == batch and tau is not None and mark is not None and tau < mark:
-                    stream.taus[row] = mark + rng.choice((0, 0, rng.randrange(stream.delay_us + 2)))
+                    stream.taus[row] = mark + step_us * rng.choice(
+                        (0, 0, rng.randrange(stream.delay_us // step_us + 2))
+                    )
 
 
 def random_batches(rng: random.Random, rows: int, batches: int) -> list[int]:

@@ -49,7 +49,7 @@ class CaseSource:
 
     def taus(self) -> list[int | None]:
         """Return τ of each row in microseconds since the epoch."""
-        return self.rows.column(self.time).cast(pa.int64()).to_pylist()
+        return self.rows.column(self.time).cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

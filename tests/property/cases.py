@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import random
 from dataclasses import dataclass, replace
 
@@ -11,15 +10,16 @@ import pyarrow as pa
 from tests.property.arrivals import Arrivals, make_punctual, random_batches, random_taus
 from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
-from tests.property.values import BY_NAME, KINDS, Domain, Kind
+from tests.property.values import BY_NAME, KINDS, Domain, Kind, time_value
 
 TREES = ("flat", "left-deep", "chain", "bushy")
 STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "ilp", "random", "random", *TREES)
 SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random", *TREES[1:])
 """Strategies whose plans have the same stores, so that one can follow another on the same state."""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)
+_DAY_US = 86_400_000_000
+_DAYS_US = (19_780 * _DAY_US, 0, -_DAY_US)
 _ODD_NAMES = ("odd name", "dot.ted", "quo`te", "Größe", "select", "#hash")
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,16 @@ class Clock:
     unit_us: int
     span: int
     jitter: int
+
+    @property
+    def time_kinds(self) -> str:
+        """The kinds of columns that can hold these τ."""
+        return "mna" if self.unit_us == _DAY_US else "mmn"
+
+    @property
+    def step_us(self) -> int:
+        """What all τ are multiples of."""
+        return self.unit_us if self.unit_us == _DAY_US else 1
 
     def window_choices_us(self, batches: int) -> list[int]:
         """Return windows from the shortest possible to longer than everything."""
@@ -46,10 +56,13 @@ def random_case(
     """
     rng = random.Random(f"{seed} {late} {rows_scale}{' thetas' if thetas else ''}")
     batches = rng.choice((3, 4, 6) if late else (1, 2, 3, 4, 5, 6, 8))
-    unit_us = rng.choice((1, 1_000, 1_000_000, 3_600_000_000))
+    unit_us = rng.choice((1, 1_000, 1_000_000, 3_600_000_000, _DAY_US))
     span = rng.choice((1, 2, 5, 10, 40))
     clock = Clock(
-        base_us=rng.choice(_EPOCHS_US), unit_us=unit_us, span=span, jitter=rng.choice((0, 1, span // 2, span))
+        base_us=rng.choice(_DAYS_US if unit_us == _DAY_US else _EPOCHS_US),
+        unit_us=unit_us,
+        span=span,
+        jitter=rng.choice((0, 1, span // 2, span)),
     )
     count = rng.choice((1, 2, 2, 3, 3, 4, 5, 6))
     drawn = rng.choice((1, 1, 2, 2, 3, 4))
@@ -118,7 +131,7 @@ def _random_sources(
             if rng.random() < 0.08
             else rng.choice((rows, rows, rows // 2, rows + 7, 0 if rng.random() < 0.1 else rows))
         )
-        columns = _random_columns(rng, kinds, is_table=name in tables)
+        columns = _random_columns(rng, kinds, None if name in tables else clock)
         drafts.append((name, columns, size))
         if name not in tables:
             batch_of = random_batches(rng, size, batches)
@@ -128,7 +141,7 @@ def _random_sources(
     if late:
         _delay_some(rng, arrivals, clock, batches)
     else:
-        make_punctual(rng, list(arrivals.values()), batches)
+        make_punctual(rng, list(arrivals.values()), batches, clock.step_us)
     if rng.random() < 0.15:
         _spoil(rng, arrivals)
     sources = []
@@ -171,17 +184,20 @@ def _spoil(rng: random.Random, arrivals: dict[str, Arrivals]) -> None:
         stream.taus[:] = [None if rng.random() < 0.1 else tau for tau in stream.taus]
 
 
-def _random_columns(rng: random.Random, kinds: tuple[Kind, ...], *, is_table: bool) -> tuple[CaseColumn, ...]:
-    """Return ``k`` (a small integer, in every source), one to five others and, last, the time column of a stream."""
-    columns = [CaseColumn(name="k", kind=BY_NAME[rng.choice("iill")])]
+def _random_columns(rng: random.Random, kinds: tuple[Kind, ...], clock: Clock | None) -> tuple[CaseColumn, ...]:
+    """Return ``k`` (a small integer, in every source), one to five others and, last, the time column of a stream.
+
+    `clock` None: of a table.
+    """
+    columns = [CaseColumn(name="k", kind=BY_NAME[rng.choice("iillg")])]
     for _ in range(rng.randint(1, 5)):
         kind = rng.choice(kinds)
         number = sum(1 for column in columns if column.kind is kind)
         name = rng.choice(_ODD_NAMES) if rng.random() < 0.04 else f"{kind.name}{number}"
         if name.lower() not in {column.name.lower() for column in columns}:
             columns.append(CaseColumn(name=name, kind=kind))
-    if not is_table:
-        columns.append(CaseColumn(name=rng.choice(("ts", "ts", "at_time")), kind=BY_NAME["m"]))
+    if clock is not None:
+        columns.append(CaseColumn(name=rng.choice(("ts", "ts", "at_time")), kind=BY_NAME[rng.choice(clock.time_kinds)]))
     return tuple(columns)
 
 
@@ -196,7 +212,7 @@ def _random_rows(
     arrays = []
     for number, column in enumerate(columns):
         if taus is not None and number == len(columns) - 1:
-            values = [None if tau is None else _EPOCH + datetime.timedelta(microseconds=tau) for tau in taus]
+            values = [None if tau is None else time_value(column.kind, tau) for tau in taus]
         else:
             size_of_domain = domain if rng.random() > 0.15 * skew else max(2, domain // 3)
             drawn = Domain(

@@ -77,11 +77,12 @@ def comparable(left: Any, right: Any) -> tuple[Any, Any]:
     if isinstance(left, float) or isinstance(right, float):
         return float(left), float(right)
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
-        return _instant(left), _instant(right)
+        return instant(left), instant(right)
     return left, right
 
 
-def _instant(value: Any) -> Any:
+def instant(value: Any) -> Any:
+    """Return a date as the timestamp at its beginning."""
     return value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
 
 
@@ -114,8 +115,9 @@ def equality(left: Expression, right: Expression) -> Expression:
     return apply("{0} = {1}", equal, left, right, kind="b")
 
 
-_INTEGERS = frozenset("tilyx")
-DATES, INSTANTS = frozenset("aw"), frozenset("mz")
+INTEGERS, DECIMALS = frozenset("gtilyx"), frozenset("dej")
+DATES, INSTANTS = frozenset("aw"), frozenset("mznq")
+_WALL_CLOCK = frozenset("nq")
 _DAY = datetime.timedelta(days=1)
 
 
@@ -127,7 +129,7 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
     """Return some function of `operand`; the operand itself where its kind has none that is safe."""
     kind = operand.kind
     choices: list[Callable[[], Expression]] = []
-    if kind in _INTEGERS and operand.small:
+    if kind in INTEGERS and operand.small:
         choices += [
             lambda: apply("{0} + 1", lambda v: v + 1, operand, kind=kind),
             lambda: apply("({0} - 2)", lambda v: v - 2, operand, kind=kind),
@@ -146,15 +148,16 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
                 "CAST({0} AS DECIMAL(10,2))", lambda v: Decimal(v).quantize(Decimal("0.01")), operand, kind="d"
             ),
         ]
-    if kind in _INTEGERS:
+    if kind in INTEGERS:
         choices += [
             lambda: apply("coalesce({0}, 0)", lambda v: 0 if v is None else v, operand, kind=kind, strict=False),
             lambda: apply("CAST({0} AS BIGINT)", lambda v: v, operand, kind="l" if operand.small else "x"),
             lambda: apply("CAST({0} AS DOUBLE)", float, operand, kind="f"),
             lambda: apply("CAST({0} AS STRING)", str, operand, kind="s"),
         ]
-    if kind in ("d", "e"):
+    if kind in DECIMALS:
         choices += [
+            lambda: apply("-{0}", lambda v: -v, operand, kind=kind),
             lambda: apply("{0} + 1", lambda v: v + 1, operand, kind=kind),
             lambda: apply("CAST({0} AS DOUBLE)", float, operand, kind="f"),
             lambda: apply(
@@ -164,6 +167,7 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
     if kind == "f":
         choices += [
             lambda: apply("{0} * 2", lambda v: v * 2, operand, kind=kind),
+            lambda: apply("-{0}", lambda v: -v, operand, kind=kind),
             lambda: apply("abs({0})", abs, operand, kind=kind),
             lambda: apply("coalesce({0}, 0.0)", lambda v: 0.0 if v is None else v, operand, kind=kind, strict=False),
         ]
@@ -181,13 +185,17 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
         choices += [lambda: apply("date_add({0}, 1)", lambda v: v + _DAY, operand, kind=kind)]
     if kind in DATES:
         choices += [
-            lambda: apply("CAST({0} AS TIMESTAMP)", _instant, operand, kind="m" if kind == "a" else "z"),
+            lambda: apply("CAST({0} AS TIMESTAMP)", instant, operand, kind="m" if kind == "a" else "z"),
+            lambda: apply("CAST({0} AS TIMESTAMP_NTZ)", instant, operand, kind="n" if kind == "a" else "q"),
             lambda: apply("day({0})", lambda v: v.day, operand, kind="i"),
         ]
     if kind in INSTANTS:
+        instants, wall_clock = ("m", "n") if operand.small else ("z", "q")
+        other, type_ = (instants, "TIMESTAMP") if kind in _WALL_CLOCK else (wall_clock, "TIMESTAMP_NTZ")
         choices += [
-            lambda: apply("date_trunc('DAY', {0})", _midnight, operand, kind=kind),
-            lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a" if kind == "m" else "w"),
+            lambda: apply("date_trunc('DAY', {0})", _midnight, operand, kind=instants),
+            lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a" if operand.small else "w"),
+            lambda: apply(f"CAST({{0}} AS {type_})", lambda v: v, operand, kind=other),
         ]
     if kind == "b":
         choices += [lambda: apply("(NOT {0})", lambda v: not v, operand, kind=kind)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,23 +12,27 @@ import pyarrow as pa
 from tests.property.case import Case, CaseColumn, CaseQuery, CaseSource, RunOptions, Windows
 from tests.property.expressions import apply, column
 from tests.property.plain import plain_query
-from tests.property.values import KINDS
+from tests.property.values import KINDS, time_value
 
 Condition = tuple[str, Callable[..., bool | None]]
 
-_EPOCH = datetime.datetime(1970, 1, 1)
 _BY_TYPE = {kind.spark: kind for kind in reversed(KINDS)}
 
 
 def stream(
-    name: str, columns: str, *rows: tuple[Any, ...], window_us: int | None = None, delay_us: int = 0
+    name: str,
+    columns: str,
+    *rows: tuple[Any, ...],
+    window_us: int | None = None,
+    delay_us: int = 0,
+    time: str = "TIMESTAMP",
 ) -> CaseSource:
-    """Return a stream. Each row is (batch, τ in microseconds or None, values...); a last column ``ts`` holds τ."""
-    typed = (*_columns(columns), CaseColumn(name="ts", kind=_BY_TYPE["TIMESTAMP"]))
+    """Return a stream. Each row is (batch, τ in microseconds or None, values...); a last column ``ts`` of type `time`
+    holds τ.
+    """
+    typed = (*_columns(columns), CaseColumn(name="ts", kind=_BY_TYPE[time]))
     ordered = sorted(rows, key=lambda row: row[0])
-    values = [
-        (*row[2:], None if row[1] is None else _EPOCH + datetime.timedelta(microseconds=row[1])) for row in ordered
-    ]
+    values = [(*row[2:], None if row[1] is None else time_value(typed[-1].kind, row[1])) for row in ordered]
     return CaseSource(
         name=name,
         columns=typed,

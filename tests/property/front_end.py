@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from plait.query.model import Operand, Query, Source
+from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
 from plait.sql.binder import bind_statement
@@ -67,16 +68,31 @@ def with_types(case: Case, queries: tuple[Query, ...]) -> tuple[Query, ...]:
 
 def _with_types(case: Case, query: Query) -> Query:
     def type_of(operand: Operand) -> str:
-        return operand_type(query, operand)
+        return operand_type(case, query, operand)
 
     resolved = resolve_thetas(resolve_types(query, type_of), type_of)
     return with_narrow_windows(resolved, lambda source: case.source(source).time)
 
 
-def operand_type(query: Query, operand: Operand) -> str:
+def operand_type(case: Case, query: Query, operand: Operand) -> str:
     """Return the Spark type of an operand of a join predicate, as DuckDB infers it (wider in places: no harm)."""
     source = query.relation(operand.relation).source
     relation = connection().sql(f'SELECT {to_duckdb(operand.expression.sql)} AS v FROM "{source}"')
     found = str(relation.types[0])
+    if found == "TIMESTAMP":
+        return _time_type(
+            operand.expression, {column.name: column.kind.spark for column in case.source(source).columns}
+        )
     decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", found)
     return f"decimal({decimal.group(1)},{decimal.group(2)})" if decimal else _SPARK_TYPES[found]
+
+
+def _time_type(expression: SourceExpression, types: Mapping[str, str]) -> str:
+    """Tell instants from wall-clock times, which DuckDB has one type for: a cast decides, else what the columns are.
+
+    What is not cast may be truncated, which gives an instant, and added to.
+    """
+    casts = re.findall(r"CAST\(.* AS (TIMESTAMP\w*)\)", expression.sql)
+    if casts or "date_trunc" in expression.sql:
+        return "timestamp_ntz" if casts[-1:] == ["TIMESTAMP_NTZ"] else "timestamp"
+    return "timestamp_ntz" if "TIMESTAMP_NTZ" in {types[name] for name in expression.columns} else "timestamp"

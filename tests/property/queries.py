@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from tests.property.case import CaseQuery, CaseSource, Windows, quoted
 from tests.property.expressions import (
     DATES,
+    DECIMALS,
     INSTANTS,
+    INTEGERS,
     Expression,
     apply,
     column,
@@ -209,7 +211,7 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
     ]
     if rng.random() < 0.1:
         choices.append(lambda: apply("{0} IS NULL", lambda v: v is None, operand, kind="b", strict=False))
-    if kind in "tilyxdefr":
+    if kind in INTEGERS | DECIMALS | frozenset("fr"):
         choices += [
             lambda: apply("{0} > 1", lambda v: greater(v, 1), operand, kind="b"),
             lambda: apply("{0} <= 7", lambda v: not greater(v, 7), operand, kind="b"),
@@ -234,7 +236,10 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
     if kind in INSTANTS:
         choices.append(
             lambda: apply(
-                "{0} < TIMESTAMP '2024-03-02 12:00:00'", lambda v: v.isoformat() < "2024-03-02T12", operand, kind="b"
+                f"{{0}} < {rng.choice(('TIMESTAMP', 'TIMESTAMP_NTZ'))} '2024-03-02 12:00:00'",
+                lambda v: v.isoformat() < "2024-03-02T12",
+                operand,
+                kind="b",
             )
         )
     if kind == "b":

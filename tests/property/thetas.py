@@ -7,15 +7,28 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from tests.property.expressions import DATES, INSTANTS, Expression, apply, derived, either, equal, greater
+from tests.property.expressions import (
+    DATES,
+    DECIMALS,
+    INSTANTS,
+    INTEGERS,
+    Expression,
+    apply,
+    derived,
+    either,
+    equal,
+    greater,
+    instant,
+)
 from tests.property.patterns import like, string_distance
 from tests.property.registered import REGISTERED, Registered
 from tests.property.values import BY_NAME
 
-_WHOLE, _FRACTIONS, _FLOATING = frozenset("til"), frozenset("f"), frozenset("fr")
+_WHOLE, _FLOATING = INTEGERS - frozenset("yx"), frozenset("fr")
 _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
     {
         "<": lambda a, b: greater(b, a),
@@ -50,16 +63,21 @@ def random_theta(
 def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, list[Pair], Maker]]:
     """Yield the kinds of predicates: (label, weight, the pairs of columns it may be of, how it is made)."""
     numbers = _pairs_of(pairs, _WHOLE)
-    fractions = [pair for pair in _pairs_of(pairs, _FRACTIONS | _WHOLE) if pair not in numbers]
+    fractions = _pairs_of(pairs, _FLOATING | _WHOLE, _FLOATING)
+    decimals = _pairs_of(pairs, DECIMALS | _WHOLE, DECIMALS)
+    instants = _pairs_of(pairs, INSTANTS | DATES, INSTANTS)
     texts = _pairs_of(pairs, frozenset("s"))
     alike = [pair for pair in pairs if pair[0].kind == pair[1].kind]
     yield "comparison", 2, pairs, _comparison
     yield "comparison of one type", 2, alike, _comparison
-    yield "comparison of fractions", 2, _pairs_of(pairs, _FLOATING | _WHOLE, _FLOATING), _comparison
+    yield "comparison of fractions", 2, fractions, _comparison
+    yield "comparison of times", 2, [*instants, *_pairs_of(pairs, DATES)], _comparison
     yield "band", 2, numbers, lambda rng, a, b: _band(rng, a, b, "3", 3)
     yield "between", 2, numbers, _between
     yield "arithmetic", 1, numbers, _sum
     yield "band of fractions", 2, fractions, lambda rng, a, b: _band(rng, a, b, "2.5D", 2.5)
+    yield "band of decimals", 2, decimals, lambda rng, a, b: _band(rng, a, b, "2.5", Decimal("2.5"))
+    yield "between decimals", 1, decimals, _between
     yield "spatial distance", 2, fractions, lambda rng, a, b: _distance(a, b, *rng.choice(numbers or fractions))
     yield "like", 6 if texts else 1, texts or numbers, lambda rng, a, b: like(rng, *_as_texts(a, b))
     yield (
@@ -69,7 +87,7 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
         lambda rng, a, b: string_distance(rng, *_as_texts(a, b)),
     )
     yield "days", 4, _pairs_of(pairs, DATES), _days
-    yield "instants", 2, _pairs_of(pairs, INSTANTS), lambda rng, a, b: _in_time(rng, a, b, rng.choice(spans_us))
+    yield "instants", 4, instants, lambda rng, a, b: _in_time(rng, a, b, rng.choice(spans_us))
     yield "equal or both missing", 1, alike, lambda rng, a, b: _same(a, b)
     yield "alternatives", 1, pairs, lambda rng, a, b: _alternatives(rng, pairs)
     yield "missing or more", 1, pairs, _missing
@@ -127,7 +145,7 @@ def _opposite(sign: str) -> str:
     return {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "<>": "=", "!=": "="}[sign]
 
 
-def _band(rng: random.Random, a: Expression, b: Expression, width: str, limit: float) -> Expression:
+def _band(rng: random.Random, a: Expression, b: Expression, width: str, limit: float | Decimal) -> Expression:
     sign = rng.choice(("<", "<="))
     return apply(
         f"abs({{0}} - {{1}}) {sign} {width}",
@@ -152,6 +170,13 @@ def _sum(rng: random.Random, a: Expression, b: Expression) -> Expression:
             ("{0} - {1} <= 1", lambda x, y: x - y <= 1),
             ("{0} * 2 < {1} + 1", lambda x, y: x * 2 < y + 1),
             ("{0} - 1 >= {1} + 2", lambda x, y: x - 1 >= y + 2),
+            ("{0} - {1} > 1", lambda x, y: x - y > 1),
+            ("-({0} - {1}) < 2", lambda x, y: y - x < 2),
+            ("-{0} < {1}", lambda x, y: -x < y),
+            ("2 > {1} - {0}", lambda x, y: y - x < 2),
+            ("NOT ({0} - {1} < 2)", lambda x, y: x - y >= 2),
+            ("{0} - {1} = 1", lambda x, y: x - y == 1),
+            ("{0} = {1} + 1", lambda x, y: x == y + 1),
         )
     )
     return apply(text, function, a, b, kind="b")
@@ -200,6 +225,10 @@ def _in_time(rng: random.Random, a: Expression, b: Expression, span_us: int) -> 
     choices: tuple[tuple[str, Callable[[int, int], bool]], ...] = (
         ("{0} <= {1}", lambda x, y: x <= y),
         ("{0} < {1}", lambda x, y: x < y),
+        ("NOT ({0} < {1})", lambda x, y: x >= y),
+        (f"{{0}} - {{1}} <= {shown}", lambda x, y: x - y <= span_us),
+        (f"{{0}} - {{1}} > {shown}", lambda x, y: x - y > span_us),
+        (f"{{0}} < {{1}} + {shown}", lambda x, y: x < y + span_us),
         (f"{{0}} BETWEEN {{1}} - {shown} AND {{1}}", lambda x, y: y - span_us <= x <= y),
         (
             f"{{0}} >= {{1}} - {shown} AND {{0}} <= {{1}} + {shown}",
@@ -212,9 +241,9 @@ def _in_time(rng: random.Random, a: Expression, b: Expression, span_us: int) -> 
     return apply(text, lambda x, y: function(_microseconds(x), _microseconds(y)), a, b, kind="b")
 
 
-def _microseconds(value: datetime.datetime) -> int:
+def _microseconds(value: datetime.date) -> int:
     """Return microseconds since the epoch: datetime ends with the year 9999, where an offset may lead beyond."""
-    return (value - _EPOCH) // datetime.timedelta(microseconds=1)
+    return (instant(value) - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def _as_texts(*operands: Expression) -> list[Expression]:

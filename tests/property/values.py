@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+_EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = datetime.date(2024, 2, 27)
 _MIDNIGHT = datetime.datetime(2024, 2, 27)
 _STRINGS = (
@@ -91,6 +92,15 @@ KINDS: tuple[Kind, ...] = (
         small=True,
         value=_or_extreme(_FLOATS, lambda n: n / (1 if n % 3 else 2)),
     ),
+    Kind(
+        name="j",
+        spark="DECIMAL(12,3)",
+        arrow=pa.decimal128(12, 3),
+        group="number",
+        small=True,
+        value=lambda n: (Decimal(n - 2) / (1 if n % 3 else 8)).quantize(Decimal("0.001")),
+    ),
+    Kind(name="g", spark="TINYINT", arrow=pa.int8(), group="number", small=True, value=lambda n: n - 2),
     Kind(name="t", spark="SMALLINT", arrow=pa.int16(), group="number", small=True, value=lambda n: n - 2),
     Kind(
         name="v",
@@ -133,10 +143,32 @@ KINDS: tuple[Kind, ...] = (
         small=False,
         value=_or_extreme(_INSTANTS, lambda n: _MIDNIGHT + datetime.timedelta(hours=12 * n)),
     ),
+    Kind(
+        name="n",
+        spark="TIMESTAMP_NTZ",
+        arrow=pa.timestamp("us"),
+        group="time",
+        small=True,
+        value=lambda n: _MIDNIGHT + datetime.timedelta(days=n // 2, hours=0 if n % 2 else 12),
+    ),
+    Kind(
+        name="q",
+        spark="TIMESTAMP_NTZ",
+        arrow=pa.timestamp("us"),
+        group="time",
+        small=False,
+        value=_or_extreme(_INSTANTS, lambda n: _MIDNIGHT + datetime.timedelta(hours=12 * n)),
+    ),
     Kind(name="b", spark="BOOLEAN", arrow=pa.bool_(), group="boolean", small=True, value=lambda n: n % 2 == 1),
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+def time_value(kind: Kind, tau_us: int) -> datetime.date:
+    """Return τ as a value of a time column."""
+    moment = _EPOCH + datetime.timedelta(microseconds=tau_us)
+    return moment.date() if kind.spark == "DATE" else moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,29 @@ def test_every_broken_input_is_counted_and_explained_in_one_run(spark: Any, tmp_
     told = engine.status()["totals"]
     assert told["bad"] == sum(counts["bad"][0]["rows"] for counts in told["sources"].values() if counts["bad"])
     assert json.loads(json.dumps(told)) == told
+
+
+def test_what_changed_behind_a_checkpoint_and_what_is_not_read_is_told(spark: Any, tmp_path: Path) -> None:
+    script = f"""
+        {ITEMS} USING csv OPTIONS (path '{tmp_path}/it ems') TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
+        CREATE STREAM others (id BIGINT, ts TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/others')
+            TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
+        CREATE QUERY q INTO noop AS SELECT items.id FROM items JOIN others ON items.id = others.id;"""
+    put(tmp_path / "it ems", "1,5.5,2026-01-01 10:00:00\n,5.5,2026-01-01 10:00:00\n", "a b.csv")
+    put(tmp_path / "others", "2,2026-01-01 10:00:00\n", "a.csv")
+    _, first = run(spark, tmp_path, script)
+    assert first.warnings == ()
+    assert [(each.key, each.rows) for each in first.sources[0].null_keys_by] == [("`id`", 1)]
+    assert "with items.id = others.id and found none; the keys have no value in common" in dict(first.hints)["q"]
+
+    put(tmp_path / "it ems", "1,5.5,2026-01-01 10:00:00\n", "old.csv")
+    old = (tmp_path / "it ems" / "a b.csv").stat().st_mtime - 10 * 86_400
+    os.utime(tmp_path / "it ems" / "old.csv", (old, old))
+    put(tmp_path / "it ems" / "sub", "1,5.5,2026-01-01 10:00:00\n", "b.csv")
+    _, second = run(spark, tmp_path, script)
+    assert [(warning.of, warning.text.rpartition(", such as ")[2]) for warning in second.warnings] == [
+        ("items", "'sub/b.csv'"),
+        ("items", "'old.csv'"),
+    ]
+    assert second.rows_in == 0
+    assert second.hints == ()

@@ -11,8 +11,8 @@ from plait.optimizer.assemble.intermediates import Subset
 from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.assemble.reading import choices_of, stores_read
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
 from plait.optimizer.estimate.flows import flows, with_estimates
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder

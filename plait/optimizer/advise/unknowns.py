@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.extents import Extents
+from plait.optimizer.estimate.join_sizes import Extents
 from plait.plan.model import KeyColumn, Member, Plan, Selection
 from plait.plan.walks import equalities_on, kept_stores, path_members
 from plait.stats.model import Statistics

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from plait.optimizer.assemble.access import choose_access
 from plait.optimizer.assemble.covering import Carried
-from plait.optimizer.assemble.intermediate_stores import gather_intermediates
-from plait.optimizer.assemble.naming import StoreName, one_per_source
+from plait.optimizer.assemble.intermediates import gather_intermediates
 from plait.optimizer.assemble.probe_trees import merge_orders
-from plait.optimizer.assemble.stores import choose_access, gather_stores
+from plait.optimizer.assemble.source_stores import gather_stores
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.extents import Extents
 from plait.optimizer.estimate.flows import flows, with_estimates, with_stored
+from plait.optimizer.estimate.join_sizes import Extents
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, StoreName, one_per_source
 from plait.plan.model import Plan, Store
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -106,3 +106,9 @@ def narrowings(own: Query, wide: Query, positions: Iterable[tuple[str, int]]) ->
         if narrowing != Narrowing(position=position):
             found.append(narrowing)
     return tuple(sorted(found, key=lambda narrowing: narrowing.position))
+
+
+def widest(query: Query, aliases: Iterable[str]) -> int | None:
+    """Return the largest window of these relations' streams, None if one is unbounded."""
+    relations = [query.relation(alias) for alias in aliases]
+    return widest_window(relation.window_us for relation in relations if not relation.is_table)

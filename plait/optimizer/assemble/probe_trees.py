@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from plait.optimizer.assemble.covering import Carried, widest_window
+from plait.optimizer.assemble.covering import Carried, widest
+from plait.optimizer.assemble.edge_names import Arrow, Path, edge_names, matching_order
 from plait.optimizer.assemble.intermediates import Subset, member_of
-from plait.optimizer.assemble.naming import Arrow, Path, StoreName, edge_names, matching_order
 from plait.optimizer.join_graph import matching
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, StoreName
 from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
 from plait.query.model import Query
 
@@ -84,12 +84,6 @@ def _end(
         positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
         narrowings = carried.narrowings(query.name, positions)
         node.outputs.append(Output(query=query.name, positions=positions, narrowings=narrowings))
-
-
-def widest(query: Query, aliases: Iterable[str]) -> int | None:
-    """Return the largest window of these relations' streams, None if one is unbounded."""
-    relations = [query.relation(alias) for alias in aliases]
-    return widest_window(relation.window_us for relation in relations if not relation.is_table)
 
 
 def _paths(path: Path, node: _Node) -> Iterable[Path]:

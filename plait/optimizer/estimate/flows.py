@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import arriving, join_size, step_cost, storage_cost
-from plait.optimizer.estimate.extents import Extents, extent_of
+from plait.optimizer.estimate.cost import arriving, step_cost, storage_cost
+from plait.optimizer.estimate.join_sizes import Extents, extent_of, join_size
 from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
 from plait.plan.walks import kept_stores
 

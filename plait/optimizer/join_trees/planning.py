@@ -8,13 +8,12 @@ from typing import TypeAlias
 
 from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.intermediates import Subset
-from plait.optimizer.assemble.naming import one_per_source
 from plait.optimizer.estimate.budget import Storage, storage
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, one_per_source
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -13,15 +13,13 @@ from plait.optimizer.estimate.budget import storage
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.multi_query.components import Component, components
 from plait.optimizer.multi_query.explore import Explorer
-from plait.optimizer.multi_query.extract import Chosen, orders_of
 from plait.optimizer.multi_query.highs import Limits
 from plait.optimizer.multi_query.network import Network
-from plait.optimizer.multi_query.patterns import gather
+from plait.optimizer.multi_query.paths import Chosen, greedy_paths, orders_of
+from plait.optimizer.multi_query.patterns import ContentSizes, gather
 from plait.optimizer.multi_query.problem import Weights, problem
-from plait.optimizer.multi_query.sizes import ContentSizes
 from plait.optimizer.multi_query.solution import Choice
 from plait.optimizer.multi_query.solver import search, solve
-from plait.optimizer.multi_query.start import greedy_paths
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Solution

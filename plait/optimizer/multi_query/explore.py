@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from plait.optimizer.multi_query.network import Intermediate, Network, ProbedStore
-from plait.optimizer.multi_query.patterns import Asked, Mask, Pattern, positions
-from plait.optimizer.multi_query.sizes import ContentSizes, PatternSizes
+from plait.optimizer.multi_query.patterns import Asked, ContentSizes, Mask, Pattern, positions
+from plait.optimizer.multi_query.sizes import PatternSizes
 from plait.optimizer.options import PlanOptions
 
 Wanted: TypeAlias = Callable[[float, float], bool]

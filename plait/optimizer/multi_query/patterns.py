@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
 
-from plait.optimizer.estimate.cardinality import Extent
+from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.plan.conditions import Between, between
 from plait.plan.model import KeyColumn, Member
 from plait.plan.relations import ordinal_of, selection_of, window_of
@@ -178,3 +178,31 @@ def content_order(pattern: Pattern) -> tuple[object, ...]:
             for join in pattern.joins
         ),
     )
+
+
+class ContentSizes:
+    """|R| of members and f of joins, remembered across patterns."""
+
+    def __init__(self, cardinality: Cardinality) -> None:
+        self._cardinality = cardinality
+        self._rows: dict[Member, float] = {}
+        self._selectivity: dict[tuple[object, ...], float] = {}
+
+    def rows(self, pattern: Pattern, position: int) -> float:
+        """Return |R| of a member after its selection."""
+        member = pattern.members[position]
+        if member not in self._rows:
+            self._rows[member] = self._cardinality.selected_rows(pattern.extent(position), member.selection)
+        return self._rows[member]
+
+    def pace(self, pattern: Pattern, position: int) -> float:
+        """Return how many windows of a member pass per second."""
+        return self._cardinality.pace(pattern.extent(position))
+
+    def selectivity(self, pattern: Pattern, join: Join) -> float:
+        """Return f of all predicates of a join."""
+        left, right = pattern.extent(join.left), pattern.extent(join.right)
+        known = (left, right, join.between)
+        if known not in self._selectivity:
+            self._selectivity[known] = self._cardinality.between(left, right, join.between)
+        return self._selectivity[known]

@@ -37,8 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plait.optimizer.multi_query.network import Floats, Ints
-from plait.optimizer.multi_query.problem import Problem
-from plait.optimizer.multi_query.ways import Ways
+from plait.optimizer.multi_query.problem import Problem, Ways
 
 _NONE = -1
 

@@ -10,9 +10,8 @@
 from __future__ import annotations
 
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.naming import one_per_query
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import cheapest_extension, choose_orders
+from plait.optimizer.probe_orders import cheapest_extension, choose_orders, one_per_query
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import prod
 
 from plait.optimizer.assemble.build import build
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import choose_orders
 from plait.plan.model import Plan

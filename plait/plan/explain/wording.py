@@ -114,7 +114,7 @@ def described(shown: Member, store: Store) -> str:
 def key(shown: KeyColumn, store: Store) -> str:
     """Return a key of a store with the type it is compared as."""
     text = _expression(shown, store)
-    by_size = " by size" if shown.is_ordered else ""
+    by_size = " by size" if shown.by_size else ""
     return text if shown.type == UNKNOWN_TYPE else f"{text} as {shown.type}{by_size}"
 
 

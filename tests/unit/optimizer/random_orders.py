@@ -8,10 +8,9 @@ from collections.abc import Collection
 from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.covering import widen
 from plait.optimizer.assemble.intermediates import Subset
-from plait.optimizer.assemble.naming import one_per_source
 from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, one_per_source
 from plait.plan.model import Plan
 from plait.query.graph import QueryGraph
 from plait.query.model import Query

@@ -62,6 +62,7 @@ def wider(step: Step) -> Step:
         (lambda step: replace(step, checks=()), 14),
         (wider, 14),
         (lambda step: replace(step, spans=()), 7),
+        (lambda step: replace(step, spans=tuple(replace(span, order="double") for span in step.spans)), 6),
     ],
 )
 def test_a_forgotten_or_changed_predicate_is_named(change: Callable[[Step], Step], invariant: int) -> None:

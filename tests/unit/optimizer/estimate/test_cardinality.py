@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.optimizer.estimate.assumptions import ASSUMED
-from plait.optimizer.estimate.cardinality import Cardinality, Extent
+from plait.optimizer.estimate.cardinality import ASSUMED, Cardinality, Extent
 from plait.plan.model import KeyColumn, Selection
 from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, expression, planned, query, stream, table

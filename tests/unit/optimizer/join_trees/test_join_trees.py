@@ -12,7 +12,7 @@ import pytest
 from plait.optimizer import plan
 from plait.optimizer.estimate.budget import Storage
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees, are_compatible
 from plait.optimizer.join_trees.planning import Room

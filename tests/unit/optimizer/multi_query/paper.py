@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes, step_cost
+from plait.optimizer.estimate.cost import step_cost
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import between

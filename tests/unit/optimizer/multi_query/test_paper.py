@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.query.model import Query
 from tests.unit.optimizer.multi_query.paper import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeAlias
@@ -10,9 +10,6 @@ from typing import TypeAlias
 from plait.optimizer.join_graph import NOTHING, Matching
 from plait.plan.model import Member
 from plait.plan.relations import member_name
-
-StoreName: TypeAlias = Callable[[str, str], str]
-"""(query, source) → id of the store that keeps the source's tuples for the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +25,6 @@ Path: TypeAlias = tuple[Arrow, ...]
 """A probe path from its starting member on."""
 
 _SHORTEST_DIGEST = 4
-
-
-def one_per_source(query: str, source: str) -> str:
-    """Let all queries share the store of a source."""
-    return source
-
-
-def one_per_query(query: str, source: str) -> str:
-    """Give every query its own store."""
-    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
 
 
 def edge_names(paths: Iterable[Path]) -> dict[Path, str]:

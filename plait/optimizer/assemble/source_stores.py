@@ -1,0 +1,98 @@
+"""Lay out the stores of sources: which columns and keys they keep, for whom and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from plait.optimizer.assemble.covering import widest_window
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.probe_orders import StoreName
+from plait.plan.model import Requirement, Selection, Store, ValueColumn
+from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, window_of
+from plait.query.model import Query, Relation, Source, Stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A relation of a query that needs a store."""
+
+    query: Query
+    relation: Relation
+
+
+def gather_stores(queries: Iterable[Query], options: PlanOptions, store_name: StoreName) -> tuple[Store, ...]:
+    """Return the stores with what they keep, ordered by id, without indexes and partitioning.
+
+    A stream that keeps everything has a store even if no query reads it, so that later queries can reach back.
+    """
+    uses: dict[str, list[Use]] = {}
+    sources: dict[str, Source] = {}
+    for query in queries:
+        for relation in query.relations:
+            store_id = store_name(query.name, relation.source)
+            sources[store_id] = options.source(relation.source, reader=query.name)
+            uses.setdefault(store_id, []).append(Use(query=query, relation=relation))
+    read = {source.name for source in sources.values()}
+    for source in options.sources:
+        if _keeps_all(source) and source.name not in read:
+            sources[source.name.replace("/", "//") if source.name in sources else source.name] = source
+    return tuple(
+        _gather_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources)
+    )
+
+
+def _gather_store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
+    keys = {key.name: key for use in uses for key in keys_of(use.query, use.relation.alias)}
+    return Store(
+        id=store_id,
+        source=source.name,
+        is_table=not isinstance(source, Stream),
+        columns=_columns(source, uses),
+        keys=tuple(keys[name] for name in sorted(keys)),
+        requirements=_requirements(source, uses),
+        indexes=(),
+        partition_by=(),
+        parallelism=options.parallelism_of(source.name),
+        window_us=_window_us(source, uses),
+        keeps_all=_keeps_all(source),
+        values=_values(uses),
+    )
+
+
+def _keeps_all(source: Source) -> bool:
+    return isinstance(source, Stream) and source.keep == "all"
+
+
+def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
+    needed = {column for use in uses for column in columns_of(use.query, use.relation.alias)}
+    needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
+    if _keeps_all(source):
+        needed |= {column.name for column in source.schema or ()}
+    return tuple(sorted(needed))
+
+
+def _operands(uses: list[Use]) -> Iterator[str | ValueColumn]:
+    return (operand for use in uses for operand in operands_of(use.query, use.relation.alias))
+
+
+def _values(uses: list[Use]) -> tuple[ValueColumn, ...]:
+    values = {operand.name: operand for operand in _operands(uses) if not isinstance(operand, str)}
+    return tuple(values[name] for name in sorted(values))
+
+
+def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
+    """Return the distinct requirements, ordered: an equal one of a second query changes nothing."""
+    needs = {requirement_of(use.query, use.relation) for use in uses}
+    if _keeps_all(source):
+        needs.add(Requirement(selection=Selection(), keys=()))
+    return tuple(sorted(needs, key=lambda need: (need.selection.sql, need.keys)))
+
+
+def _window_us(source: Source, uses: list[Use]) -> int | None:
+    if not isinstance(source, Stream):
+        return None
+    windows = [window_of(use.relation) for use in uses]
+    if _keeps_all(source):
+        windows.append(source.window_us)
+    return widest_window(windows)
