@@ -110,7 +110,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     with spark_log() as log:
         with log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
-            spark = open_session(execution.master, conf)
+            spark = open_session(execution.master, conf, makes_archive=True)
         try:
             with StopOnSignal(output.stopping) as stop:
                 engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)

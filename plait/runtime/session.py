@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
+from plait.runtime.archive import find_archive
+
+_JVM_OPTIONS = "spark.driver.extraJavaOptions"
+_CLASS_PATH = "spark.driver.extraClassPath"
+_LAUNCHER = "SPARK_LAUNCHER_OPTS"
+_JVM_ENDED = "JAVA_GATEWAY_EXITED"
 
 JVM = {
     # A micro-batch is work to get done, not requests to answer: the collector made for throughput takes a tenth less
@@ -18,7 +26,7 @@ JVM = {
     # compiler takes half of the processor time of a short run and gains nothing measurable in a long one (3 x 3 M
     # rows). With a local master tasks run there too, but what takes time in them is Arrow and the kernels. Executors
     # of a cluster live for long and do nothing else, so theirs stays.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+    _JVM_OPTIONS: "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
 }
 LOCAL_DISKS = {
@@ -62,27 +70,66 @@ def has_named_sources(session: SparkSession) -> bool:
     return bool(session.conf.get(_EVOLUTION, "false") == "true")
 
 
-def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+def open_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, makes_archive: bool = False
+) -> SparkSession:
     """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given
     settings.
+
+    Its JVM starts from the class-data archive (`plait.runtime.archive`) if there is one. `makes_archive`: if not, it
+    leaves one behind for later starts, which takes it some seconds after this process has ended.
     """
-    # Spark looks for the setting only where a program is handed to spark-submit, and else for the variable.
-    wanted = (conf or {}).get("spark.pyspark.python")
-    if wanted is not None:
-        os.environ["PYSPARK_PYTHON"] = wanted
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("plait").master(master or "local[*]")
-    for name, value in {**_DEFAULTS, **NAMED_SOURCES, **(conf or {})}.items():
-        builder = builder.config(name, value)
+    wanted = {**_DEFAULTS, **NAMED_SOURCES, "spark.master": master or "local[*]", **(conf or {})}
+    archive = None if _CLASS_PATH in wanted else find_archive()
+    from_archive = archive.options(make=makes_archive) if archive else ""
     try:
-        session = builder.getOrCreate()
+        return _open(wanted, from_archive)
+    except PySparkRuntimeError as error:
+        if archive is None or not from_archive or error.getCondition() != _JVM_ENDED:
+            raise _cannot_start(wanted, error) from error
     except Exception as error:
-        raise PlaitError(
-            f"Spark could not start on '{master or 'local[*]'}': {error}. Check the master URL, and "
-            "that Java 17 or newer is installed."
-        ) from error
+        raise _cannot_start(wanted, error) from error
+    # The JVM tells an archive that is not its own, but does not read all of it to find one that has been damaged.
+    try:
+        session = _open(wanted, "")
+    except Exception as error:
+        raise _cannot_start(wanted, error) from error
+    archive.discard()
+    return session
+
+
+def _open(conf: Mapping[str, str], jvm_options: str) -> SparkSession:
+    # Spark looks for the setting only where a program is handed to spark-submit, and else for the variable.
+    if "spark.pyspark.python" in conf:
+        os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("plait")
+    for name, value in {**conf, _JVM_OPTIONS: f"{conf[_JVM_OPTIONS]} {jvm_options}".strip()}.items():
+        builder = builder.config(name, value)
+    with _quick_launcher():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _cannot_start(conf: Mapping[str, str], error: Exception) -> PlaitError:
+    return PlaitError(
+        f"Spark could not start on '{conf['spark.master']}': {error}. Check the master URL, and "
+        "that Java 17 or newer is installed."
+    )
+
+
+@contextmanager
+def _quick_launcher() -> Iterator[None]:
+    """Spare the JVM that only works out Spark's command line what it needs to live for long."""
+    if _LAUNCHER in os.environ:
+        yield
+        return
+    os.environ[_LAUNCHER] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    try:
+        yield
+    finally:
+        del os.environ[_LAUNCHER]
 
 
 def parallelism_of(session: SparkSession) -> int:
