@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plait.cli.advice import FORMATS
-from plait.cli.arguments import Conf, Master, Parallelism, ScriptFile
+from plait.cli.arguments import ADVICE_FORMATS, Conf, Master, Parallelism, ScriptFile
 from plait.cli.execution import Choices, Execution, settle
-from plait.cli.planning import plan_options
 from plait.cli.script import ScriptText, read_sound_script
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
-from plait.optimizer.advise.advice import advise as advise_on
 from plait.query.model import Query, Source
 from plait.sql.scope import SchemaUnknownError
-from plait.stats.combine import combine
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
 
@@ -46,7 +42,7 @@ def advise(
         typer.Option(metavar="ROWS", min=1, help="Measure the sources on at most so many rows of each; starts Spark."),
     ] = None,
     output_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(ADVICE_FORMATS)}.")
     ] = "text",
     parallelism: Parallelism = None,
     master: Master = None,
@@ -56,8 +52,13 @@ def advise(
 
     It rests on the statistics the script declares and, with --sample, on what a few rows of each source show.
     """
-    if output_format not in FORMATS:
-        raise OptionError(f"unknown format '{output_format}'; expected one of {', '.join(FORMATS)}")
+    # Imported here because planning takes a while to load, which the other commands must not wait for.
+    from plait.cli.advice import FORMATS
+    from plait.cli.planning import plan_options
+    from plait.optimizer.advise.advice import advise as advise_on
+
+    if output_format not in ADVICE_FORMATS:
+        raise OptionError(f"unknown format '{output_format}'; expected one of {', '.join(ADVICE_FORMATS)}")
     script = read_sound_script(file)
     execution = settle(script, Choices(master=master, conf=tuple(conf or ())))
     basis = _declared(script) if sample is None else _sampled(execution, sample)
@@ -81,6 +82,7 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
     from plait.runtime.sampling import take_sample
     from plait.runtime.session import open_session
     from plait.runtime.sources import open_source, schema_of
+    from plait.stats.combine import combine
 
     with spark_log() as log:
         with log.collecting():

@@ -7,14 +7,29 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from plait.optimizer.strategies import STRATEGIES
+STRATEGY_NAMES = (
+    "fixed",
+    "selectivity",
+    "greedy",
+    "ilp",
+    "flat",
+    "left-deep",
+    "chain",
+    "bushy",
+    "independent",
+    "shared",
+)
+EXPLAIN_FORMATS = ("text", "json", "mermaid")
+ADVICE_FORMATS = ("text", "json")
+"""What the help lists; held against the tables that say what each does by a test, so that the help need not load them.
+"""
 
 ScriptFile: TypeAlias = Annotated[Path, typer.Argument(metavar="FILE", help="A Plait SQL script.", show_default=False)]
 
 Strategy: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help=f"How to plan: {', '.join(STRATEGIES)}. Default: what the script sets, or greedy."
+        metavar="NAME", help=f"How to plan: {', '.join(STRATEGY_NAMES)}. Default: what the script sets, or greedy."
     ),
 ]
 

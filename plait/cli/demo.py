@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from plait.cli.arguments import Strategy
 from plait.cli.execution import Choices, execute, settle
 from plait.cli.failures import FAILED
 from plait.cli.output import open_output
 from plait.cli.script import read_sound_script
-from plait.cli.story import show_answers, show_run, show_sharing, show_where
 
 START = datetime(2013, 1, 28)
 """A Monday with a wind storm two days later, and the blizzard of February 2013 in its second week."""
@@ -43,7 +41,10 @@ def demo(
 
     Stop it with Ctrl-C, or kill it, and start it again: it goes on where it ended, and no result is lost or doubled.
     """
-    # Imported here because reading the data loads pandas, which the other commands must not wait for.
+    # Imported here because reading the data and showing answers load what the other commands must not wait for.
+    from rich.console import Console
+
+    from plait.cli.story import show_answers, show_run, show_sharing, show_where
     from plait.workloads.questions import QUESTIONS, read_answer
     from plait.workloads.replay import Replay, prepare
 

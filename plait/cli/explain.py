@@ -6,20 +6,15 @@ from typing import Annotated
 
 import typer
 
-from plait.cli.arguments import Parallelism, ScriptFile, Strategy
-from plait.cli.planning import plan_options
+from plait.cli.arguments import EXPLAIN_FORMATS, Parallelism, ScriptFile, Strategy
 from plait.cli.script import read_sound_script
-from plait.plan.explain import FORMATS, check_format
-from plait.runtime.explaining import explained_plan
-from plait.runtime.observed import observe, with_types_of
-from plait.runtime.planning import PlanRequest
 
 
 def explain(
     file: ScriptFile,
     strategy: Strategy = None,
     output_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPLAIN_FORMATS)}.")
     ] = "text",
     parallelism: Parallelism = None,
     checkpoint: Annotated[
@@ -34,6 +29,13 @@ def explain(
     The plan rests on the statistics the script declares. A run starts with the same plan, and reconsiders it after some
     batches. With --checkpoint the plan is the one that governed the last batch there.
     """
+    # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
+    from plait.cli.planning import plan_options
+    from plait.plan.explain import check_format
+    from plait.runtime.explaining import explained_plan
+    from plait.runtime.observed import observe, with_types_of
+    from plait.runtime.planning import PlanRequest
+
     check_format(output_format)
     script = read_sound_script(file)
     loaded = script.load()

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,6 +19,9 @@ import pyarrow.compute as pc
 from plait.errors import PredicateError
 from plait.operators.partials import NO_HIGH, NO_LOW, Int64s, Rows
 from plait.plan.model import Formula
+
+if TYPE_CHECKING:
+    import duckdb
 
 Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
 """Registered predicates by name: functions of Arrow arrays of one length to a boolean array of that length."""
@@ -32,6 +34,9 @@ _PROBE_ROW, _STORED_ROW = "probe row", "stored row"
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
     """Return this process's database, which holds no data."""
+    # Imported here, as below, because most workers never need it and all would wait for it.
+    import duckdb
+
     return duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
 
 
@@ -60,6 +65,8 @@ def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> 
 
 
 def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
+    import duckdb
+
     table = pa.table({str(number): _naive(array) for number, array in enumerate(operands)})
     try:
         found = _database().cursor().from_arrow(table).project(f"({sql})").to_arrow_table().column(0)
@@ -84,6 +91,8 @@ def pairs_that_hold(
     `ours` and `theirs`: the formula's operands by number, one value a probe, one value a stored row of `chosen`. Bounds
     on `tau` as in `plait.kernels.matching`; `tau` of the chosen rows.
     """
+    import duckdb
+
     probes = {str(number): _naive(array) for number, array in ours.items()}
     stored = {str(number): _naive(array) for number, array in theirs.items()}
     count = max((len(array) for array in ours.values()), default=0)

@@ -9,17 +9,13 @@ A sketch is a sorted tuple of unsigned 64-bit hashes as Python integers, the for
 
 from __future__ import annotations
 
-import numpy as np
-
 SKETCH_SIZE = 256
 """Hashes kept per key."""
 
 
 def merge_sketches(*sketches: tuple[int, ...], k: int = SKETCH_SIZE) -> tuple[int, ...]:
     """Return the sketch of everything the given sketches saw."""
-    # Explicitly unsigned: NumPy would take a mixture of small and large integers for floats and round the hashes.
-    hashes = [np.array(sketch, dtype=np.uint64) for sketch in sketches]
-    return tuple(np.unique(np.concatenate(hashes))[:k].tolist()) if hashes else ()
+    return tuple(sorted(frozenset().union(*sketches))[:k])
 
 
 def estimate_distinct(sketch: tuple[int, ...], k: int = SKETCH_SIZE, rows: float | None = None) -> float:

@@ -15,8 +15,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plait.optimizer.assemble.build import build
-from plait.optimizer.multi_query import decide, quick_cost
-from plait.optimizer.multi_query.choose_covering import choose_widths
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query
@@ -25,6 +23,10 @@ from plait.stats.model import Statistics
 
 def ilp(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
     """Plan with the cheapest orders that could be found for all queries together."""
+    # Imported here because the solver and NumPy take longer to load than most plans to make.
+    from plait.optimizer.multi_query import decide, quick_cost
+    from plait.optimizer.multi_query.choose_covering import choose_widths
+
     wide = choose_widths(queries, lambda wider: quick_cost(wider, statistics, options))
     decision = decide(wide, statistics, options)
     made = build(queries, decision.orders, statistics, options, wide=wide)

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from plait.cli.output import JsonOutput, LiveOutput, Output, PlainOutput, RunInfo
+from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
+from plait.cli.output.live import LiveOutput
 from plait.cli.output.wording import duration, instant, rate, size
 from plait.runtime.events import BatchEvent, Summary
 
