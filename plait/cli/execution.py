@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from plait.cli.interrupt import StopOnSignal
@@ -103,15 +105,18 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
 
     `explained`: explain the plan as text when it is over.
     """
+    _require_query(execution.script)
     # Imported here because Spark takes seconds to load, which `plait check` and `plait explain` must not wait for.
-    from plait.runtime.engine import Engine
     from plait.runtime.session import open_session
 
+    _load_beside()
     with spark_log() as log:
         with log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
             spark = open_session(execution.master, conf, makes_archive=True)
         try:
+            from plait.runtime.engine import Engine
+
             with StopOnSignal(output.stopping) as stop:
                 engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
                 for name, value in execution.settings:
@@ -129,6 +134,24 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
             )
         finally:
             spark.stop()
+
+
+def _require_query(script: ScriptText) -> None:
+    """Refuse a script that asks nothing, before Spark is started for it."""
+    try:
+        queries = script.load().queries
+    except SchemaUnknownError:
+        return
+    if not queries:
+        raise OptionError(f"there is no query to run in '{script.file}'; add one with CREATE QUERY")
+
+
+def _load_beside() -> None:
+    """Load Arrow, Numba and what runs on them while Spark starts, which mostly is waiting.
+
+    Nothing of Spark's: two threads that load modules which import each other may find them half made.
+    """
+    Thread(target=import_module, args=("plait.runtime.tasks",), name="plait-loading", daemon=True).start()
 
 
 def _loaded(script: ScriptText, engine: Engine) -> Script:
