@@ -62,10 +62,7 @@ class Session:
         numbers = list(range(start, end, step)) if end is not None else list(range(start))
         cut = parts or _SLOTS
         bounds = [len(numbers) * part // cut for part in range(cut + 1)]
-        tables = [
-            pa.table({"id": pa.array(numbers[low:high], pa.int64())})
-            for low, high in pairwise(bounds)
-        ]
+        tables = [pa.table({"id": pa.array(numbers[low:high], pa.int64())}) for low, high in pairwise(bounds)]
         return Frame((("id", "bigint"),), lambda *_: tables if numbers else [])
 
     def sql(self, text: str, **frames: Frame) -> _Schema:

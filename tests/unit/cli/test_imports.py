@@ -13,18 +13,7 @@ from plait.cli.arguments import ADVICE_FORMATS, EXPLAIN_FORMATS, STRATEGY_NAMES
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.explain import FORMATS as EXPLAIN
 
-HEAVY = (
-    "pyspark",
-    "numba",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "duckdb",
-    "highspy",
-    "rich",
-    "plait.runtime",
-    "plait.optimizer",
-)
+HEAVY = ("pyspark", "numba", "pandas", "duckdb", "highspy", "rich", "plait.runtime", "plait.optimizer")
 SCRIPT = """
     CREATE STREAM r (a INT, ts TIMESTAMP) USING csv OPTIONS (path 'r') TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;
     CREATE STREAM s (a INT, ts TIMESTAMP) USING csv OPTIONS (path 's') TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;
