@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from plait.query.masks import connected_levels, positions
 from plait.query.model import Equality, Query, Theta
 
 
@@ -84,13 +85,11 @@ class QueryGraph:
 
     def connected_subsets(self) -> Iterator[frozenset[str]]:
         """Yield every connected subset once, smaller ones first, in FROM order. At most 2ⁿ of them; n is at most 8."""
-        level = [frozenset((alias,)) for alias in self.aliases]
-        while level:
-            yield from level
-            grown = (subset | {alias} for subset in level for alias in self.neighbours_of(subset))
-            level = sorted(
-                set(grown), key=lambda subset: [self.aliases.index(alias) for alias in self._ordered(subset)]
-            )
+        place = {alias: position for position, alias in enumerate(self.aliases)}
+        near = [sum(1 << place[other] for other in self.neighbours(alias)) for alias in self.aliases]
+        for level in connected_levels(near):
+            for members in sorted(map(positions, level)):
+                yield frozenset(self.aliases[position] for position in members)
 
     @property
     def shape(self) -> str:
@@ -111,9 +110,6 @@ class QueryGraph:
         while grown := inside.intersection(self.neighbours_of(reached)):
             reached |= grown
         return reached
-
-    def _ordered(self, subset: Collection[str]) -> tuple[str, ...]:
-        return tuple(alias for alias in self.aliases if alias in subset)
 
 
 def _both_ways(pair: tuple[str, ...]) -> tuple[tuple[str, str], tuple[str, str]]:

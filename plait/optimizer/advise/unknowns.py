@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.join_sizes import Extents
+from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.plan.model import KeyColumn, Member, Plan, Selection
 from plait.plan.walks import equalities_on, kept_stores, path_members
 from plait.stats.model import Statistics
@@ -113,11 +113,11 @@ class _Reader:
 
     def __init__(self, plan: Plan, cardinality: Cardinality) -> None:
         self._cardinality = cardinality
-        self._extents = Extents(stores=plan.stores, cardinality=cardinality)
+        self._sizes = MemberSizes(stores=plan.stores, cardinality=cardinality)
 
     def arrivals(self, member: Member) -> Found:
         """Return what is not known about how often the starting relation arrives."""
-        source = self._extents.of(member).source
+        source = self._sizes.of(member).source
         known = self._cardinality.statistics.of(source).rate_rows_per_s
         return (
             {} if known is not None else {Unknown(source=source, what=_RATE): self._cardinality.assumed.rate_rows_per_s}
@@ -125,7 +125,7 @@ class _Reader:
 
     def rows(self, member: Member) -> Found:
         """Return what is not known about how many rows of a relation there are to be found."""
-        extent = self._extents.of(member)
+        extent = self._sizes.of(member)
         if not extent.is_table and extent.window_us is not None:
             return self.arrivals(member)
         if self._cardinality.statistics.of(extent.source).rows is not None:
@@ -134,7 +134,7 @@ class _Reader:
 
     def selection(self, member: Member) -> Found:
         """Return what is not known about how many rows pass."""
-        source = self._extents.of(member).source
+        source = self._sizes.of(member).source
         known = dict(self._cardinality.statistics.of(source).selectivity)
         if member.selection.sql in known:
             return {}
@@ -152,11 +152,11 @@ class _Reader:
 
     def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> Found:
         """Return what is not known about the side with more distinct values, which settles the selectivity."""
-        sides = [(member, self._extents.store(member.store).key(name)) for member, name in (left, right)]
-        counts = [self._cardinality.distinct(self._extents.of(member), key) for member, key in sides]
+        sides = [(member, self._sizes.store(member.store).key(name)) for member, name in (left, right)]
+        counts = [self._cardinality.distinct(self._sizes.of(member), key) for member, key in sides]
         found: Found = {}
         for (member, key), count in zip(sides, counts, strict=True):
-            extent = self._extents.of(member)
+            extent = self._sizes.of(member)
             if count == max(counts) and not self._cardinality.knows_distinct(extent, key):
                 unknown = Unknown(
                     source=extent.source,

@@ -12,7 +12,7 @@ from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.assemble.source_stores import gather_stores
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.flows import flows, with_estimates, with_stored
-from plait.optimizer.estimate.join_sizes import Extents
+from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, StoreName, one_per_source
 from plait.plan.model import Plan, Store
@@ -55,9 +55,9 @@ def build(
 
 def _spread(stores: tuple[Store, ...], cardinality: Cardinality, options: PlanOptions) -> Iterator[Store]:
     """Yield the stores, those of intermediate results with as many partitions as what they keep asks for."""
-    extents = Extents(stores=stores, cardinality=cardinality)
+    sizes = MemberSizes(stores=stores, cardinality=cardinality)
     for store in stores:
         if store.intermediate is None or options.task_rows is None:
             yield store
         else:
-            yield replace(store, parallelism=options.partitions_of_join((), extents.size(store.intermediate)))
+            yield replace(store, parallelism=options.partitions_of_join((), sizes.size(store.intermediate)))

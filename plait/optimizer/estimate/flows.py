@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.cost import arriving, step_cost, storage_cost
-from plait.optimizer.estimate.join_sizes import Extents, extent_of, join_size
+from plait.optimizer.estimate.join_sizes import MemberSizes, extent_of, join_size
 from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
 from plait.plan.walks import kept_stores
 
@@ -64,26 +64,26 @@ class Flow:
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
-    extents = Extents(stores=stores, cardinality=cardinality)
+    sizes = MemberSizes(stores=stores, cardinality=cardinality)
     found: dict[str, Flow] = {}
 
     def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
-        endless = extents.endless(path[1:])
+        endless = sizes.endless(path[1:])
         for step in steps:
             flow = Flow(
                 size_before=size,
                 streams_before=streams,
-                size_after=join_size((size, extents.added_rows(step)), extents.selectivities(path, step)),
-                streams_after=streams + extents.streams(step.members),
-                pace=extents.pace(path[0]),
+                size_after=join_size((size, sizes.added_rows(step)), sizes.selectivities(path, step)),
+                streams_after=streams + sizes.streams(step.members),
+                pace=sizes.pace(path[0]),
                 endless_before=endless,
-                endless_after=endless + extents.endless(step.members),
+                endless_after=endless + sizes.endless(step.members),
             )
             found[step.edge] = flow
             visit((*path, *step.members), flow.size_after, flow.streams_after, step.children)
 
     for tree in trees:
-        visit((tree.start,), extents.rows(tree.start), 1, tree.children)
+        visit((tree.start,), sizes.rows(tree.start), 1, tree.children)
     return found
 
 
@@ -119,10 +119,10 @@ def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
 def with_stored(plan: Plan, cardinality: Cardinality) -> Plan:
     """Return the plan with what its stores keep; overlaps between selections are not known and not subtracted."""
     kept = kept_stores(plan)
-    extents = Extents(stores=plan.stores, cardinality=cardinality)
+    sizes = MemberSizes(stores=plan.stores, cardinality=cardinality)
     stores = [store for store in plan.stores if store.id in kept]
     rows = {
-        store.id: _kept_rows(store, cardinality) if store.intermediate is None else extents.size(store.intermediate)
+        store.id: _kept_rows(store, cardinality) if store.intermediate is None else sizes.size(store.intermediate)
         for store in stores
     }
     made = {store.id for store in stores if store.intermediate is not None}

@@ -1,8 +1,13 @@
-"""How many rows and distinct keys the members of a plan stand for, those of intermediate stores included."""
+"""How many rows a join has: |⋈ X| = Π |R| · Π f, over the relations in X and the pairs of them.
+
+The same numbers are asked for in three ways: by the aliases of a query while a strategy looks for orders (`JoinSizes`),
+by the members of a plan once it has one (`MemberSizes`), and by what queries have in common (`multi_query`). All have
+`SubsetSizes` multiply.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -15,6 +20,7 @@ from plait.plan.conditions import Between, Checked, Conditions, Spanned, between
 from plait.plan.model import Intermediate, KeyColumn, Member, Step, Store
 from plait.plan.relations import selection_of, window_of
 from plait.plan.walks import conditions_in, conditions_of_step
+from plait.query.masks import Mask, positions
 from plait.query.model import Query
 
 
@@ -23,8 +29,35 @@ def join_size(rows: Iterable[float], selectivities: Iterable[float]) -> float:
     return prod(rows) * prod(selectivities)
 
 
+class SubsetSizes:
+    """|⋈ X| for sets of some relations, each computed once.
+
+    Relations are known by position, in canonical order; `selectivities` are those of pairs, 1 where there is none.
+    Factors are multiplied in the order of positions, which has no aliases in it: else renaming a relation could tip a
+    tie by rounding, and a set that two queries have in common could have two sizes.
+    """
+
+    def __init__(self, rows: Sequence[float], selectivities: Mapping[tuple[int, int], float]) -> None:
+        self._rows = rows
+        self._after: list[list[tuple[Mask, float]]] = [[] for _ in rows]
+        for (left, right), selectivity in sorted(selectivities.items()):
+            self._after[left].append((1 << right, selectivity))
+        self._sizes: dict[Mask, float] = {}
+
+    def size(self, mask: Mask) -> float:
+        """Return |⋈ X|."""
+        known = self._sizes.get(mask)
+        if known is None:
+            inside = positions(mask)
+            known = self._sizes[mask] = join_size(
+                (self._rows[position] for position in inside),
+                (selectivity for left in inside for right, selectivity in self._after[left] if right & mask),
+            )
+        return known
+
+
 class JoinSizes:
-    """Sizes of all joins of one query's relations, each computed once."""
+    """Sizes of all joins of one query's relations, by alias, and what else a strategy asks about them."""
 
     def __init__(self, query: Query, cardinality: Cardinality, options: PlanOptions) -> None:
         self.query, self._options = query, options
@@ -42,7 +75,15 @@ class JoinSizes:
             frozenset((left, right)): cardinality.between(extents[left], extents[right], between(query, left, right))
             for left, right in combinations(extents, 2)
         }
-        self._sizes: dict[frozenset[str], float] = {}
+        ordered = sorted(extents, key=lambda alias: canonical(query, alias))
+        self._bit = {alias: 1 << place for place, alias in enumerate(ordered)}
+        self._sizes = SubsetSizes(
+            [self._rows[alias] for alias in ordered],
+            {
+                (left, right): self.selectivity(ordered[left], ordered[right])
+                for left, right in combinations(range(len(ordered)), 2)
+            },
+        )
 
     def parallelism(self, alias: str) -> int:
         """Return N(S) of the relation's store."""
@@ -77,14 +118,7 @@ class JoinSizes:
 
     def size(self, aliases: frozenset[str]) -> float:
         """Return |⋈ X|."""
-        if aliases not in self._sizes:
-            # Multiplied in an order free of aliases, so that renaming a relation cannot tip a tie by rounding.
-            ordered = sorted(aliases, key=lambda alias: canonical(self.query, alias))
-            self._sizes[aliases] = join_size(
-                (self.rows(alias) for alias in ordered),
-                (self.selectivity(left, right) for left, right in combinations(ordered, 2)),
-            )
-        return self._sizes[aliases]
+        return self._sizes.size(sum(self._bit[alias] for alias in aliases))
 
 
 def extent_of(store: Store, window_us: int | None) -> Extent:
@@ -95,8 +129,8 @@ def extent_of(store: Store, window_us: int | None) -> Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extents:
-    """What the members of a plan stand for."""
+class MemberSizes:
+    """How many rows the members of a plan stand for, those of intermediate stores included."""
 
     stores: tuple[Store, ...]
     cardinality: Cardinality
@@ -125,8 +159,8 @@ class Extents:
         """Return how many times per second a stream brings as many rows as its extent counts."""
         return self.cardinality.pace(self.of(member))
 
-    def _selectivities(self, conditions: Conditions, members: Sequence[Member]) -> Iterator[float]:
-        """Yield the selectivity between each two of `members` that `conditions` (by place among them) compare."""
+    def _selectivities(self, conditions: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
+        """Return the selectivity between each two of `members` that `conditions` (by place among them) compare."""
         found: dict[tuple[int, int], list[Between]] = {}
         for pair in conditions.equalities:
             (left, mine), (right, theirs) = sorted(pair)
@@ -147,8 +181,10 @@ class Extents:
             operands = tuple((place == left, name) for place, name in holds.operands)
             checked = Checked(formula=holds.formula, operands=operands)
             found.setdefault((left, right), []).append(Between(checks=(checked,)))
-        for (left, right), parts in sorted(found.items(), key=lambda item: item[0]):
-            yield self.cardinality.between(self.of(members[left]), self.of(members[right]), together(parts))
+        return {
+            (left, right): self.cardinality.between(self.of(members[left]), self.of(members[right]), together(parts))
+            for (left, right), parts in sorted(found.items(), key=lambda item: item[0])
+        }
 
     def _key(self, member: Member, name: str) -> KeyColumn:
         return self.store(member.store).key(name)
@@ -156,7 +192,10 @@ class Extents:
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        return join_size((self.rows(part) for part in parts), self._selectivities(conditions_in(intermediate), parts))
+        sizes = SubsetSizes(
+            [self.rows(part) for part in parts], self._selectivities(conditions_in(intermediate), parts)
+        )
+        return sizes.size((1 << len(parts)) - 1)
 
     def added_rows(self, step: Step) -> float:
         """Return the rows of what a step probes."""
@@ -166,4 +205,4 @@ class Extents:
     def selectivities(self, path: tuple[Member, ...], step: Step) -> Iterable[float]:
         """Return the selectivities between the relations of `path` and those that a step adds."""
         found = conditions_of_step(self.store(step.member.store), step, len(path))
-        return self._selectivities(found, (*path, *step.members))
+        return self._selectivities(found, (*path, *step.members)).values()

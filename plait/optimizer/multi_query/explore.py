@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from plait.optimizer.multi_query.network import Intermediate, Network, ProbedStore
-from plait.optimizer.multi_query.patterns import Asked, ContentSizes, Mask, Pattern, positions
-from plait.optimizer.multi_query.sizes import PatternSizes
+from plait.optimizer.multi_query.patterns import Asked, ContentSizes, Pattern
 from plait.optimizer.options import PlanOptions
+from plait.query.masks import Mask, positions
 
 Wanted: TypeAlias = Callable[[float, float], bool]
 """(rows, bytes) of an intermediate → whether the search may materialize it."""
@@ -34,7 +34,7 @@ class _Explored:
     def __init__(self, pattern: Pattern, bits: _Bits, sizes: ContentSizes) -> None:
         self.pattern = pattern
         self.neighbours = pattern.neighbours()
-        self.sizes = PatternSizes(pattern, sizes)
+        self.sizes = sizes.of(pattern)
         self.streams = pattern.streams
         self.paces = [sizes.pace(pattern, position) for position in range(len(pattern.members))]
         self.member_bits = tuple(bits.bit(member) for member in pattern.members)
@@ -70,12 +70,7 @@ class _Explored:
 
     def connected(self) -> list[Mask]:
         """Return the connected sets of at least two members and not all of them, smaller ones first."""
-        level = {1 << position for position in range(len(self.pattern.members))}
-        found: list[Mask] = []
-        for _ in range(len(self.pattern.members) - 2):
-            level = {mask | 1 << position for mask in level for position in positions(self.near(mask))}
-            found += sorted(level)
-        return found
+        return [mask for mask in self.pattern.connected() if 1 < mask.bit_count() < len(self.pattern.members)]
 
     def arriving(self, start: int, mask: Mask) -> float:
         """Return the tuples of this set that one probe path holds, |⋈ X| / streams, per second of event time.

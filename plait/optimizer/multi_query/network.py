@@ -19,7 +19,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plait.optimizer.multi_query.patterns import Asked, Mask
+from plait.optimizer.multi_query.patterns import Asked
+from plait.query.masks import Mask
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plait.optimizer.multi_query.network import Intermediate, Network
-from plait.optimizer.multi_query.patterns import Asked, positions
+from plait.optimizer.multi_query.patterns import Asked
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, cheapest_extension, choose_orders
+from plait.query.masks import positions
 from plait.query.model import Query
 from plait.stats.model import Statistics
 

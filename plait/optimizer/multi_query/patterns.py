@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
+from plait.optimizer.estimate.join_sizes import SubsetSizes
 from plait.plan.conditions import Between, between
 from plait.plan.model import KeyColumn, Member
 from plait.plan.relations import ordinal_of, selection_of, window_of
+from plait.query.masks import Mask, connected_levels, positions
 from plait.query.model import Query
-
-Mask: TypeAlias = int
-"""A set of a pattern's members: bit i is the member at position i."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +63,11 @@ class Pattern:
             found[join.right] |= 1 << join.left
         return tuple(found)
 
+    def connected(self) -> Iterator[Mask]:
+        """Yield the connected sets of members, smaller ones first."""
+        for level in connected_levels(self.neighbours()):
+            yield from sorted(level)
+
     @property
     def is_connected(self) -> bool:
         """Whether its members reach each other over joins."""
@@ -105,16 +109,6 @@ class Asked:
 
     pattern: Pattern
     queries: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def positions(mask: Mask) -> tuple[int, ...]:
-    """Return the positions in a set, ascending."""
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return tuple(found)
 
 
 def gather(queries: tuple[Query, ...]) -> tuple[Asked, ...]:
@@ -181,7 +175,7 @@ def content_order(pattern: Pattern) -> tuple[object, ...]:
 
 
 class ContentSizes:
-    """|R| of members and f of joins, remembered across patterns."""
+    """|R| of members and f of joins, each computed once for all patterns."""
 
     def __init__(self, cardinality: Cardinality) -> None:
         self._cardinality = cardinality
@@ -206,3 +200,10 @@ class ContentSizes:
         if known not in self._selectivity:
             self._selectivity[known] = self._cardinality.between(left, right, join.between)
         return self._selectivity[known]
+
+    def of(self, pattern: Pattern) -> SubsetSizes:
+        """Return |⋈ X| for the sets of a pattern's members."""
+        return SubsetSizes(
+            [self.rows(pattern, position) for position in range(len(pattern.members))],
+            {(join.left, join.right): self.selectivity(pattern, join) for join in pattern.joins},
+        )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.optimizer.multi_query.network import Network
-from plait.optimizer.multi_query.patterns import Mask, Pattern, positions
+from plait.query.masks import Mask, positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def split_sets(network: Network, number: int, places: Places) -> tuple[SplitSet,
     place: dict[Mask, int] = {}
     nodes: dict[Mask, dict[int, int]] = {}
     found: list[SplitSet] = []
-    for mask in _connected(pattern):
+    for mask in pattern.connected():
         content = network.content(number, mask)
         nodes[mask] = {start: places.content[bits[start], content] for start in positions(mask & pattern.streams)}
         splits = [
@@ -60,20 +60,6 @@ def split_sets(network: Network, number: int, places: Places) -> tuple[SplitSet,
                 SplitSet(nodes=tuple(places.node[node] for node in nodes[mask].values()), splits=tuple(splits))
             )
     return tuple(found) if pattern.everything in place else ()
-
-
-def _connected(pattern: Pattern) -> Iterator[Mask]:
-    """Yield the connected sets, smaller ones first."""
-    neighbours = pattern.neighbours()
-    level = {1 << position for position in range(len(pattern.members))}
-    while level:
-        yield from sorted(level)
-        level = {
-            mask | 1 << position
-            for mask in level
-            for inside in positions(mask)
-            for position in positions(neighbours[inside] & ~mask)
-        }
 
 
 def _halves(mask: Mask) -> Iterator[Mask]:

@@ -1,0 +1,44 @@
+"""Sets of relations as bit masks, and which of them hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+Mask: TypeAlias = int
+"""A set: bit i is the relation at position i."""
+
+
+def positions(mask: Mask) -> tuple[int, ...]:
+    """Return the positions in a set, ascending.
+
+    >>> positions(0b1011)
+    (0, 1, 3)
+    """
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(found)
+
+
+def connected_levels(neighbours: Sequence[Mask]) -> Iterator[set[Mask]]:
+    """Yield the connected sets of a graph by their size, single relations first.
+
+    `neighbours` are those of each position. Whatever is connected stays so without one of its leaves, so each set of a
+    level is one of the level before and a neighbour of it: none is missed, and at most 2ⁿ are looked at, n of them
+    neighbours.
+
+    >>> [sorted(level) for level in connected_levels((0b010, 0b101, 0b010))]
+    [[1, 2, 4], [3, 6], [7]]
+    """
+    level = {1 << position for position in range(len(neighbours))}
+    while level:
+        yield level
+        level = {
+            mask | 1 << position
+            for mask in level
+            for inside in positions(mask)
+            for position in positions(neighbours[inside] & ~mask)
+        }
