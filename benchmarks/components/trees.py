@@ -41,12 +41,12 @@ from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.tpch_counts import open_tpch
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_trees import tree_queries
-from plait.optimizer.estimate.budget import Storage
+from plait.optimizer.estimate.budget import StorageBudget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.examples import example_query
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import Room
+from plait.optimizer.join_trees.planning import RemainingBudget
 from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.optimizer.strategies.left_deep import smallest_prefixes
@@ -107,9 +107,9 @@ def _scales(text: str) -> tuple[float, ...]:
     return tuple(sorted(float(part) for part in text.split(",")))
 
 
-def room(left: float) -> Room:
-    """Return room for so many rows of intermediate results."""
-    return Room(budget=Storage(left=left, in_bytes=False, width_bytes={}), left=left)
+def remaining(left: float) -> RemainingBudget:
+    """Return a budget with room for so many rows of intermediate results."""
+    return RemainingBudget(budget=StorageBudget(left=left, in_bytes=False, width_bytes={}), left=left)
 
 
 def _stored(scale: float, options: argparse.Namespace, console: Console) -> list[Stored]:
@@ -123,12 +123,12 @@ def _stored(scale: float, options: argparse.Namespace, console: Console) -> list
             inputs = trees.storage_cost(FLAT)
             chosen: dict[str, tuple[Inner, float | None]] = {
                 "flat": (FLAT, None),
-                "left-deep": (smallest_prefixes(trees, room(0.0)), None),
-                "bushy": (cheapest_tree(trees, room(float("inf"))), None),
+                "left-deep": (smallest_prefixes(trees, remaining(0.0)), None),
+                "bushy": (cheapest_tree(trees, remaining(float("inf"))), None),
             }
             for factor in _FACTORS:
                 budget = inputs * factor
-                chosen[f"bushy {factor:g}"] = (cheapest_tree(trees, room(budget - inputs)), budget)
+                chosen[f"bushy {factor:g}"] = (cheapest_tree(trees, remaining(budget - inputs)), budget)
             for name, (inner, limit) in chosen.items():
                 row = Stored(
                     query=question.name,
@@ -223,8 +223,8 @@ def capacity(selectivity: float, share: float) -> Capacity:
     trees = JoinTrees(JoinSizes(query, Cardinality(statistics=statistics), options))
     chosen: dict[str, Inner] = {
         "flat": FLAT,
-        "left_deep": smallest_prefixes(trees, room(0.0)),
-        "bushy": cheapest_tree(trees, room(float("inf"))),
+        "left_deep": smallest_prefixes(trees, remaining(0.0)),
+        "bushy": cheapest_tree(trees, remaining(float("inf"))),
     }
     return Capacity(
         selectivity=selectivity, share=share, **{name: trees.probe_cost(inner) for name, inner in chosen.items()}

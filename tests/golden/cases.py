@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from plait.optimizer.assemble.covering import widen
+from plait.optimizer.assemble.covering import cover
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Solution
@@ -231,7 +231,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
             queries=_WIDE_QUERIES,
             sources=_WIDE_SOURCES,
             orders=tuple(_order(name, *pair) for name in ("all", "some") for pair in ("rs", "sr")),
-            wide=widen(_WIDE_QUERIES, lambda _, relation: relation.source),
+            wide=cover(_WIDE_QUERIES, lambda _, relation: relation.source),
             formats=("text", "json", "mermaid"),
         ),
         "nothing": Case(queries=(), sources=_PAPER_SOURCES, formats=("text", "json", "mermaid")),

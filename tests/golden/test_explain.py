@@ -28,7 +28,7 @@ def plan_of(case: Case) -> Plan:
     if not case.orders:
         return planned(case.queries, case.strategy, sources=case.sources, parallelism=case.parallelism)
     chosen = options("ilp", case.sources, case.parallelism)
-    made = build(case.queries, case.orders, declared_statistics(case.sources), chosen, wide=case.wide)
+    made = build(case.queries, case.orders, declared_statistics(case.sources), chosen, covering=case.wide)
     validate(made, case.queries)
     return replace(made, solution=case.solution)
 

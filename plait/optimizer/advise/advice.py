@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from plait.optimizer.advise.marginal_benefit import Dispensing
+from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.flows import reestimated
@@ -91,7 +91,7 @@ def _stores(
     uses = sharing_of(best).stores
     if not uses:
         return ()
-    dispensing = Dispensing(best, queries, statistics, options)
+    benefit = MarginalBenefit(best, queries, statistics, options)
     kept = {found.store: found for found in best.stored}
     found = [
         StoreAdvice(
@@ -99,7 +99,7 @@ def _stores(
             queries=use.queries,
             rows=kept[store].rows,
             bytes=kept[store].bytes,
-            saved_per_s=dispensing.saved_per_s(store),
+            saved_per_s=benefit.saved_per_s(store),
         )
         for store, use in uses.items()
     ]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from plait.optimizer.assemble.covering import Carried
+from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.intermediates import Subset
 from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.assemble.reading import choices_of, stores_read
@@ -31,7 +31,7 @@ class _Order:
     fills: str | None
 
 
-class Dispensing:
+class MarginalBenefit:
     """Answers for every intermediate store of a plan what it saves.
 
     Orders that read the store probe its parts one by one instead, the smallest join first, and steps that others take
@@ -44,8 +44,8 @@ class Dispensing:
         self._cardinality = Cardinality(statistics=statistics)
         choices = choices_of(plan, queries)
         by_name = {query.name: query for query in queries}
-        self._carried = Carried(own=tuple(by_name[query.name] for query in choices.wide), joined=choices.wide)
-        self._wide = {query.name: query for query in choices.wide}
+        self._queries = CoveredQueries.of((by_name[query.name] for query in choices.joined), choices.joined)
+        self._joined = {query.name: query for query in choices.joined}
         self._store_name, self._sizes = choices.store_name, dict[str, JoinSizes]()
         self._orders = [
             _Order(
@@ -70,7 +70,7 @@ class Dispensing:
         instead = (
             replace(each.order, units=tuple(self._without(each, store))) for each in changed if each.fills != store
         )
-        trees = merge_orders(self._carried, instead, self._store_name)
+        trees = merge_orders(self._queries, instead, self._store_name)
         trees = with_estimates(trees, self._plan.stores, flows(trees, self._plan.stores, self._cardinality))
         added = sum(
             step.estimate.probe_tuples_per_s or 0.0
@@ -81,15 +81,15 @@ class Dispensing:
         return added - sum(self._costs[edge] for edge in sorted(gone))
 
     def _stores_read(self, order: ProbeOrder) -> Iterator[Subset]:
-        return stores_read(order, self._wide[order.query], self._store_name)
+        return stores_read(order, self._joined[order.query], self._store_name)
 
     def _target(self, order: ProbeOrder) -> str:
         covered = [alias for unit in order.units for alias in unit]
-        return Subset.of(self._wide[order.query], covered, self._store_name).store
+        return Subset.of(self._joined[order.query], covered, self._store_name).store
 
     def _without(self, each: _Order, store: str) -> Iterator[tuple[str, ...]]:
         """Yield the units of an order, the store's relations one by one."""
-        query, joined = self._wide[each.order.query], frozenset[str]()
+        query, joined = self._joined[each.order.query], frozenset[str]()
         if query.name not in self._sizes:
             self._sizes[query.name] = JoinSizes(query, self._cardinality, self._options)
         sizes = self._sizes[query.name]

@@ -145,7 +145,9 @@ class _Reader:
             for conjunct in alternative.conjuncts
         )
         return {
-            Unknown(source=source, what=_SHARE, of=sql, statistic=statistic): self._cardinality.assumed.conjunct_share
+            Unknown(
+                source=source, what=_SHARE, of=sql, statistic=statistic
+            ): self._cardinality.assumed.conjunct_selectivity
             for sql, statistic in conjuncts
             if statistic not in known
         }

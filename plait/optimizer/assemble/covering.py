@@ -1,7 +1,7 @@
-"""Queries made wider, so that several share a step although their selections or windows differ.
+"""Covering queries: so that several queries share a step although their selections or windows differ.
 
-A wide query takes every tuple that one of the queries it stands for takes. Its probe orders serve them all; where an
-order ends, each query splits off what is its own (`Narrowing`).
+A covering query takes every tuple that one of the queries it stands for takes. Its probe orders serve them all; where
+an order ends, each query keeps what is its own by a residual filter (`Narrowing`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from plait.query.model import Query, Relation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """Queries and what is joined for them: `joined[i]` is ``own[i]`` itself or a wider query of the same name."""
+class CoveredQueries:
+    """Queries by name, and what is joined for them: `joined[i]` is ``own[i]`` itself or the query that covers it."""
 
     own: tuple[Query, ...]
     joined: tuple[Query, ...]
 
-    def narrowings(self, query: str, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
-        """Return what the query of this name takes less than is carried for it, by position."""
+    @classmethod
+    def of(cls, queries: Iterable[Query], covering: Iterable[Query] = ()) -> CoveredQueries:
+        """Return queries with those that cover them, which have the same names."""
+        own = tuple(sorted(queries, key=lambda query: query.name))
+        by_name = {query.name: query for query in covering}
+        return cls(own=own, joined=tuple(by_name.get(query.name, query) for query in own))
+
+    def residual_filters(self, query: str, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+        """Return what the query of this name takes less than is joined for it, by position."""
         return next(
-            narrowings(own, joined, positions)
+            residual_filters(own, joined, positions)
             for own, joined in zip(self.own, self.joined, strict=True)
             if own.name == query
         )
@@ -50,24 +57,24 @@ def widest_selection(selections: Iterable[Selection]) -> Selection:
 
 def widest_window(windows: Iterable[int | None]) -> int | None:
     """Return the largest window, None if one is unbounded."""
-    found = list(windows)
-    bounded = [window for window in found if window is not None]
-    return max(bounded) if len(bounded) == len(found) else None
+    listed = list(windows)
+    bounded = [window for window in listed if window is not None]
+    return max(bounded) if len(bounded) == len(listed) else None
 
 
 Variant = Callable[[Query, Relation], str | None]
 """The group of relations that share one selection and window; None for a relation that keeps its own."""
 
 
-def widen(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
-    """Return the queries with all relations of one group (over one source each) made equally wide."""
+def cover(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
+    """Return covering queries: all relations of one group (over one source each) take what any of them takes."""
     members: dict[str, list[Relation]] = {}
     for query in queries:
         for relation in query.relations:
             name = group(query, relation)
             if name is not None:
                 members.setdefault(name, []).append(relation)
-    wide = {
+    common = {
         name: (
             widest_selection(selection_of(relation) for relation in found),
             widest_window(window_of(relation) for relation in found),
@@ -75,11 +82,11 @@ def widen(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
         for name, found in members.items()
     }
 
-    def widened(query: Query, relation: Relation) -> Relation:
+    def covered(query: Query, relation: Relation) -> Relation:
         name = group(query, relation)
         if name is None:
             return relation
-        selection, window_us = wide[name]
+        selection, window_us = common[name]
         return replace(
             relation,
             selections=selection.conjuncts,
@@ -88,24 +95,24 @@ def widen(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
         )
 
     return tuple(
-        replace(query, relations=tuple(widened(query, relation) for relation in query.relations)) for query in queries
+        replace(query, relations=tuple(covered(query, relation) for relation in query.relations)) for query in queries
     )
 
 
-def narrowings(own: Query, wide: Query, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
-    """Return what `own` takes less than `wide` carries, by position."""
-    found = []
+def residual_filters(own: Query, covering: Query, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+    """Return what `own` takes less than `covering`, by position."""
+    filters = []
     for alias, position in positions:
-        mine, theirs = own.relation(alias), wide.relation(alias)
+        mine, theirs = own.relation(alias), covering.relation(alias)
         selection, window_us = selection_of(mine), window_of(mine)
-        narrowing = Narrowing(
+        residual = Narrowing(
             position=position,
             selection=None if selection == selection_of(theirs) else selection,
             window_us=None if window_us == window_of(theirs) else window_us,
         )
-        if narrowing != Narrowing(position=position):
-            found.append(narrowing)
-    return tuple(sorted(found, key=lambda narrowing: narrowing.position))
+        if residual != Narrowing(position=position):
+            filters.append(residual)
+    return tuple(sorted(filters, key=lambda residual: residual.position))
 
 
 def widest(query: Query, aliases: Iterable[str]) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
 
-from plait.optimizer.assemble.covering import Carried, widest
+from plait.optimizer.assemble.covering import CoveredQueries, widest
 from plait.optimizer.join_graph import Matching, matching
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
@@ -163,10 +163,10 @@ class _Draft:
 
 
 def gather_intermediates(
-    carried: Carried, orders: Iterable[ProbeOrder], options: PlanOptions, store_name: StoreName
+    queries: CoveredQueries, orders: Iterable[ProbeOrder], options: PlanOptions, store_name: StoreName
 ) -> tuple[Store, ...]:
     """Return the intermediate stores, ordered by id, without indexes and partitioning."""
-    by_name = {query.name: query for query in carried.joined}
+    by_name = {query.name: query for query in queries.joined}
     found: dict[str, _Draft] = {}
     # The largest first: what a store is filled from must hold what the store itself turns out to need.
     for order in sorted(orders, key=lambda order: -sum(len(unit) for unit in order.units)):
@@ -180,17 +180,17 @@ def gather_intermediates(
                 draft.need_keys(subset.outer_keys(covered - set(unit)))
                 draft.need_operands(subset.outer_operands(covered - set(unit)))
                 if target is None:
-                    _need_for_query(draft, subset, carried)
+                    _need_for_query(draft, subset, queries)
                 else:
                     _need_for_store(draft, subset, Subset.of(query, covered, store_name), target)
     return tuple(_store(found[store_id], options) for store_id in sorted(found))
 
 
-def _need_for_query(draft: _Draft, subset: Subset, carried: Carried) -> None:
+def _need_for_query(draft: _Draft, subset: Subset, queries: CoveredQueries) -> None:
     """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
         draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
-        for narrowing in carried.narrowings(subset.query.name, ((alias, part),)):
+        for narrowing in queries.residual_filters(subset.query.name, ((alias, part),)):
             draft.columns |= {part_column(part, name) for name in narrowing.columns}
 
 

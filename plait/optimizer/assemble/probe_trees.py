@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from plait.optimizer.assemble.covering import Carried, widest
+from plait.optimizer.assemble.covering import CoveredQueries, widest
 from plait.optimizer.assemble.edge_names import Arrow, Path, edge_names, matching_order
 from plait.optimizer.assemble.intermediates import Subset, member_of
 from plait.optimizer.join_graph import matching
@@ -23,17 +23,17 @@ class _Node:
     children: dict[Arrow, _Node] = field(default_factory=dict)
 
 
-def merge_orders(carried: Carried, orders: Iterable[ProbeOrder], store_name: StoreName) -> tuple[ProbeTree, ...]:
+def merge_orders(queries: CoveredQueries, orders: Iterable[ProbeOrder], store_name: StoreName) -> tuple[ProbeTree, ...]:
     """Return one tree per distinct starting member, equal prefixes merged, in canonical order, without estimates.
 
     A step is the path before it, the member probed and the equalities matched; aliases play no part, so steps of
     several queries that compute the same thing are one step.
     """
-    by_name = {query.name: query for query in carried.joined}
+    by_name = {query.name: query for query in queries.joined}
     roots: dict[Member, _Node] = {}
     for order in orders:
         node, joined = _insert(roots, by_name[order.query], order, store_name)
-        _end(node, by_name[order.query], order, joined, (carried, store_name))
+        _end(node, by_name[order.query], order, joined, (queries, store_name))
     names = edge_names(path for start, node in roots.items() for path in _paths((Arrow(member=start),), node))
     return tuple(
         ProbeTree(
@@ -72,9 +72,9 @@ def _insert(
 
 
 def _end(
-    node: _Node, query: Query, order: ProbeOrder, joined: tuple[str, ...], context: tuple[Carried, StoreName]
+    node: _Node, query: Query, order: ProbeOrder, joined: tuple[str, ...], context: tuple[CoveredQueries, StoreName]
 ) -> None:
-    carried, store_name = context
+    queries, store_name = context
     if order.fills:
         subset = Subset.of(query, joined, store_name)
         fill = Fill(store=subset.store, positions=tuple(joined.index(alias) for alias in subset.aliases))
@@ -82,7 +82,7 @@ def _end(
             node.fills.append(fill)
     else:
         positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
-        narrowings = carried.narrowings(query.name, positions)
+        narrowings = queries.residual_filters(query.name, positions)
         node.outputs.append(Output(query=query.name, positions=positions, narrowings=narrowings))
 
 

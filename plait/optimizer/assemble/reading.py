@@ -1,6 +1,6 @@
 """Read probe orders back out of a plan, so that they can be changed and planned again.
 
-Whatever strategy made it, a plan is its probe orders and the wider queries that are joined in the place of the user's;
+Whatever strategy made it, a plan is its probe orders and the queries that are joined, which may cover the user's;
 `build` makes an equal plan of them.
 """
 
@@ -18,30 +18,30 @@ from plait.query.model import Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What a strategy decided. `store_name` names the stores of sources, `wide` are the queries as they are joined.
+    """What a strategy decided. `store_name` names the stores of sources, `joined` are the queries as they are joined.
 
     `edges[i]` are the edges of ``orders[i]`` in the plan.
     """
 
     orders: tuple[ProbeOrder, ...]
     edges: tuple[tuple[str, ...], ...]
-    wide: tuple[Query, ...]
+    joined: tuple[Query, ...]
     store_name: StoreName
 
 
 def choices_of(plan: Plan, queries: tuple[Query, ...]) -> Choices:
     """Return what was decided for these queries, all of which the plan must be for."""
-    wide = _wide(plan, queries)
+    joined = _joined(plan, queries)
     store_name = _store_name(plan)
-    found = [
+    taken = [
         (ProbeOrder(query=output.query, units=units_of(steps, output.aliases)), _edges(steps))
         for _, steps, output in endings(plan)
     ]
-    found += _fills(plan, [order for order, _ in found], {query.name: query for query in wide}, store_name)
+    taken += _fills(plan, [order for order, _ in taken], {query.name: query for query in joined}, store_name)
     return Choices(
-        orders=tuple(order for order, _ in found),
-        edges=tuple(edges for _, edges in found),
-        wide=wide,
+        orders=tuple(order for order, _ in taken),
+        edges=tuple(edges for _, edges in taken),
+        joined=joined,
         store_name=store_name,
     )
 
@@ -55,7 +55,7 @@ def _store_name(plan: Plan) -> StoreName:
     return one_per_query if is_own else one_per_source
 
 
-def _wide(plan: Plan, queries: tuple[Query, ...]) -> tuple[Query, ...]:
+def _joined(plan: Plan, queries: tuple[Query, ...]) -> tuple[Query, ...]:
     """Return the queries with the selections and windows of the members that stand for their relations."""
     members = {
         (output.query, alias): path_members(start, steps)[position]
@@ -80,7 +80,7 @@ def _wide(plan: Plan, queries: tuple[Query, ...]) -> tuple[Query, ...]:
 
 
 def _fills(
-    plan: Plan, orders: list[ProbeOrder], wide: Mapping[str, Query], store_name: StoreName
+    plan: Plan, orders: list[ProbeOrder], joined: Mapping[str, Query], store_name: StoreName
 ) -> Iterator[tuple[ProbeOrder, tuple[str, ...]]]:
     """Yield the orders that fill intermediate stores, in the aliases of a query that reads the store.
 
@@ -91,7 +91,7 @@ def _fills(
     read: dict[str, Subset] = {}
 
     def note(order: ProbeOrder) -> None:
-        for subset in stores_read(order, wide[order.query], store_name):
+        for subset in stores_read(order, joined[order.query], store_name):
             read.setdefault(subset.store, subset)
 
     for order in orders if stores else ():

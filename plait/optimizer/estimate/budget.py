@@ -13,7 +13,7 @@ from plait.query.model import Query, Relation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class StorageBudget:
     """`left` rows or bytes for all intermediate stores together; `width_bytes` of one row by source."""
 
     left: float
@@ -25,7 +25,7 @@ class Storage:
         return bytes if self.in_bytes else rows
 
 
-def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanOptions) -> Storage:
+def storage_budget(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanOptions) -> StorageBudget:
     """Return what the options leave for intermediate stores of these queries."""
     relations: dict[str, list[Relation]] = {}
     columns: dict[str, set[str]] = {}
@@ -46,19 +46,21 @@ def storage(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanO
     if options.storage_bytes is not None:
         taken = sum(rows[source] * widths[source] for source in sorted(rows))
         left = max(options.storage_bytes - taken, 0.0) * options.storage_share
-        return Storage(left=left, in_bytes=True, width_bytes=widths)
+        return StorageBudget(left=left, in_bytes=True, width_bytes=widths)
     limit = math.inf if options.storage_rows is None else options.storage_rows
     taken = sum(rows[source] for source in sorted(rows))
     left = max(limit - taken, 0.0) * options.storage_share if limit < math.inf else limit
-    return Storage(left=left, in_bytes=False, width_bytes=widths)
+    return StorageBudget(left=left, in_bytes=False, width_bytes=widths)
 
 
 def input_rows(relations: list[Relation], cardinality: Cardinality) -> float:
     """Return the rows a source's store keeps: the widest window, the sum of the selections' shares."""
     selections = {selection_of(relation) for relation in relations}
-    share = sum(cardinality.share(relations[0].source, each) for each in sorted(selections, key=lambda s: s.sql))
+    passing = sum(
+        cardinality.selectivity(relations[0].source, each) for each in sorted(selections, key=lambda s: s.sql)
+    )
     rows = max(
         cardinality.rows(Extent(source=each.source, is_table=each.is_table, window_us=window_of(each)))
         for each in relations
     )
-    return rows * min(share, 1.0)
+    return rows * min(passing, 1.0)

@@ -22,9 +22,10 @@ class Assumptions:
     """Stand-ins for unknown numbers.
 
     Tables are usually dimensions joined by their key, so each of their keys is taken to be unique; a key of a stream is
-    taken to repeat ten times inside a window. `conjunct_share`: rows that satisfy one selection predicate.
-    Of all pairs of rows `one_sided_share` satisfy an inequality, `band_share` lie in a band, `formula_share` satisfy
-    any other predicate of two relations: the usual guesses. `column_bytes`: what a stored value takes.
+    taken to repeat ten times inside a window. `conjunct_selectivity`: rows that satisfy one selection predicate.
+    Of all pairs of rows `one_sided_selectivity` satisfy an inequality, `band_selectivity` lie in a band and
+    `residual_selectivity` satisfy any other predicate of two relations: the usual guesses. `column_bytes`: what a
+    stored value takes.
     """
 
     rate_rows_per_s: float = 1_000.0
@@ -32,10 +33,10 @@ class Assumptions:
     table_rows: float = 10_000.0
     stream_distinct_share: float = 0.1
     table_distinct_share: float = 1.0
-    conjunct_share: float = 0.25
-    one_sided_share: float = 1 / 3
-    band_share: float = 0.05
-    formula_share: float = 0.2
+    conjunct_selectivity: float = 0.25
+    one_sided_selectivity: float = 1 / 3
+    band_selectivity: float = 0.05
+    residual_selectivity: float = 0.2
     column_bytes: float = 8.0
 
 
@@ -83,21 +84,21 @@ class Cardinality:
         known = self.statistics.of(source).rate_rows_per_s
         return self.assumed.rate_rows_per_s if known is None else known
 
-    def share(self, source: str, selection: Selection) -> float:
-        """Return the share of rows that satisfy the selection, its conjuncts independent unless measured together."""
+    def selectivity(self, source: str, selection: Selection) -> float:
+        """Return the share of rows that pass a selection, its conjuncts independent unless measured together."""
         known = dict(self.statistics.of(source).selectivity)
         if selection.sql in known:
             return known[selection.sql]
         if selection.any_of:
-            return 1.0 - prod(1.0 - self.share(source, alternative) for alternative in selection.any_of)
-        share = 1.0
+            return 1.0 - prod(1.0 - self.selectivity(source, alternative) for alternative in selection.any_of)
+        passing = 1.0
         for conjunct in selection.conjuncts:
-            share *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_share)
-        return share
+            passing *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_selectivity)
+        return passing
 
     def selected_rows(self, extent: Extent, selection: Selection) -> float:
         """Return |R| after the selection."""
-        return self.rows(extent) * self.share(extent.source, selection)
+        return self.rows(extent) * self.selectivity(extent.source, selection)
 
     def distinct(self, extent: Extent, key: KeyColumn) -> float:
         """Return the number of distinct keys, at least one.
@@ -151,10 +152,12 @@ class Cardinality:
         A formula beside a bound mostly is the exact form of it, so only those in excess of the bounds count.
         """
         share = prod(
-            self.assumed.one_sided_share if span.low is None or span.high is None else self.assumed.band_share
+            self.assumed.one_sided_selectivity
+            if span.low is None or span.high is None
+            else self.assumed.band_selectivity
             for span in joined.spans
         )
-        return share * math.pow(self.assumed.formula_share, max(len(joined.checks) - len(joined.spans), 0))
+        return share * math.pow(self.assumed.residual_selectivity, max(len(joined.checks) - len(joined.spans), 0))
 
     def equality(self, left: Operand, right: Operand) -> float:
         """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""

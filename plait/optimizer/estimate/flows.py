@@ -6,7 +6,7 @@ several queries share has one estimate, and an equal plan has equal numbers what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from plait.optimizer.estimate.cardinality import Cardinality
@@ -88,7 +88,7 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
 
 
 def with_estimates(
-    trees: tuple[ProbeTree, ...], stores: tuple[Store, ...], found: dict[str, Flow]
+    trees: tuple[ProbeTree, ...], stores: tuple[Store, ...], found: Mapping[str, Flow]
 ) -> tuple[ProbeTree, ...]:
     """Write the estimates into the steps, now that the partitioning of every store is known."""
     by_id = {store.id: store for store in stores}
@@ -157,5 +157,5 @@ def _row_bytes(plan: Plan, store: Store, cardinality: Cardinality) -> float:
 
 def _kept_rows(store: Store, cardinality: Cardinality) -> float:
     extent = extent_of(store, store.window_us)
-    share = sum(cardinality.share(extent.source, selection) for selection in store.selections)
-    return cardinality.rows(extent) * min(share, 1.0)
+    passing = sum(cardinality.selectivity(extent.source, selection) for selection in store.selections)
+    return cardinality.rows(extent) * min(passing, 1.0)

@@ -62,15 +62,16 @@ class JoinSizes:
     def __init__(self, query: Query, cardinality: Cardinality, options: PlanOptions) -> None:
         self.query, self._options = query, options
         self._parallelism = {relation.alias: options.parallelism_of(relation.source) for relation in query.relations}
-        self._share = {
-            relation.alias: cardinality.share(relation.source, selection_of(relation)) for relation in query.relations
+        self._passing = {
+            relation.alias: cardinality.selectivity(relation.source, selection_of(relation))
+            for relation in query.relations
         }
         extents = {
             relation.alias: Extent(source=relation.source, is_table=relation.is_table, window_us=window_of(relation))
             for relation in query.relations
         }
         self._pace = {alias: cardinality.pace(extent) for alias, extent in extents.items()}
-        self._rows = {alias: cardinality.rows(extent) * self._share[alias] for alias, extent in extents.items()}
+        self._rows = {alias: cardinality.rows(extent) * self._passing[alias] for alias, extent in extents.items()}
         self._selectivity = {
             frozenset((left, right)): cardinality.between(extents[left], extents[right], between(query, left, right))
             for left, right in combinations(extents, 2)
@@ -100,9 +101,9 @@ class JoinSizes:
         """Return whether the relation's tuples are placed at random, so that no key tells where one is."""
         return self.query.relation(alias).source in self._options.at_random
 
-    def share(self, alias: str) -> float:
-        """Return the share of the relation's rows that satisfy its selection."""
-        return self._share[alias]
+    def passing(self, alias: str) -> float:
+        """Return the selectivity of the relation's own selection."""
+        return self._passing[alias]
 
     def rows(self, alias: str) -> float:
         """Return |R| after its selection."""

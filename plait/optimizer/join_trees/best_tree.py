@@ -3,6 +3,9 @@
 What an operator costs depends on its children alone, so trees are put together from the best trees of their parts:
 for each join that may have a store, from the smallest on, over all ways to split it into children. Without a budget one
 tree of each part is enough; with one it takes all that no other beats in both storage and probes.
+
+Dynamic programming in the number of splits, which for n relations is at most that of the set partitions of all their
+connected subsets: why callers set a limit. With a budget each split is looked at once for every pair of unbeaten parts.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import Room
+from plait.optimizer.join_trees.planning import RemainingBudget
 
 Splits: TypeAlias = Mapping[Aliases, tuple[tuple[Aliases, ...], ...]]
 """Every way to split an operator into children, by operator; smaller operators first, the root last."""
@@ -21,7 +24,7 @@ Splits: TypeAlias = Mapping[Aliases, tuple[tuple[Aliases, ...], ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What is below one operator: the probe tuples it sends, what it keeps of the room, and the inner operators."""
+    """What is below one operator: the probe tuples it sends, what it takes of the budget, and the inner operators."""
 
     sent: float
     kept: float
@@ -47,22 +50,22 @@ def splits_of(trees: JoinTrees, most: int) -> Splits | None:
     return found
 
 
-def best_tree(trees: JoinTrees, room: Room, splits: Splits) -> Inner:
+def best_tree(trees: JoinTrees, remaining: RemainingBudget, splits: Splits) -> Inner:
     """Return the cheapest tree that fits; ties: the one that keeps less.
 
     Two equal stores of one query, which joins a source with itself, are paid for twice while it searches.
     """
-    cheapest = _search(trees, room, splits, math.inf, _cheapest)
-    if cheapest.kept <= room.left:
+    cheapest = _search(trees, remaining, splits, math.inf, _cheapest)
+    if cheapest.kept <= remaining.left:
         return cheapest.inner
-    return _search(trees, room, splits, room.left, _unbeaten).inner
+    return _search(trees, remaining, splits, remaining.left, _unbeaten).inner
 
 
-def _search(trees: JoinTrees, room: Room, splits: Splits, left: float, choose: _Choose) -> _Part:
+def _search(trees: JoinTrees, remaining: RemainingBudget, splits: Splits, left: float, choose: _Choose) -> _Part:
     best: dict[Aliases, tuple[_Part, ...]] = {}
     for operator, ways in splits.items():
         is_root = operator == trees.everything
-        price = 0.0 if is_root else room.size(trees, operator)
+        price = 0.0 if is_root else remaining.size(trees, operator)
         found = choose(part for split in ways for part in _together(trees, split, best, left - price, choose))
         if not is_root:
             found = tuple(

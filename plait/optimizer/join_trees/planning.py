@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.intermediates import Subset
-from plait.optimizer.estimate.budget import Storage, storage
+from plait.optimizer.estimate.budget import StorageBudget, storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
@@ -20,15 +20,15 @@ from plait.stats.model import Statistics
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
+class RemainingBudget:
     """What the budget leaves for intermediate stores. One that a query before has already costs nothing more."""
 
-    budget: Storage
+    budget: StorageBudget
     left: float
     kept: set[str] = field(default_factory=set)
 
     def size(self, trees: JoinTrees, operator: Aliases) -> float:
-        """Return what the store of an operator would take of the room, in rows or bytes."""
+        """Return what the store of an operator would take, in rows or bytes."""
         if store_of(trees.query, operator) in self.kept:
             return 0.0
         rows = trees.rows(operator)
@@ -52,7 +52,7 @@ class Room:
         self.kept |= {store_of(trees.query, operator) for operator in inner}
 
 
-ChooseTree: TypeAlias = Callable[[JoinTrees, Room], Inner]
+ChooseTree: TypeAlias = Callable[[JoinTrees, RemainingBudget], Inner]
 """Chooses the inner operators of a query's join tree."""
 
 
@@ -65,22 +65,22 @@ def plan_trees(queries: tuple[Query, ...], statistics: Statistics, options: Plan
     """Plan every query as the join tree chosen for it, in order of names, out of the budget that is left.
 
     Equal stores are one, filled as the first operator that has it fills it. With more budget a query takes no more
-    probes, but it may take room from those after it.
+    probes, but it may take budget from those after it.
     """
     cardinality = Cardinality(statistics=statistics)
-    budget = storage(queries, cardinality, options)
-    room = Room(budget=budget, left=budget.left)
+    budget = storage_budget(queries, cardinality, options)
+    remaining = RemainingBudget(budget=budget, left=budget.left)
     orders: list[ProbeOrder] = []
     for query in sorted(queries, key=lambda query: query.name):
         trees = JoinTrees(JoinSizes(query, cardinality, options))
-        inner = choose(trees, room)
-        orders += _orders(trees, inner, room)
-        room.take(trees, inner)
+        inner = choose(trees, remaining)
+        orders += _orders(trees, inner, remaining)
+        remaining.take(trees, inner)
     return build(queries, orders, statistics, options)
 
 
-def _orders(trees: JoinTrees, inner: Inner, room: Room) -> Iterator[ProbeOrder]:
+def _orders(trees: JoinTrees, inner: Inner, remaining: RemainingBudget) -> Iterator[ProbeOrder]:
     """Return the probe orders of a query and of the stores that nobody fills yet, each filled for one operator."""
     stores = {store_of(trees.query, operator): operator for operator in reversed(trees.ordered(inner))}
-    filling = {operator for store, operator in stores.items() if store not in room.kept}
+    filling = {operator for store, operator in stores.items() if store not in remaining.kept}
     return (order for operator, order in trees.orders(inner) if operator is None or operator in filling)

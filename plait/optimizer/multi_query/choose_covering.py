@@ -1,8 +1,8 @@
-"""Choose which relations of several queries are joined once, as widely as any of them needs.
+"""Choose which queries are joined as covering queries, source by source.
 
-Wider steps are shared by more queries but carry more tuples; whether that pays depends on how much the selections and
-windows overlap, and on the rest of the joins. The choice is made source by source, judged by a price that is quick to
-compute.
+Steps of covering queries are shared by more queries but carry more tuples; whether that pays depends on how much the
+selections and windows overlap, and on the rest of the joins. The choice is made source by source, judged by a price
+that is quick to compute.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from plait.optimizer.assemble.covering import widen
+from plait.optimizer.assemble.covering import cover
 from plait.plan.relations import selection_of, window_of
 from plait.query.model import Query
 
@@ -18,8 +18,8 @@ Price: TypeAlias = Callable[[tuple[Query, ...]], float]
 """What it costs to join these queries in the place of those of the same names."""
 
 
-def choose_widths(queries: tuple[Query, ...], price: Price) -> tuple[Query, ...]:
-    """Return the queries, those made wider for which that lowers the price.
+def choose_covering(queries: tuple[Query, ...], price: Price) -> tuple[Query, ...]:
+    """Return the queries, covering ones for those where that lowers the price.
 
     Tried are: every source on its own on top of those that paid before; and all sources at once, less those that do
     better without. Selections on two sources of one join often pay only together, which the second way finds.
@@ -34,7 +34,7 @@ def choose_widths(queries: tuple[Query, ...], price: Price) -> tuple[Query, ...]
     shrunk = frozenset(sources)
     for source in sources:
         shrunk = min((shrunk, shrunk - {source}), key=prices.of)
-    return widened(queries, min((frozenset[str](), grown, shrunk), key=prices.of))
+    return covering(queries, min((frozenset[str](), grown, shrunk), key=prices.of))
 
 
 def differing_sources(queries: tuple[Query, ...]) -> tuple[str, ...]:
@@ -47,13 +47,13 @@ def differing_sources(queries: tuple[Query, ...]) -> tuple[str, ...]:
     return tuple(sorted(source for source, found in variants.items() if len(found) > 1))
 
 
-def widened(queries: tuple[Query, ...], sources: frozenset[str]) -> tuple[Query, ...]:
-    """Return the queries with all relations over each of `sources` made equally wide."""
-    return widen(queries, lambda query, relation: relation.source if relation.source in sources else None)
+def covering(queries: tuple[Query, ...], sources: frozenset[str]) -> tuple[Query, ...]:
+    """Return the queries with all relations over each of `sources` taking what any of them takes."""
+    return cover(queries, lambda query, relation: relation.source if relation.source in sources else None)
 
 
 class _Prices:
-    """Prices of sets of widened sources, each computed once."""
+    """Prices of sets of sources, each computed once."""
 
     def __init__(self, queries: tuple[Query, ...], price: Price) -> None:
         self._queries, self._price = queries, price
@@ -61,5 +61,5 @@ class _Prices:
 
     def of(self, sources: frozenset[str]) -> float:
         if sources not in self._known:
-            self._known[sources] = self._price(widened(self._queries, sources))
+            self._known[sources] = self._price(covering(self._queries, sources))
         return self._known[sources]

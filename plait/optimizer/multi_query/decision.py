@@ -9,7 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from plait.optimizer.estimate.budget import storage
+from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.multi_query.components import Component, components
 from plait.optimizer.multi_query.explore import Explorer
@@ -18,7 +18,7 @@ from plait.optimizer.multi_query.network import Network
 from plait.optimizer.multi_query.paths import Chosen, greedy_paths, orders_of
 from plait.optimizer.multi_query.patterns import ContentSizes, gather
 from plait.optimizer.multi_query.problem import Weights, problem
-from plait.optimizer.multi_query.solution import Choice
+from plait.optimizer.multi_query.solution import ArcSolution
 from plait.optimizer.multi_query.solver import search, solve
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder
@@ -50,9 +50,9 @@ def settle(space: Space, limits: Limits) -> Decision:
     deadline = perf_counter() + limits.seconds
 
     def solved(component: Component, weights: Weights) -> _Part:
-        choice = space.start(component, weights)
-        found = solve(choice, Limits(seconds=deadline - perf_counter(), gap=limits.gap))
-        return _Part(component=component, choice=choice, solver=found.solver, bound=found.bound)
+        solution = space.start(component, weights)
+        found = solve(solution, Limits(seconds=deadline - perf_counter(), gap=limits.gap))
+        return _Part(component=component, solution=solution, solver=found.solver, bound=found.bound)
 
     parts = space.parts(solved)
     return Decision(
@@ -65,11 +65,11 @@ def quick_cost(queries: tuple[Query, ...], statistics: Statistics, options: Plan
     space = explore(queries, statistics, options)
 
     def searched(component: Component, weights: Weights) -> _Part:
-        choice = space.start(component, weights)
-        search(choice)
-        return _Part(component=component, choice=choice, solver="local-search", bound=0.0)
+        solution = space.start(component, weights)
+        search(solution)
+        return _Part(component=component, solution=solution, solver="local-search", bound=0.0)
 
-    return sum(part.choice.cost for part in space.parts(searched))
+    return sum(part.solution.cost for part in space.parts(searched))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +82,20 @@ class Space:
     weights: Weights
     left: float
 
-    def start(self, component: Component, weights: Weights) -> Choice:
-        """Return the greedy probe orders as a choice for one component, its stores partitioned as suits them."""
+    def start(self, component: Component, weights: Weights) -> ArcSolution:
+        """Return the greedy probe orders as a solution for one component, its stores partitioned as suits them."""
         asked = problem(self.network, component, weights)
         place = {arc: index for index, arc in enumerate(asked.arcs.tolist())}
-        choice = Choice(asked)
+        solution = ArcSolution(asked)
         for goal in component.goals.tolist():
-            choice.follow([place[arc] for arc in self.paths[goal]])
-        choice.partition_well()
-        return choice
+            solution.follow([place[arc] for arc in self.paths[goal]])
+        solution.partition_well()
+        return solution
 
     def parts(self, solved: Callable[[Component, Weights], _Part]) -> list[_Part]:
         """Return all components, solved; as one if they would exceed the storage budget together."""
         parts = [solved(component, self.weights) for component in components(self.network)]
-        if sum(part.choice.taken for part in parts) <= self.left:
+        if sum(part.solution.taken for part in parts) <= self.left:
             return parts
         limited = replace(self.weights, budget=self.left)
         return [solved(component, limited) for component in components(self.network, joined=True)]
@@ -105,7 +105,7 @@ def explore(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpt
     """Return the search space of these queries."""
     by_name = {query.name: query for query in sorted(queries, key=lambda query: query.name)}
     cardinality = Cardinality(statistics=statistics)
-    limit = storage(tuple(by_name.values()), cardinality, options)
+    limit = storage_budget(tuple(by_name.values()), cardinality, options)
     explorer = Explorer(
         options=options,
         sizes=ContentSizes(cardinality),
@@ -130,7 +130,7 @@ class _Part:
     """A solved component."""
 
     component: Component
-    choice: Choice
+    solution: ArcSolution
     solver: str
     bound: float
 
@@ -140,20 +140,20 @@ def _chosen(network: Network, parts: list[_Part]) -> Chosen:
     arc_into: dict[int, int] = {}
     stores: list[int] = []
     for part in parts:
-        asked = part.choice.problem
-        arcs = asked.arcs[[arc for arc in part.choice.arc if arc >= 0]].tolist()
+        asked = part.solution.problem
+        arcs = asked.arcs[[arc for arc in part.solution.arc if arc >= 0]].tolist()
         arc_into.update(zip(network.head[arcs].tolist(), arcs, strict=True))
         stores += [
             store
             for place, store in enumerate(part.component.stores.tolist())
-            if asked.fills[place] and part.choice.uses[place]
+            if asked.fills[place] and part.solution.uses[place]
         ]
     return Chosen(arc_into=arc_into, stores=tuple(sorted(stores)))
 
 
 def _solution(parts: list[_Part]) -> Solution:
     """Return how good the whole is. Without anything to decide it is optimal."""
-    objective, bound = sum(part.choice.cost for part in parts), sum(part.bound for part in parts)
+    objective, bound = sum(part.solution.cost for part in parts), sum(part.bound for part in parts)
     return Solution(
         solver="highs" if any(part.solver == "highs" for part in parts) else "local-search",
         objective=objective,

@@ -1,4 +1,9 @@
-"""Build the network: go from every starting member through all sets of members that a probe order may have joined."""
+"""Build the network: go from every starting member through all sets of members that a probe order may have joined.
+
+For each pattern of n members and each of its streams, breadth first by the size of the set: at most 2ⁿ sets, each
+extended by n members or by any intermediate result beside it. Arcs that another pattern has made already are not made
+again: nodes are known by content, so whatever two patterns have in common is explored twice but stands there once.
+"""
 
 from __future__ import annotations
 

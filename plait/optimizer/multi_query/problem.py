@@ -127,8 +127,8 @@ def _trees(
     return tuple(sets for sets in made if sets)
 
 
-class Ways:
-    """Answers for one problem; `into` holds the arcs into each node."""
+class AncestorArcs:
+    """Which arcs may lie on the way to a node of a problem; `into` holds the arcs into each node."""
 
     def __init__(self, problem: Problem) -> None:
         self.into: list[list[int]] = [[] for _ in problem.is_root]

@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plait.optimizer.multi_query.network import Floats, Ints
-from plait.optimizer.multi_query.problem import Problem, Ways
+from plait.optimizer.multi_query.problem import AncestorArcs, Problem
 
 _NONE = -1
 
@@ -202,7 +202,7 @@ class _Writer:
 
     def _flows(self, columns: _Columns) -> Ints:
         """Return (column, arc, goal) of every arc on the way to every goal."""
-        ways = Ways(self.problem)
+        ways = AncestorArcs(self.problem)
         found = []
         for goal in self.problem.goals.tolist():
             arcs = np.array(ways.to(goal), dtype=np.int64)
@@ -303,7 +303,7 @@ def _pairs(found: Iterable[tuple[int, int]]) -> Ints:
 
 
 def _surcharges(problem: Problem) -> tuple[Ints, Floats]:
-    """Return the arcs whose surcharge depends on a choice, and what the arcs cost apart from such surcharges."""
+    """Return the arcs whose surcharge depends on a solution, and what the arcs cost apart from such surcharges."""
     price = problem.price.copy()
     paying = []
     is_open = problem.is_open

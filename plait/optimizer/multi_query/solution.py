@@ -1,6 +1,6 @@
-"""A choice of arcs that can be taken apart and put together again.
+"""A solution of the problem that can be taken apart and put together again.
 
-The choice is a tree for each starting member: every node that somebody needs has one arc into it. A node is needed as a
+It is a tree of arcs for each starting member: every node that somebody needs has one arc into it. A node is needed as a
 goal, as the tail of a chosen arc, or because an intermediate store in use has to be filled from there. So the cheapest
 way to a node, given everything chosen so far, is a shortest path from the nearest needed node, where an arc that probes
 an unused intermediate store also costs what it takes to fill it. These costs are upper bounds (two orders that
@@ -19,7 +19,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Savepoint:
     """Where a move began."""
 
     writes: int
@@ -27,8 +27,8 @@ class Mark:
     taken: float
 
 
-class Choice:
-    """A mutable choice of arcs and partitioning keys, with its cost.
+class ArcSolution:
+    """Chosen arcs and partitioning keys, mutable, with their cost.
 
     `arc` is the arc into each node, -1 where there is none. `needs` counts who needs a node, `uses` the chosen arcs
     into a store: an intermediate store is in use exactly if that is above zero. `key` is each store's partitioning,
@@ -180,21 +180,21 @@ class Choice:
         """Return what a store takes of the budget."""
         return self._size[store]
 
-    def begin(self, *, inside: bool = False) -> Mark:
+    def begin(self, *, inside: bool = False) -> Savepoint:
         """Begin a move, perhaps `inside` another. Moves before it can be taken back no more, those around it can."""
         if not inside:
             self._log.clear()
-        return Mark(writes=len(self._log), cost=self.cost, taken=self.taken)
+        return Savepoint(writes=len(self._log), cost=self.cost, taken=self.taken)
 
-    def undo(self, mark: Mark) -> None:
+    def undo(self, savepoint: Savepoint) -> None:
         """Take back everything since a move began."""
-        while len(self._log) > mark.writes:
+        while len(self._log) > savepoint.writes:
             values, index, value = self._log.pop()
             values[index] = value
-        self.cost, self.taken = mark.cost, mark.taken
+        self.cost, self.taken = savepoint.cost, savepoint.taken
 
-    def adopt(self, other: Choice) -> None:
-        """Become equal to another choice for the same nodes and stores."""
+    def adopt(self, other: ArcSolution) -> None:
+        """Become equal to another solution for the same nodes and stores."""
         self.arc[:], self.needs[:] = other.arc, other.needs
         self.uses[:], self.key[:] = other.uses, other.key
         self.recount()

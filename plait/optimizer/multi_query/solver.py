@@ -1,7 +1,7 @@
 """Solve one problem: local search, then the relaxation and local search from what it suggests, then branch and bound.
 
-Each stage begins with the best choice so far and is left out once that is proved good enough. Large problems are shaken
-a little before they are relaxed, too, because that may take longer than there is time.
+Each stage begins with the best solution so far and is left out once that is proved good enough. Solutions of large
+problems are perturbed a little before the relaxation, too, because that may take longer than there is time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plait.optimizer.multi_query.local_search import Search
 from plait.optimizer.multi_query.network import Floats
 from plait.optimizer.multi_query.problem import Problem
 from plait.optimizer.multi_query.program import Program, program
-from plait.optimizer.multi_query.solution import Choice
+from plait.optimizer.multi_query.solution import ArcSolution
 
 _WORK_PER_ARC = 250
 """How often one run of the local search may look at an arc, on average. Most end long before."""
@@ -26,11 +26,11 @@ _LARGE_ROWS = 20_000
 """Programs with more rows take longer to relax than to search; branch and bound would not get beyond the relaxation."""
 
 _SUGGESTIONS = ((0.9, 0.5), (0.9, 0.1))
-"""(discount, threshold) by which a choice is made from the relaxation, in the order they are tried."""
+"""(discount, threshold) by which a solution is made from the relaxation, in the order they are tried."""
 
 _FIRST_ROUNDS = 5
 _ROUNDS = 30
-"""How often every query is planned anew at falsified costs: before a large problem is relaxed, and after."""
+"""How often every query is planned anew at perturbed costs: before a large problem is relaxed, and after."""
 
 _MOST_REFITS = 3
 """How often keys are fixed as they were chosen to relax the rest; once for a large problem."""
@@ -38,46 +38,46 @@ _MOST_REFITS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solved:
-    """Who found the choice, and a lower bound of its cost."""
+    """Who found the solution, and a lower bound of its cost."""
 
     solver: str
     bound: float
 
 
-def search(choice: Choice) -> None:
-    """Improve a choice by local search."""
-    Search(choice, _work(choice)).run()
+def search(solution: ArcSolution) -> None:
+    """Improve a solution by local search."""
+    Search(solution, _work(solution)).run()
 
 
-def _work(choice: Choice) -> int:
-    return _WORK_PER_ARC * len(choice.problem.tail)
+def _work(solution: ArcSolution) -> int:
+    return _WORK_PER_ARC * len(solution.problem.tail)
 
 
-def solve(choice: Choice, limits: Limits) -> Solved:
-    """Improve a choice as far as the limits allow."""
-    solving = _Solving(choice, limits)
-    search(choice)
+def solve(solution: ArcSolution, limits: Limits) -> Solved:
+    """Improve a solution as far as the limits allow."""
+    solving = _Solving(solution, limits)
+    search(solution)
     if solving.is_large:
-        solving.shake(_FIRST_ROUNDS)
+        solving.perturb(_FIRST_ROUNDS)
     solving.refit()
     solving.relax()
-    solving.shake(_ROUNDS)
+    solving.perturb(_ROUNDS)
     if not solving.is_large:
         solving.optimize()
     # Within the allowed gap a partitioning may be left that is not the best for the orders, as `build` picks it.
-    choice.partition_well()
-    choice.recount()
-    return Solved(solver=solving.solver, bound=min(solving.bound, choice.cost))
+    solution.partition_well()
+    solution.recount()
+    return Solved(solver=solving.solver, bound=min(solving.bound, solution.cost))
 
 
 class _Solving:
     """The stages, and how far they have come."""
 
-    def __init__(self, choice: Choice, limits: Limits) -> None:
-        self._choice, self._limits = choice, limits
+    def __init__(self, solution: ArcSolution, limits: Limits) -> None:
+        self._solution, self._limits = solution, limits
         self._deadline = perf_counter() + limits.seconds
-        self._made = program(choice.problem)
-        self.bound, self.solver = simple_bound(choice.problem), "local-search"
+        self._made = program(solution.problem)
+        self.bound, self.solver = simple_bound(solution.problem), "local-search"
 
     @property
     def is_large(self) -> bool:
@@ -85,13 +85,13 @@ class _Solving:
         return len(self._made.row_lower) > _LARGE_ROWS
 
     def relax(self) -> None:
-        """Get a bound from the relaxation, and improve the choice by what it suggests.
+        """Get a bound from the relaxation, and improve the solution by what it suggests.
 
         With open stores it is hard and says little; of a large problem it is solved without surcharges, for the bound.
         """
         if self._is_done():
             return
-        is_bare = self.is_large and self._choice.problem.is_open.any()
+        is_bare = self.is_large and self._solution.problem.is_open.any()
         relaxed = relax(_without_surcharges(self._made) if is_bare else self._made, self._left())
         self.bound = max(self.bound, relaxed.bound)
         if relaxed.values is not None and not is_bare:
@@ -103,32 +103,32 @@ class _Solving:
         What it suggests may like other keys better, so this is repeated while it helps.
         """
         for _ in range(1 if self.is_large else _MOST_REFITS):
-            before = self._choice.cost
-            if self._is_done() or not self._choice.problem.is_open.any():
+            before = self._solution.cost
+            if self._is_done() or not self._solution.problem.is_open.any():
                 break
-            relaxed = relax(_keyed(self._made, self._choice), self._left())
+            relaxed = relax(_keyed(self._made, self._solution), self._left())
             if relaxed.values is not None:
                 self._follow(relaxed.values)
-            if self._choice.cost >= before * (1 - 1e-9):
+            if self._solution.cost >= before * (1 - 1e-9):
                 break
 
-    def shake(self, rounds: int) -> None:
+    def perturb(self, rounds: int) -> None:
         """Get the local search out of where it is stuck."""
         if self._is_done():
             return
-        before = self._choice.cost
-        shaken = Search(self._choice, 2 * _work(self._choice))
-        shaken.shake(rounds)
-        shaken.run()
-        if self._choice.cost < before * (1 - 1e-9):
+        before = self._solution.cost
+        perturbed = Search(self._solution, 2 * _work(self._solution))
+        perturbed.perturb(rounds)
+        perturbed.run()
+        if self._solution.cost < before * (1 - 1e-9):
             self.solver = "local-search"
 
     def optimize(self) -> None:
         """Branch and bound."""
         if self._is_done():
             return
-        problem, made = self._choice.problem, self._made
-        found = optimize(made, values_of(problem, made, self._choice), self._left())
+        problem, made = self._solution.problem, self._made
+        found = optimize(made, values_of(problem, made, self._solution), self._left())
         self.bound = max(self.bound, found.bound)
         if found.values is not None and self._take(chosen(problem, made, found.values)):
             self.solver = "highs"
@@ -137,20 +137,20 @@ class _Solving:
         for discount, threshold in _SUGGESTIONS:
             if self._is_done():
                 break
-            suggested = _suggested(self._choice.problem, self._made, values, discount, threshold)
+            suggested = _suggested(self._solution.problem, self._made, values, discount, threshold)
             search(suggested)
             if self._take(suggested):
                 self.solver = "highs"
 
-    def _take(self, better: Choice) -> bool:
-        """Adopt another choice if it is cheaper and within the budget."""
-        if better.cost >= self._choice.cost * (1 - 1e-9) or better.taken > self._choice.problem.budget:
+    def _take(self, better: ArcSolution) -> bool:
+        """Adopt another solution if it is cheaper and within the budget."""
+        if better.cost >= self._solution.cost * (1 - 1e-9) or better.taken > self._solution.problem.budget:
             return False
-        self._choice.adopt(better)
+        self._solution.adopt(better)
         return True
 
     def _is_done(self) -> bool:
-        cost = self._choice.cost
+        cost = self._solution.cost
         proved = (cost - self.bound) <= (self._limits.gap + 2 * SAFETY) * cost
         return proved or perf_counter() >= self._deadline
 
@@ -178,22 +178,22 @@ def _without_surcharges(made: Program) -> Program:
     return replace(made, cost=cost)
 
 
-def _keyed(made: Program, choice: Choice) -> Program:
+def _keyed(made: Program, solution: ArcSolution) -> Program:
     """Return the program with the stores of sources partitioned as chosen."""
     lower, upper = made.lower.copy(), made.upper.copy()
     for store in np.flatnonzero((made.w >= 0) & (made.z < 0)).tolist():
-        columns = made.w[store] + np.arange(choice.problem.choices[store])
+        columns = made.w[store] + np.arange(solution.problem.choices[store])
         lower[columns] = upper[columns] = 0.0
-        lower[columns[choice.key[store]]] = upper[columns[choice.key[store]]] = 1.0
+        lower[columns[solution.key[store]]] = upper[columns[solution.key[store]]] = 1.0
     return replace(made, lower=lower, upper=upper)
 
 
-def _suggested(problem: Problem, made: Program, values: Floats, discount: float, threshold: float) -> Choice:
-    """Return a choice made where the relaxation's arcs cost less and the stores it uses most are there already."""
+def _suggested(problem: Problem, made: Program, values: Floats, discount: float, threshold: float) -> ArcSolution:
+    """Return a solution made where the relaxation's arcs cost less and the stores it uses most are there already."""
     remaining = 1 - discount * np.clip(values[: len(problem.tail)], 0.0, 1.0)
     cheaper = replace(problem, price=problem.price * remaining, surcharge=problem.surcharge * remaining)
     use = np.where(made.z >= 0, values[made.z], 0.0)
-    guided = Choice(cheaper)
+    guided = ArcSolution(cheaper)
     for store in np.flatnonzero(made.w >= 0).tolist():
         guided.key[store] = int(np.argmax(values[made.w[store] : made.w[store] + problem.choices[store]]))
     held = [store for store in np.argsort(-use, kind="stable").tolist() if use[store] >= threshold]
@@ -205,42 +205,42 @@ def _suggested(problem: Problem, made: Program, values: Floats, discount: float,
     return _only(problem, [arc for arc in guided.arc if arc >= 0], guided.key)
 
 
-def chosen(problem: Problem, made: Program, values: Floats) -> Choice:
-    """Return the choice that the values of the columns of an integer solution stand for."""
+def chosen(problem: Problem, made: Program, values: Floats) -> ArcSolution:
+    """Return the solution that the values of the columns of an integer solution stand for."""
     keys = [0 if choices else -1 for choices in problem.choices.tolist()]
     for store in np.flatnonzero(made.w >= 0).tolist():
         keys[store] = int(np.argmax(values[made.w[store] : made.w[store] + problem.choices[store]]))
     return _only(problem, np.flatnonzero(values[: len(problem.tail)] > 0.5).tolist(), keys)
 
 
-def _only(problem: Problem, arcs: list[int], keys: list[int]) -> Choice:
-    """Return the choice of what the goals need of these arcs."""
-    within = Choice(problem, sorted(arcs))
+def _only(problem: Problem, arcs: list[int], keys: list[int]) -> ArcSolution:
+    """Return the solution of what the goals need of these arcs."""
+    within = ArcSolution(problem, sorted(arcs))
     within.key[:] = keys
     for goal in problem.goals.tolist():
         within.require(goal)
-    choice = Choice(problem)
-    choice.adopt(within)
-    return choice
+    solution = ArcSolution(problem)
+    solution.adopt(within)
+    return solution
 
 
-def values_of(problem: Problem, made: Program, choice: Choice) -> Floats:
-    """Return the values of the columns that stand for a choice."""
+def values_of(problem: Problem, made: Program, solution: ArcSolution) -> Floats:
+    """Return the values of the columns that stand for a solution."""
     values = np.zeros(len(made.cost))
-    arcs = np.array([arc for arc in choice.arc if arc >= 0], dtype=np.int64)
+    arcs = np.array([arc for arc in solution.arc if arc >= 0], dtype=np.int64)
     values[arcs] = 1.0
     reached = made.x[problem.head[arcs]]
     values[reached[reached >= 0]] = 1.0
     for store, column in enumerate(made.z.tolist()):
-        if column >= 0 and choice.uses[store]:
+        if column >= 0 and solution.uses[store]:
             values[column] = 1.0
     for store, column in enumerate(made.w.tolist()):
-        if column >= 0 and (made.z[store] < 0 or choice.uses[store]):
-            values[column + choice.key[store]] = 1.0
+        if column >= 0 and (made.z[store] < 0 or solution.uses[store]):
+            values[column + solution.key[store]] = 1.0
     for arc in arcs.tolist():
-        if made.b[arc] >= 0 and choice.key[problem.store[arc]] not in problem.known[arc]:
+        if made.b[arc] >= 0 and solution.key[problem.store[arc]] not in problem.known[arc]:
             values[made.b[arc]] = 1.0
-    ways = {goal: set(choice.way(goal)) for goal in problem.goals.tolist()}
+    ways = {goal: set(solution.way(goal)) for goal in problem.goals.tolist()}
     for column, arc, goal in made.flows.tolist():
         values[column] = float(arc in ways[goal])
     return values

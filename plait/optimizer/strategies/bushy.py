@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from plait.optimizer.join_trees.best_tree import best_tree, splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees, are_compatible
-from plait.optimizer.join_trees.planning import Room, plan_trees
+from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query
@@ -32,34 +32,34 @@ def bushy(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptio
     return plan_trees(queries, statistics, options, cheapest_tree)
 
 
-def cheapest_tree(trees: JoinTrees, room: Room, most_splits: int = MOST_SPLITS) -> Inner:
+def cheapest_tree(trees: JoinTrees, remaining: RemainingBudget, most_splits: int = MOST_SPLITS) -> Inner:
     """Return the cheapest tree that fits; ties: the one that keeps less. Exact up to `most_splits`."""
     splits = splits_of(trees, most_splits)
-    return grown_tree(trees, room) if splits is None else best_tree(trees, room, splits)
+    return grown_tree(trees, remaining) if splits is None else best_tree(trees, remaining, splits)
 
 
-def grown_tree(trees: JoinTrees, room: Room) -> Inner:
+def grown_tree(trees: JoinTrees, remaining: RemainingBudget) -> Inner:
     """Return a tree that fits and than which no neighbouring one is cheaper, found from the flat one."""
 
     def cost(inner: Inner) -> tuple[float, float]:
-        return trees.probe_cost(inner), room.size_of_all(trees, inner)
+        return trees.probe_cost(inner), remaining.size_of_all(trees, inner)
 
     inner = FLAT
     while True:
-        best = min((inner, *_neighbours(trees, room, inner)), key=cost)
+        best = min((inner, *_neighbours(trees, remaining, inner)), key=cost)
         if best == inner:
             return inner
         inner = best
 
 
-def _neighbours(trees: JoinTrees, room: Room, inner: Inner) -> Iterator[Inner]:
+def _neighbours(trees: JoinTrees, remaining: RemainingBudget, inner: Inner) -> Iterator[Inner]:
     """Yield the trees with one store more or less, or with one exchanged for another."""
     smaller = [inner - {operator} for operator in trees.ordered(inner)]
     yield from filter(trees.are_probed, smaller)
     for base in (inner, *smaller):
         for candidate in trees.candidates:
             larger = base | {candidate}
-            is_new = candidate not in inner and _may_join(candidate, base) and room.holds(trees, larger)
+            is_new = candidate not in inner and _may_join(candidate, base) and remaining.holds(trees, larger)
             if is_new and trees.are_probed(larger):
                 yield larger
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import Room, plan_trees
+from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.plan.model import Plan
@@ -36,16 +36,18 @@ def chain(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptio
         queries,
         statistics,
         options,
-        lambda trees, room: cheapest_on_the_way(trees, room) if trees.shape == "chain" else cheapest_tree(trees, room),
+        lambda trees, remaining: (
+            cheapest_on_the_way(trees, remaining) if trees.shape == "chain" else cheapest_tree(trees, remaining)
+        ),
     )
 
 
-def cheapest_on_the_way(trees: JoinTrees, room: Room) -> Inner:
+def cheapest_on_the_way(trees: JoinTrees, remaining: RemainingBudget) -> Inner:
     """Return the tree of least probe cost among those that the algorithm passes; ties: the one with fewer stores."""
-    return min(materialized(trees, room), key=lambda inner: (trees.probe_cost(inner), len(inner)))
+    return min(materialized(trees, remaining), key=lambda inner: (trees.probe_cost(inner), len(inner)))
 
 
-def materialized(trees: JoinTrees, room: Room) -> Iterator[Inner]:
+def materialized(trees: JoinTrees, remaining: RemainingBudget) -> Iterator[Inner]:
     """Yield the flat tree, then each tree with one more run of neighbours kept, while they fit (fig. 7)."""
     inner = FLAT
     while True:
@@ -53,8 +55,8 @@ def materialized(trees: JoinTrees, room: Room) -> Iterator[Inner]:
         runs = [run for run in neighbouring_runs(trees, inner) if trees.are_probed(inner | {run})]
         if not runs:
             return
-        cheapest = min(runs, key=lambda run: room.size(trees, run))
-        if not room.holds(trees, inner | {cheapest}):
+        cheapest = min(runs, key=lambda run: remaining.size(trees, run))
+        if not remaining.holds(trees, inner | {cheapest}):
             return
         inner |= {cheapest}
 

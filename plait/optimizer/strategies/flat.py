@@ -22,4 +22,4 @@ from plait.stats.model import Statistics
 
 def flat(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
     """Plan each query as one operator."""
-    return plan_trees(queries, statistics, options, lambda trees, room: FLAT)
+    return plan_trees(queries, statistics, options, lambda trees, remaining: FLAT)

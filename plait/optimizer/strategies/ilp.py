@@ -1,6 +1,6 @@
 """Probe orders, intermediate stores and partitionings for all queries at once (paper 000, section V), with HiGHS.
 
-Queries that differ in selections or windows share wider steps where that pays.
+Queries that differ in selections or windows share the steps of covering queries where that pays.
 
 >>> from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
 >>> options = example_options("ilp")
@@ -25,9 +25,9 @@ def ilp(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions
     """Plan with the cheapest orders that could be found for all queries together."""
     # Imported here because the solver and NumPy take longer to load than most plans to make.
     from plait.optimizer.multi_query import decide, quick_cost
-    from plait.optimizer.multi_query.choose_covering import choose_widths
+    from plait.optimizer.multi_query.choose_covering import choose_covering
 
-    wide = choose_widths(queries, lambda wider: quick_cost(wider, statistics, options))
-    decision = decide(wide, statistics, options)
-    made = build(queries, decision.orders, statistics, options, wide=wide)
+    covering = choose_covering(queries, lambda covered: quick_cost(covered, statistics, options))
+    decision = decide(covering, statistics, options)
+    made = build(queries, decision.orders, statistics, options, covering=covering)
     return replace(made, solution=decision.solution)

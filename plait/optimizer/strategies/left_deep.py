@@ -13,7 +13,7 @@ The storage budget is not asked: it is what systems do that join two at a time, 
 from __future__ import annotations
 
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import Room, plan_trees
+from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query
@@ -25,7 +25,7 @@ def left_deep(queries: tuple[Query, ...], statistics: Statistics, options: PlanO
     return plan_trees(queries, statistics, options, smallest_prefixes)
 
 
-def smallest_prefixes(trees: JoinTrees, room: Room) -> Inner:
+def smallest_prefixes(trees: JoinTrees, remaining: RemainingBudget) -> Inner:
     """Return the prefixes of the join order that keeps the fewest rows; those that nothing would probe left out."""
     best: dict[Aliases, tuple[float, tuple[Aliases, ...]]] = {}
     for subset in trees.candidates:

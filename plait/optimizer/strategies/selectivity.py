@@ -32,6 +32,6 @@ def most_selective(sizes: JoinSizes, joined: tuple[str, ...], candidates: tuple[
     """
 
     def passing(alias: str) -> float:
-        return sizes.share(alias) * prod(sizes.selectivity(other, alias) for other in joined)
+        return sizes.passing(alias) * prod(sizes.selectivity(other, alias) for other in joined)
 
     return min(candidates, key=lambda alias: (passing(alias), sizes.size(frozenset((*joined, alias)))))

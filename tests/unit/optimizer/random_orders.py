@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection
 
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.covering import widen
+from plait.optimizer.assemble.covering import cover
 from plait.optimizer.assemble.intermediates import Subset
 from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
@@ -22,8 +22,8 @@ def random_plan(queries: tuple[Query, ...], statistics: Statistics, options: Pla
     some relations are made wider.
     """
     widened = {source.name for source in options.sources if rng.random() < 0.4}
-    wide = widen(queries, lambda query, relation: relation.source if relation.source in widened else None)
-    return build(queries, random_orders(wide, rng), statistics, options, wide=wide)
+    wide = cover(queries, lambda query, relation: relation.source if relation.source in widened else None)
+    return build(queries, random_orders(wide, rng), statistics, options, covering=wide)
 
 
 def random_orders(queries: tuple[Query, ...], rng: random.Random) -> tuple[ProbeOrder, ...]:

@@ -11,7 +11,7 @@ from plait.optimizer import plan
 from plait.optimizer.advise import advice
 from plait.optimizer.advise.advice import LADDER, advise
 from plait.optimizer.advise.comparing import compare, named
-from plait.optimizer.advise.marginal_benefit import Dispensing
+from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Unknown, assumptions, supposing
 from plait.optimizer.assemble.build import build
 from plait.optimizer.estimate.cardinality import Cardinality
@@ -49,7 +49,7 @@ def test_baselines_are_the_plans_that_these_strategies_make() -> None:
 def test_what_a_store_saves_is_what_the_plan_without_it_costs_more() -> None:
     made = plan_of(replace(CASE, parallelism=1))
     store = next(store.id for store in made.stores if store.intermediate is not None)
-    saved = Dispensing(made, CASE.queries, STATISTICS, OPTIONS).saved_per_s(store)
+    saved = MarginalBenefit(made, CASE.queries, STATISTICS, OPTIONS).saved_per_s(store)
     # Without it 10 pairs r, s a second go on to probe t, and 10 pairs u, t to probe s.
     assert saved == pytest.approx(20)
     flat = [replace(order, units=(("r",), ("s",), ("t",))) if "st" in map("".join, order.units) else order
@@ -63,12 +63,12 @@ def test_what_a_store_saves_is_what_the_plan_without_it_costs_more() -> None:
 def test_what_stores_save_is_found_right_where_they_fill_each_other() -> None:
     drawn = draw(RandomJoins(relations=6, queries=12, size=5, seed=3))
     made = plan(drawn.queries, drawn.statistics, drawn.options("ilp", 1))
-    dispensing = Dispensing(made, drawn.queries, drawn.statistics, drawn.options("ilp", 1))
+    benefit = MarginalBenefit(made, drawn.queries, drawn.statistics, drawn.options("ilp", 1))
     stores = {store.id: len(store.intermediate.parts) for store in made.stores if store.intermediate is not None}
     inside = [name for name in stores if any(fills_with(made, name, other) for other in stores)]
     assert inside, "some store is read on the way to a larger one"
     for name in stores:
-        assert dispensing.saved_per_s(name) == pytest.approx(recounted(drawn.queries, made, name, dispensing))
+        assert benefit.saved_per_s(name) == pytest.approx(recounted(drawn.queries, made, name, benefit))
 
 
 def fills_with(made: Plan, read: str, filled: str) -> bool:
@@ -80,14 +80,14 @@ def fills_with(made: Plan, read: str, filled: str) -> bool:
     )
 
 
-def recounted(queries: tuple[Query, ...], made: Plan, store: str, dispensing: Dispensing) -> float:
+def recounted(queries: tuple[Query, ...], made: Plan, store: str, benefit: MarginalBenefit) -> float:
     """Build the whole plan again without the store, with the stores' partitioning as it is (one partition each)."""
     drawn = draw(RandomJoins(relations=6, queries=12, size=5, seed=3))
     orders = []
-    for each in dispensing._orders:
+    for each in benefit._orders:
         if each.fills == store:
             continue
-        units = dispensing._without(each, store) if store in each.reads.values() else each.order.units
+        units = benefit._without(each, store) if store in each.reads.values() else each.order.units
         orders.append(replace(each.order, units=tuple(units)))
     again = build(queries, orders, drawn.statistics, drawn.options("ilp", 1))
     return per_s(again) - per_s(made)

@@ -8,7 +8,7 @@ import pytest
 
 from plait.errors import InvalidPlanError
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.covering import widen
+from plait.optimizer.assemble.covering import cover
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.codec import decode, encode
 from plait.plan.explain import explain
@@ -24,11 +24,11 @@ ALL = query("all", {"r": "r", "s": "s"}, ["r.a = s.a"], select=["s.w"])
 
 
 def plan(*queries: Query) -> Plan:
-    wide = widen(queries, lambda query, relation: relation.source)
+    wide = cover(queries, lambda query, relation: relation.source)
     orders = [
         ProbeOrder(query=each.name, units=units) for each in queries for units in ((("r",), ("s",)), (("s",), ("r",)))
     ]
-    made = build(queries, orders, Statistics(), options("wide", sources_of(queries)), wide=wide)
+    made = build(queries, orders, Statistics(), options("wide", sources_of(queries)), covering=wide)
     validate(made, queries)
     return made
 

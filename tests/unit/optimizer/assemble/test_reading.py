@@ -24,7 +24,7 @@ from tests.unit.optimizer.random_queries import SOURCES, query_sets, random_stat
 def rebuilt(made: Plan, queries: tuple[Query, ...], statistics: Statistics, parallelism: int) -> Plan:
     choices = choices_of(made, queries)
     chosen = options(made.strategy, SOURCES, parallelism)
-    again = build(queries, choices.orders, statistics, chosen, choices.store_name, wide=choices.wide)
+    again = build(queries, choices.orders, statistics, chosen, choices.store_name, covering=choices.joined)
     return replace(again, solution=made.solution)
 
 
@@ -43,7 +43,7 @@ def test_intermediate_stores_that_fill_each_other_are_read_back_too() -> None:
     made = plan(drawn.queries, drawn.statistics, chosen)
     assert max(len(store.intermediate.parts) for store in made.stores if store.intermediate is not None) > 2
     choices = choices_of(made, drawn.queries)
-    again = build(drawn.queries, choices.orders, drawn.statistics, chosen, choices.store_name, wide=choices.wide)
+    again = build(drawn.queries, choices.orders, drawn.statistics, chosen, choices.store_name, covering=choices.joined)
     assert replace(again, solution=made.solution) == made
 
 

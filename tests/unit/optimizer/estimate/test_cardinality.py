@@ -74,10 +74,10 @@ def test_an_equality_passes_one_over_the_larger_distinct_count() -> None:
 def test_a_selection_is_known_whole_or_by_conjunct_or_assumed() -> None:
     one, two = expression("`a` > 1"), expression("`b` > 1")
     both = Selection(conjuncts=(one, two))
-    assert knowing().share("r", Selection()) == 1
-    assert knowing().share("r", both) == ASSUMED.conjunct_share**2
-    assert knowing(selectivity=(("(`a` > 1)", 0.5),)).share("r", both) == 0.5 * ASSUMED.conjunct_share
-    assert knowing(selectivity=(("(`a` > 1)", 0.5), (both.sql, 0.4))).share("r", both) == 0.4
+    assert knowing().selectivity("r", Selection()) == 1
+    assert knowing().selectivity("r", both) == ASSUMED.conjunct_selectivity**2
+    assert knowing(selectivity=(("(`a` > 1)", 0.5),)).selectivity("r", both) == 0.5 * ASSUMED.conjunct_selectivity
+    assert knowing(selectivity=(("(`a` > 1)", 0.5), (both.sql, 0.4))).selectivity("r", both) == 0.4
 
 
 def test_a_starting_tuple_is_the_last_of_the_streams_since_tables_were_there_before() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import pytest
-from tests.unit.optimizer.test_join_trees import all_trees, room
 
 from plait.optimizer import plan
 from plait.optimizer.assemble.build import build
@@ -17,7 +16,7 @@ from plait.optimizer.estimate.cost import probe_cost
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_trees.best_tree import splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import Room, plan_trees
+from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import MOST_SPLITS, cheapest_tree
 from plait.optimizer.strategies.chain import cheapest_on_the_way
@@ -26,6 +25,7 @@ from plait.plan.validate import validate
 from plait.query.model import Query
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
+from tests.unit.optimizer.join_trees.test_join_trees import all_trees, remaining
 from tests.unit.optimizer.queries import options, query, stream
 from tests.unit.optimizer.queries import planned as planned_with
 
@@ -163,7 +163,7 @@ def test_chains_and_stars_of_eight_and_all_graphs_of_seven_are_searched_whole(sh
 def test_larger_graphs_are_not_and_the_tree_found_still_fits() -> None:
     trees = asked("clique", 8, 0).trees()
     assert splits_of(trees, MOST_SPLITS) is None
-    inner = cheapest_tree(trees, room(1e4))
+    inner = cheapest_tree(trees, remaining(1e4))
     assert sum(map(trees.rows, inner)) <= 1e4
     assert trees.probe_cost(inner) < trees.probe_cost(FLAT)
 
@@ -176,7 +176,7 @@ def test_the_ways_to_split_an_operator_are_all_there_are() -> None:
 
 def test_top_down_an_eight_fold_chain_is_no_worse_than_flat() -> None:
     trees = asked("chain", 8, 3).trees()
-    assert trees.probe_cost(cheapest_on_the_way(trees, room())) <= trees.probe_cost(FLAT)
+    assert trees.probe_cost(cheapest_on_the_way(trees, remaining())) <= trees.probe_cost(FLAT)
 
 
 TWICE = query(
@@ -193,9 +193,9 @@ def test_a_store_that_two_operators_of_one_query_have_is_filled_once_and_paid_fo
     streams = [stream(name, rate=10.0, distinct={f"k{key}": 20.0 for key in range(4)}) for name in "rst"]
     given = options("bushy", streams)
 
-    def choose(trees: JoinTrees, room: Room) -> Inner:
+    def choose(trees: JoinTrees, remaining: RemainingBudget) -> Inner:
         once = {frozenset(trees.query.relation(alias).source for alias in operator): operator for operator in chosen}
-        assert room.size_of_all(trees, chosen) == pytest.approx(sum(map(trees.rows, once.values())))
+        assert remaining.size_of_all(trees, chosen) == pytest.approx(sum(map(trees.rows, once.values())))
         return chosen
 
     made = plan_trees((TWICE,), declared_statistics(streams), given, choose)

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from plait.optimizer import plan
-from plait.optimizer.estimate.budget import Storage
+from plait.optimizer.estimate.budget import StorageBudget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees, are_compatible
-from plait.optimizer.join_trees.planning import Room
+from plait.optimizer.join_trees.planning import RemainingBudget
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import cheapest_tree, grown_tree
 from plait.optimizer.strategies.chain import cheapest_on_the_way, materialized, neighbouring_runs
@@ -42,8 +42,10 @@ def equal_rates() -> JoinTrees:
     return trees_of(example_query("q", *CHAIN), example_options("flat"))
 
 
-def room(left: float = math.inf) -> Room:
-    return Room(budget=Storage(left=left, in_bytes=False, width_bytes=dict.fromkeys("rstuv", 8.0)), left=left)
+def remaining(left: float = math.inf) -> RemainingBudget:
+    return RemainingBudget(
+        budget=StorageBudget(left=left, in_bytes=False, width_bytes=dict.fromkeys("rstuv", 8.0)), left=left
+    )
 
 
 def tree(*operators: str) -> Inner:
@@ -128,9 +130,9 @@ def test_the_pairs_that_figure_7_considers_are_those_of_the_paper(inner: Inner, 
 def test_the_top_down_strategy_adds_the_cheapest_run_until_the_budget_is_spent() -> None:
     options = example_options("chain", ("r", 1000.0), ("s", 10.0), ("t", 10.0), ("u", 1000.0))
     trees = trees_of(example_query("q", *CHAIN), options)
-    assert list(materialized(trees, room(0.0))) == [FLAT]
-    assert list(materialized(trees, room(2.0))) == [FLAT, tree("st")]
-    assert list(materialized(trees, room()))[1:] == [tree("st"), tree("st", "rst")]
+    assert list(materialized(trees, remaining(0.0))) == [FLAT]
+    assert list(materialized(trees, remaining(2.0))) == [FLAT, tree("st")]
+    assert list(materialized(trees, remaining()))[1:] == [tree("st"), tree("st", "rst")]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -140,7 +142,7 @@ def test_more_budget_never_costs_more_and_no_tree_exceeds_it(seed: int) -> None:
     for choose in (cheapest_on_the_way, cheapest_tree):
         before = math.inf
         for left in (0.0, 1.0, 10.0, 100.0, 1e3, 1e4, 1e9):
-            inner = choose(trees, room(left))
+            inner = choose(trees, remaining(left))
             assert trees.storage_cost(inner) - inputs <= left + 1e-6
             assert trees.probe_cost(inner) <= before + 1e-9
             before = trees.probe_cost(inner)
@@ -149,16 +151,16 @@ def test_more_budget_never_costs_more_and_no_tree_exceeds_it(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_beyond_the_limit_the_search_still_fits_and_is_no_worse_than_flat(seed: int) -> None:
     trees = trees_of(example_query("q", *SHAPES["clique"]), random_options(seed))
-    exact = trees.probe_cost(cheapest_tree(trees, room(50.0)))
-    inner = cheapest_tree(trees, room(50.0), most_splits=3)
-    assert inner == grown_tree(trees, room(50.0))
+    exact = trees.probe_cost(cheapest_tree(trees, remaining(50.0)))
+    inner = cheapest_tree(trees, remaining(50.0), most_splits=3)
+    assert inner == grown_tree(trees, remaining(50.0))
     assert exact <= trees.probe_cost(inner) + 1e-9 <= trees.probe_cost(FLAT) + 1e-6
     assert sum(map(trees.rows, inner)) <= 50.0
 
 
 def test_a_left_deep_tree_keeps_every_prefix_of_the_order_with_the_fewest_rows() -> None:
     options = example_options("left-deep", ("r", 1000.0), ("s", 10.0), ("t", 10.0), ("u", 1000.0))
-    assert smallest_prefixes(trees_of(example_query("q", *CHAIN), options), room()) == tree("st", "rst")
+    assert smallest_prefixes(trees_of(example_query("q", *CHAIN), options), remaining()) == tree("st", "rst")
 
 
 @pytest.mark.parametrize("strategy", ["flat", "left-deep", "chain", "bushy"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plait.errors import OptionError
 from plait.optimizer import plan
-from plait.optimizer.estimate.budget import storage
+from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.multi_query import Decision, decide, quick_cost
@@ -97,7 +97,9 @@ def test_a_storage_budget_is_kept() -> None:
     case = instance(3, queries=3, size=4, sources=5)
     free = decide(case.queries, case.statistics, replace(case.options, gap=0.0))
     wanted = intermediate_rows(free.orders, case.queries, case.statistics, case.options)
-    inputs = 1e12 - storage(case.queries, Cardinality(statistics=case.statistics), _with(case.options, 1e12)).left
+    inputs = (
+        1e12 - storage_budget(case.queries, Cardinality(statistics=case.statistics), _with(case.options, 1e12)).left
+    )
     costs = [free.solution.objective]
     for share in (1.0, 0.7, 0.3, 0.0):
         limited = _with(case.options, inputs + share * wanted)
@@ -122,7 +124,7 @@ def test_a_budget_in_bytes_counts_the_columns_of_all_members() -> None:
     chosen = options("ilp", made)
     known = Statistics(sources=())
     cardinality = Cardinality(statistics=known)
-    left = storage((first,), cardinality, replace(chosen, storage_bytes=10_000_000.0))
+    left = storage_budget((first,), cardinality, replace(chosen, storage_bytes=10_000_000.0))
     assert dict(left.width_bytes) == {"r": 24.0, "s": 32.0, "t": 24.0}
     assert left.left == 10_000_000 - 10_000 * (24 + 32 + 24)
 

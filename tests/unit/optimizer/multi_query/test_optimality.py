@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plait.optimizer.estimate.budget import storage
+from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.multi_query import decide
@@ -69,7 +69,7 @@ def test_the_program_of_the_paper_has_the_same_optimum_within_a_storage_budget(s
         for unit in whole(query).mirs()
         if len(unit) > 1
     }
-    inputs = 1e15 - storage(case.queries, cardinality, replace(case.options, storage_rows=1e15)).left
+    inputs = 1e15 - storage_budget(case.queries, cardinality, replace(case.options, storage_rows=1e15)).left
     free = decide(case.queries, case.statistics, case.options)
     wanted = intermediate_rows(free.orders, case.queries, case.statistics, case.options)
     for share in (0.8, 0.4, 0.1):

@@ -11,7 +11,7 @@ import pytest
 from plait.optimizer.multi_query import Limits, Space, decide, explore, program
 from plait.optimizer.multi_query.components import components
 from plait.optimizer.multi_query.highs import optimize, relax
-from plait.optimizer.multi_query.solution import Choice
+from plait.optimizer.multi_query.solution import ArcSolution
 from plait.optimizer.multi_query.solver import chosen, search, simple_bound, values_of
 from tests.random_joins import Instance, RandomJoins, draw
 
@@ -22,11 +22,11 @@ def equal_joins(*, size: int, queries: int, seed: int = 1, relations: int = 10) 
     return draw(RandomJoins(relations=relations, queries=queries, size=size, seed=seed))
 
 
-def searched(space: Space) -> list[Choice]:
+def searched(space: Space) -> list[ArcSolution]:
     """Return what local search makes of every component."""
     choices = [space.start(component, space.weights) for component in components(space.network)]
-    for choice in choices:
-        search(choice)
+    for solution in choices:
+        search(solution)
     return choices
 
 
@@ -50,53 +50,53 @@ def test_the_steps_of_a_query_of_equal_joins_cost_what_its_row_says(
 @pytest.mark.parametrize("parallelism", [1, 4])
 @pytest.mark.parametrize("size", [3, 4, 5])
 def test_no_bound_is_above_a_choice(size: int, parallelism: int) -> None:
-    for choice in searched(explored(equal_joins(size=size, queries=8), parallelism)):
-        made = program.program(choice.problem)
+    for solution in searched(explored(equal_joins(size=size, queries=8), parallelism)):
+        made = program.program(solution.problem)
         relaxed = relax(made, LIMITS)
-        assert simple_bound(choice.problem) <= relaxed.bound * (1 + 1e-6) <= choice.cost * (1 + 1e-6)
+        assert simple_bound(solution.problem) <= relaxed.bound * (1 + 1e-6) <= solution.cost * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("parallelism", [1, 4])
 def test_a_choice_fulfils_the_program_at_its_cost(parallelism: int) -> None:
-    for choice in searched(explored(equal_joins(size=4, queries=8), parallelism)):
-        made = program.program(choice.problem)
-        values = values_of(choice.problem, made, choice)
+    for solution in searched(explored(equal_joins(size=4, queries=8), parallelism)):
+        made = program.program(solution.problem)
+        values = values_of(solution.problem, made, solution)
         rows = np.repeat(np.arange(len(made.row_lower)), np.diff(made.start))
         sums = np.bincount(rows, weights=made.value * values[made.index], minlength=len(made.row_lower))
         assert np.all(sums >= made.row_lower - 1e-9)
         assert np.all(sums <= made.row_upper + 1e-9)
-        assert made.cost @ values == pytest.approx(choice.cost)
-        again = chosen(choice.problem, made, values)
-        assert again.cost == pytest.approx(choice.cost)
+        assert made.cost @ values == pytest.approx(solution.cost)
+        again = chosen(solution.problem, made, values)
+        assert again.cost == pytest.approx(solution.cost)
 
 
 def test_branch_and_bound_begins_with_the_choice_it_is_given() -> None:
     """No time to find anything: what comes back is what went in."""
-    choice = max(searched(explored(equal_joins(size=4, queries=12))), key=lambda each: each.cost)
-    made = program.program(choice.problem)
-    found = optimize(made, values_of(choice.problem, made, choice), Limits(seconds=0.0, gap=0.0))
+    solution = max(searched(explored(equal_joins(size=4, queries=12))), key=lambda each: each.cost)
+    made = program.program(solution.problem)
+    found = optimize(made, values_of(solution.problem, made, solution), Limits(seconds=0.0, gap=0.0))
     if found.values is not None:
-        assert chosen(choice.problem, made, found.values).cost <= choice.cost * (1 + 1e-9)
+        assert chosen(solution.problem, made, found.values).cost <= solution.cost * (1 + 1e-9)
 
 
 def test_moves_can_be_taken_back() -> None:
-    choice = max(searched(explored(equal_joins(size=4, queries=12))), key=lambda each: each.cost)
-    before = (choice.cost, choice.arc.copy(), choice.needs.copy(), choice.uses.copy(), choice.key.copy())
-    mark = choice.begin()
-    for goal in choice.problem.goals.tolist():
-        choice.release(goal)
-    inner = choice.begin(inside=True)
-    for goal in choice.problem.goals.tolist()[::2]:
-        choice.require(goal)
-    choice.undo(inner)
-    assert not any(choice.uses)
-    assert choice.cost == pytest.approx(0.0, abs=1e-9)
-    choice.undo(mark)
-    assert (choice.cost, choice.arc, choice.needs, choice.uses, choice.key) == before
+    solution = max(searched(explored(equal_joins(size=4, queries=12))), key=lambda each: each.cost)
+    before = (solution.cost, solution.arc.copy(), solution.needs.copy(), solution.uses.copy(), solution.key.copy())
+    savepoint = solution.begin()
+    for goal in solution.problem.goals.tolist():
+        solution.release(goal)
+    inner = solution.begin(inside=True)
+    for goal in solution.problem.goals.tolist()[::2]:
+        solution.require(goal)
+    solution.undo(inner)
+    assert not any(solution.uses)
+    assert solution.cost == pytest.approx(0.0, abs=1e-9)
+    solution.undo(savepoint)
+    assert (solution.cost, solution.arc, solution.needs, solution.uses, solution.key) == before
 
 
 def test_costs_kept_move_by_move_are_those_added_up_anew() -> None:
-    for choice in searched(explored(equal_joins(size=5, queries=8), 4)):
-        kept = choice.cost
-        choice.recount()
-        assert math.isclose(kept, choice.cost, rel_tol=1e-12)
+    for solution in searched(explored(equal_joins(size=5, queries=8), 4)):
+        kept = solution.cost
+        solution.recount()
+        assert math.isclose(kept, solution.cost, rel_tol=1e-12)
