@@ -60,9 +60,9 @@ def with_partitions(queries: tuple[Query, ...], statistics: Statistics, options:
     for query in queries:
         for relation in query.relations:
             relations.setdefault(relation.source, []).append(relation)
-    found = {
+    counts = {
         source: partitions(input_rows(uses, cardinality), options.task_rows)
         for source, uses in sorted(relations.items())
     }
-    found.update(options.parallelism_by_source)
-    return replace(options, parallelism_by_source=tuple(sorted(found.items())))
+    counts.update(options.parallelism_by_source)
+    return replace(options, parallelism_by_source=tuple(sorted(counts.items())))

@@ -117,7 +117,7 @@ def _queries(
                 (query,) = needs[step.edge]
                 added[query] += step.estimate.probe_tuples_per_s or 0.0
     alone = replace(options, strategy="shared")
-    found = [
+    advised = [
         QueryAdvice(
             query=query.name,
             added_per_s=added[query.name],
@@ -125,7 +125,9 @@ def _queries(
         )
         for query in queries
     ]
-    return tuple(sorted(found, key=lambda each: (-_rounded(each.added_per_s), -_rounded(each.alone_per_s), each.query)))
+    return tuple(
+        sorted(advised, key=lambda each: (-_rounded(each.added_per_s), -_rounded(each.alone_per_s), each.query))
+    )
 
 
 def _assumptions(best: Plan, statistics: Statistics) -> tuple[AssumptionAdvice, ...]:

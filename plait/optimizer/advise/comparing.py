@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from typing_extensions import assert_never
+
 from plait.optimizer.advise.unknowns import Unknown, assumptions
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
@@ -28,7 +30,9 @@ def compare(
     """Return what other strategies would cost where `made` has been estimated from the same statistics."""
     return Comparison(
         others=tuple(cost_of(plan(queries, statistics, replace(options, strategy=other))) for other in others),
-        assumed=tuple(named(found.unknown) for found in assumptions(made, Cardinality(statistics=statistics))),
+        assumed=tuple(
+            named(assumption.unknown) for assumption in assumptions(made, Cardinality(statistics=statistics))
+        ),
     )
 
 
@@ -42,5 +46,7 @@ def named(unknown: Unknown) -> str:
             return f"the rows of {source}"
         case "distinct":
             return f"the distinct values of {wording.sql(unknown.of, source)}"
-        case _:
+        case "share":
             return f"how often {wording.sql(unknown.of, source)} holds"
+        case _:
+            assert_never(unknown.what)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+from typing_extensions import assert_never
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes
@@ -12,7 +14,7 @@ from plait.plan.model import KeyColumn, Member, Plan, Selection
 from plait.plan.walks import equalities_on, kept_stores, path_members
 from plait.stats.model import Statistics
 
-_RATE, _ROWS, _DISTINCT, _SHARE = "rate", "rows", "distinct", "share"
+UnknownKind: TypeAlias = Literal["rate", "rows", "distinct", "share"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -26,7 +28,7 @@ class Unknown:
     """
 
     source: str
-    what: str
+    what: UnknownKind
     of: str = ""
     column: str | None = field(default=None, compare=False)
     statistic: str = field(default="", compare=False)
@@ -34,9 +36,13 @@ class Unknown:
     @property
     def option(self) -> str | None:
         """The source option that would tell it; None if there is none."""
-        if self.what in (_RATE, _ROWS):
-            return self.what
-        return None if self.column is None else f"distinct.{self.column}"
+        match self.what:
+            case "rate" | "rows":
+                return self.what
+            case "distinct" | "share":
+                return None if self.column is None else f"distinct.{self.column}"
+            case _:
+                assert_never(self.what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +60,9 @@ def assumptions(plan: Plan, cardinality: Cardinality) -> tuple[Assumption, ...]:
     weights: dict[Unknown, float] = {}
     values: dict[Unknown, float] = {}
     total = 0.0
-    for weight, found in _dependencies(plan, reader):
+    for weight, unknowns in _dependencies(plan, reader):
         total += weight
-        for unknown, value in found.items():
+        for unknown, value in unknowns.items():
             weights[unknown] = weights.get(unknown, 0.0) + weight
             values[unknown] = value
     kept = kept_stores(plan)
@@ -83,10 +89,12 @@ def supposing(statistics: Statistics, unknown: Unknown, value: float) -> Statist
             told = replace(known, rows=value)
         case "distinct":
             told = replace(known, distinct=(*known.distinct, (unknown.column or unknown.statistic, value)))
-        case _:
+        case "share":
             told = replace(known, selectivity=(*known.selectivity, (unknown.statistic, min(value, 1.0))))
-    others = (found for found in statistics.sources if found.source != unknown.source)
-    return Statistics(sources=tuple(sorted((*others, told), key=lambda found: found.source)))
+        case _:
+            assert_never(unknown.what)
+    others = (each for each in statistics.sources if each.source != unknown.source)
+    return Statistics(sources=tuple(sorted((*others, told), key=lambda each: each.source)))
 
 
 Found: TypeAlias = dict[Unknown, float]
@@ -98,14 +106,14 @@ def _dependencies(plan: Plan, reader: _Reader) -> Iterator[tuple[float, Found]]:
     for tree in plan.trees:
         for path, step in tree.walk():
             joined = path_members(tree.start, path)
-            found = reader.arrivals(joined[0])
+            unknowns = reader.arrivals(joined[0])
             for member in joined:
-                found |= reader.selection(member)
+                unknowns |= reader.selection(member)
             for member in joined[1:]:
-                found |= reader.rows(member)
+                unknowns |= reader.rows(member)
             for pair in equalities_on(plan, path):
-                found |= reader.equality(*((joined[position], name) for position, name in sorted(pair)))
-            yield step.estimate.probe_tuples_per_s or 0.0, found
+                unknowns |= reader.equality(*((joined[position], name) for position, name in sorted(pair)))
+            yield step.estimate.probe_tuples_per_s or 0.0, unknowns
 
 
 class _Reader:
@@ -120,7 +128,9 @@ class _Reader:
         source = self._sizes.of(member).source
         known = self._cardinality.statistics.of(source).rate_rows_per_s
         return (
-            {} if known is not None else {Unknown(source=source, what=_RATE): self._cardinality.assumed.rate_rows_per_s}
+            {}
+            if known is not None
+            else {Unknown(source=source, what="rate"): self._cardinality.assumed.rate_rows_per_s}
         )
 
     def rows(self, member: Member) -> Found:
@@ -130,7 +140,7 @@ class _Reader:
             return self.arrivals(member)
         if self._cardinality.statistics.of(extent.source).rows is not None:
             return {}
-        return {Unknown(source=extent.source, what=_ROWS): self._cardinality.rows(extent)}
+        return {Unknown(source=extent.source, what="rows"): self._cardinality.rows(extent)}
 
     def selection(self, member: Member) -> Found:
         """Return what is not known about how many rows pass."""
@@ -146,7 +156,7 @@ class _Reader:
         )
         return {
             Unknown(
-                source=source, what=_SHARE, of=sql, statistic=statistic
+                source=source, what="share", of=sql, statistic=statistic
             ): self._cardinality.assumed.conjunct_selectivity
             for sql, statistic in conjuncts
             if statistic not in known
@@ -156,19 +166,19 @@ class _Reader:
         """Return what is not known about the side with more distinct values, which settles the selectivity."""
         sides = [(member, self._sizes.store(member.store).key(name)) for member, name in (left, right)]
         counts = [self._cardinality.distinct(self._sizes.of(member), key) for member, key in sides]
-        found: Found = {}
+        unknowns: Found = {}
         for (member, key), count in zip(sides, counts, strict=True):
             extent = self._sizes.of(member)
             if count == max(counts) and not self._cardinality.knows_distinct(extent, key):
                 unknown = Unknown(
                     source=extent.source,
-                    what=_DISTINCT,
+                    what="distinct",
                     of=key.expression.sql,
                     column=_column(key),
                     statistic=key.name,
                 )
-                found[unknown] = count
-        return found
+                unknowns[unknown] = count
+        return unknowns
 
 
 def _column(key: KeyColumn) -> str | None:

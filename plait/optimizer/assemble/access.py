@@ -93,5 +93,5 @@ class _Keys:
         key = store.key(name)
         if store.intermediate is not None and key.part is not None:
             part = store.intermediate.parts[key.part].store
-            store = next(found for found in self.stores if found.id == part)
+            store = next(other for other in self.stores if other.id == part)
         return self.cardinality.distinct(extent_of(store, store.window_us), key)

@@ -76,10 +76,10 @@ def cover(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
                 members.setdefault(name, []).append(relation)
     common = {
         name: (
-            widest_selection(selection_of(relation) for relation in found),
-            widest_window(window_of(relation) for relation in found),
+            widest_selection(selection_of(relation) for relation in relations),
+            widest_window(window_of(relation) for relation in relations),
         )
-        for name, found in members.items()
+        for name, relations in members.items()
     }
 
     def covered(query: Query, relation: Relation) -> Relation:

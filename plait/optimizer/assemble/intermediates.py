@@ -167,23 +167,23 @@ def gather_intermediates(
 ) -> tuple[Store, ...]:
     """Return the intermediate stores, ordered by id, without indexes and partitioning."""
     by_name = {query.name: query for query in queries.joined}
-    found: dict[str, _Draft] = {}
+    drafts: dict[str, _Draft] = {}
     # The largest first: what a store is filled from must hold what the store itself turns out to need.
     for order in sorted(orders, key=lambda order: -sum(len(unit) for unit in order.units)):
         query = by_name[order.query]
         covered = frozenset(alias for unit in order.units for alias in unit)
-        target = found.get(Subset.of(query, covered, store_name).store) if order.fills else None
+        target = drafts.get(Subset.of(query, covered, store_name).store) if order.fills else None
         for unit in order.units[1:]:
             if len(unit) > 1:
                 subset = Subset.of(query, unit, store_name)
-                draft = found.setdefault(subset.store, _Draft(subset))
+                draft = drafts.setdefault(subset.store, _Draft(subset))
                 draft.need_keys(subset.outer_keys(covered - set(unit)))
                 draft.need_operands(subset.outer_operands(covered - set(unit)))
                 if target is None:
                     _need_for_query(draft, subset, queries)
                 else:
                     _need_for_store(draft, subset, Subset.of(query, covered, store_name), target)
-    return tuple(_store(found[store_id], options) for store_id in sorted(found))
+    return tuple(_store(drafts[store_id], options) for store_id in sorted(drafts))
 
 
 def _need_for_query(draft: _Draft, subset: Subset, queries: CoveredQueries) -> None:

@@ -42,7 +42,7 @@ def storage_budget(queries: tuple[Query, ...], cardinality: Cardinality, options
         source: assumed.column_bytes * (len(columns[source]) + (not relations[source][0].is_table))
         for source in sorted(relations)
     }
-    rows = {source: input_rows(found, cardinality) for source, found in relations.items()}
+    rows = {source: input_rows(uses, cardinality) for source, uses in relations.items()}
     if options.storage_bytes is not None:
         taken = sum(rows[source] * widths[source] for source in sorted(rows))
         left = max(options.storage_bytes - taken, 0.0) * options.storage_share

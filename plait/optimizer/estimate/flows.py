@@ -65,7 +65,7 @@ class Flow:
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
     sizes = MemberSizes(stores=stores, cardinality=cardinality)
-    found: dict[str, Flow] = {}
+    by_edge: dict[str, Flow] = {}
 
     def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
         endless = sizes.endless(path[1:])
@@ -79,16 +79,16 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
                 endless_before=endless,
                 endless_after=endless + sizes.endless(step.members),
             )
-            found[step.edge] = flow
+            by_edge[step.edge] = flow
             visit((*path, *step.members), flow.size_after, flow.streams_after, step.children)
 
     for tree in trees:
         visit((tree.start,), sizes.rows(tree.start), 1, tree.children)
-    return found
+    return by_edge
 
 
 def with_estimates(
-    trees: tuple[ProbeTree, ...], stores: tuple[Store, ...], found: Mapping[str, Flow]
+    trees: tuple[ProbeTree, ...], stores: tuple[Store, ...], by_edge: Mapping[str, Flow]
 ) -> tuple[ProbeTree, ...]:
     """Write the estimates into the steps, now that the partitioning of every store is known."""
     by_id = {store.id: store for store in stores}
@@ -97,7 +97,7 @@ def with_estimates(
         return tuple(
             replace(
                 step,
-                estimate=_estimate(step, by_id[step.member.store], found[step.edge]),
+                estimate=_estimate(step, by_id[step.member.store], by_edge[step.edge]),
                 children=annotate(step.children),
             )
             for step in steps

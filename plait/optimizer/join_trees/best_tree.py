@@ -37,7 +37,7 @@ _Choose: TypeAlias = Callable[[Iterable[_Part]], tuple[_Part, ...]]
 def splits_of(trees: JoinTrees, most: int) -> Splits | None:
     """Return all splits of all operators that a tree may have; None if there are more than `most`."""
     candidates = trees.candidates
-    found: dict[Aliases, tuple[tuple[Aliases, ...], ...]] = {}
+    by_operator: dict[Aliases, tuple[tuple[Aliases, ...], ...]] = {}
     for operator in (*candidates, trees.everything):
         blocks = [each for each in candidates if each < operator and trees.arrives_beside(each, operator)]
         splits = []
@@ -46,8 +46,8 @@ def splits_of(trees: JoinTrees, most: int) -> Splits | None:
             most -= 1
             if most < 0:
                 return None
-        found[operator] = tuple(splits)
-    return found
+        by_operator[operator] = tuple(splits)
+    return by_operator
 
 
 def best_tree(trees: JoinTrees, remaining: RemainingBudget, splits: Splits) -> Inner:
@@ -66,12 +66,12 @@ def _search(trees: JoinTrees, remaining: RemainingBudget, splits: Splits, left: 
     for operator, ways in splits.items():
         is_root = operator == trees.everything
         price = 0.0 if is_root else remaining.size(trees, operator)
-        found = choose(part for split in ways for part in _together(trees, split, best, left - price, choose))
+        parts = choose(part for split in ways for part in _together(trees, split, best, left - price, choose))
         if not is_root:
-            found = tuple(
-                _Part(sent=part.sent, kept=part.kept + price, inner=part.inner | {operator}) for part in found
+            parts = tuple(
+                _Part(sent=part.sent, kept=part.kept + price, inner=part.inner | {operator}) for part in parts
             )
-        best[operator] = found
+        best[operator] = parts
     return _cheapest(best[trees.everything])[0]
 
 
@@ -85,31 +85,31 @@ def _together(
     """Return what is worth considering of all that can be below an operator with these children."""
     if left < 0:
         return ()
-    found: tuple[_Part, ...] = (_Part(sent=trees.operator_cost(split), kept=0.0, inner=FLAT),)
+    parts: tuple[_Part, ...] = (_Part(sent=trees.operator_cost(split), kept=0.0, inner=FLAT),)
     for child in split:
         if len(child) > 1:
-            found = choose(
+            parts = choose(
                 _Part(sent=one.sent + two.sent, kept=one.kept + two.kept, inner=one.inner | two.inner)
-                for one in found
+                for one in parts
                 for two in best[child]
                 if one.kept + two.kept <= left
             )
-    return found
+    return parts
 
 
 def _cheapest(parts: Iterable[_Part]) -> tuple[_Part, ...]:
     """Return the one part that sends least, () of none."""
-    found = min(parts, key=lambda part: (part.sent, part.kept, len(part.inner)), default=None)
-    return () if found is None else (found,)
+    best = min(parts, key=lambda part: (part.sent, part.kept, len(part.inner)), default=None)
+    return () if best is None else (best,)
 
 
 def _unbeaten(parts: Iterable[_Part]) -> tuple[_Part, ...]:
     """Return the parts than which no other is better in one respect and no worse in the other."""
-    found: list[_Part] = []
+    unbeaten: list[_Part] = []
     for part in sorted(parts, key=lambda part: (part.kept, part.sent, len(part.inner))):
-        if not found or part.sent < found[-1].sent:
-            found.append(part)
-    return tuple(found)
+        if not unbeaten or part.sent < unbeaten[-1].sent:
+            unbeaten.append(part)
+    return tuple(unbeaten)
 
 
 def _splits(members: list[str], blocks: list[Aliases]) -> Iterator[tuple[Aliases, ...]]:

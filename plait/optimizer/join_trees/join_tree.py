@@ -51,10 +51,10 @@ class JoinTrees:
     def chain(self) -> tuple[str, ...]:
         """The relations of a linear join graph from one end to the other, the end that comes first in FROM first."""
         ends = [alias for alias in self._graph.aliases if len(self._graph.neighbours(alias)) < 2]
-        found = ends[:1]
-        while len(found) < len(self._graph.aliases):
-            found += [alias for alias in self._graph.neighbours(found[-1]) if alias not in found]
-        return tuple(found)
+        passed = ends[:1]
+        while len(passed) < len(self._graph.aliases):
+            passed += [alias for alias in self._graph.neighbours(passed[-1]) if alias not in passed]
+        return tuple(passed)
 
     @property
     def candidates(self) -> tuple[Aliases, ...]:
@@ -174,7 +174,7 @@ class JoinTrees:
                 probes.setdefault(store, []).append((tuples, self._known_keys(joined, unit)))
                 copies[store] = self._sizes.partitions(unit)
                 joined |= unit
-        return sum(_sent(found, copies[store]) for store, found in probes.items())
+        return sum(_sent(probing, copies[store]) for store, probing in probes.items())
 
     def _store(self, unit: Aliases) -> str | Aliases:
         """Return what tells the store of a unit from others: all occurrences of a source have the same."""

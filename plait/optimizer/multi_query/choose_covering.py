@@ -44,7 +44,7 @@ def differing_sources(queries: tuple[Query, ...]) -> tuple[str, ...]:
         for relation in query.relations:
             variant = (selection_of(relation).sql, window_of(relation))
             variants.setdefault(relation.source, set()).add(variant)
-    return tuple(sorted(source for source, found in variants.items() if len(found) > 1))
+    return tuple(sorted(source for source, seen in variants.items() if len(seen) > 1))
 
 
 def covering(queries: tuple[Query, ...], sources: frozenset[str]) -> tuple[Query, ...]:

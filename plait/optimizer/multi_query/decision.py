@@ -51,8 +51,8 @@ def settle(space: Space, limits: Limits) -> Decision:
 
     def solved(component: Component, weights: Weights) -> _Part:
         solution = space.start(component, weights)
-        found = solve(solution, Limits(seconds=deadline - perf_counter(), gap=limits.gap))
-        return _Part(component=component, solution=solution, solver=found.solver, bound=found.bound)
+        outcome = solve(solution, Limits(seconds=deadline - perf_counter(), gap=limits.gap))
+        return _Part(component=component, solution=solution, solver=outcome.solver, bound=outcome.bound)
 
     parts = space.parts(solved)
     return Decision(

@@ -98,13 +98,13 @@ class _Explored:
         Keys of the sources `at_random` are left out: they partition nothing.
         """
         place = {position: index for index, position in enumerate(positions(mask))}
-        found = []
+        crossing = []
         for join in self.pattern.joins:
             for inside, outside, side in ((join.left, join.right, 0), (join.right, join.left, 1)):
                 is_across = inside in place and outside not in place
                 if is_across and self.pattern.members[inside].store not in at_random:
-                    found += [(1 << outside, (place[inside], pair[side].name)) for pair in join.keys]
-        return found
+                    crossing += [(1 << outside, (place[inside], pair[side].name)) for pair in join.keys]
+        return crossing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +145,10 @@ class _Growing:
 
     def node(self, start: int, content: int, level: int) -> int:
         """Return the node, made if it is new."""
-        found = self.nodes.setdefault((start, content), len(self.level))
-        if found == len(self.level):
+        index = self.nodes.setdefault((start, content), len(self.level))
+        if index == len(self.level):
             self.level.append(level)
-        return found
+        return index
 
     def add(self, tail: int, head: int, store: int, cost: float, known: tuple[int, ...]) -> None:
         """Add an arc that is not there yet."""

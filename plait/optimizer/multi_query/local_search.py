@@ -172,11 +172,11 @@ def neighbours(trees: tuple[tuple[SplitSet, ...], ...]) -> list[list[int]]:
     for query, sets in enumerate(trees):
         for node in dict.fromkeys(node for each in sets if each.splits for node in each.nodes):
             at.setdefault(node, []).append(query)
-    found: list[set[int]] = [set() for _ in trees]
+    near: list[set[int]] = [set() for _ in trees]
     for queries in at.values():
         for query in queries:
-            found[query].update(queries)
-    return [sorted(others - {query}) for query, others in enumerate(found)]
+            near[query].update(queries)
+    return [sorted(others - {query}) for query, others in enumerate(near)]
 
 
 def concerned_goals(problem: Problem) -> tuple[tuple[int, ...], ...]:
@@ -186,15 +186,15 @@ def concerned_goals(problem: Problem) -> tuple[tuple[int, ...], ...]:
     for store, fills in enumerate(problem.fills):
         for node in fills:
             filled.setdefault(node, []).append(store)
-    found: list[list[int]] = [[] for _ in problem.fills]
+    concerning: list[list[int]] = [[] for _ in problem.fills]
     for goal in problem.goals.tolist():
         arcs = ways.to(goal)
         concerned = {stores[arc] for arc in arcs}
         for node in {goal, *(tails[arc] for arc in arcs)}:
             concerned.update(filled.get(node, ()))
         for store in sorted(concerned):
-            found[store].append(goal)
-    return tuple(tuple(goals) for goals in found)
+            concerning[store].append(goal)
+    return tuple(tuple(goals) for goals in concerning)
 
 
 Noise: TypeAlias = Callable[[], float]
@@ -229,11 +229,11 @@ def plant(solution: ArcSolution, sets: tuple[SplitSet, ...], noise: Noise) -> li
 def _best(solution: ArcSolution, sets: tuple[SplitSet, ...], noise: Noise) -> list[Split | None]:
     """Return the split that adds least for every set, None where there is nothing to add."""
     costs: list[float] = []
-    found: list[Split | None] = []
+    best: list[Split | None] = []
     for each in sets:
         if all(solution.is_reached(node) for node in each.nodes):
             costs.append(0.0)
-            found.append(None)
+            best.append(None)
             continue
         least, chosen = math.inf, None
         for split in each.splits:
@@ -243,8 +243,8 @@ def _best(solution: ArcSolution, sets: tuple[SplitSet, ...], noise: Noise) -> li
             if cost < least:
                 least, chosen = cost, split
         costs.append(least)
-        found.append(chosen)
-    return found
+        best.append(chosen)
+    return best
 
 
 def _added(solution: ArcSolution, split: Split) -> float:

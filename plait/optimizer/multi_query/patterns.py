@@ -57,11 +57,11 @@ class Pattern:
 
     def neighbours(self) -> tuple[Mask, ...]:
         """Return for each member the set of those it is joined with."""
-        found = [0] * len(self.members)
+        near = [0] * len(self.members)
         for join in self.joins:
-            found[join.left] |= 1 << join.right
-            found[join.right] |= 1 << join.left
-        return tuple(found)
+            near[join.left] |= 1 << join.right
+            near[join.right] |= 1 << join.left
+        return tuple(near)
 
     def connected(self) -> Iterator[Mask]:
         """Yield the connected sets of members, smaller ones first."""

@@ -138,13 +138,13 @@ class AncestorArcs:
 
     def to(self, node: int) -> list[int]:
         """Return the arcs on all paths to a node, ascending."""
-        found: list[int] = []
+        leading: list[int] = []
         seen, waiting = {node}, [node]
         while waiting:
             arcs = self.into[waiting.pop()]
-            found += arcs
+            leading += arcs
             for arc in arcs:
                 if self._tail[arc] not in seen:
                     seen.add(self._tail[arc])
                     waiting.append(self._tail[arc])
-        return sorted(found)
+        return sorted(leading)

@@ -170,11 +170,11 @@ class ArcSolution:
 
     def way(self, node: int) -> list[int]:
         """Return the chosen arcs that lead to a node, the last one first."""
-        found = []
+        arcs = []
         while not self._is_root[node]:
-            found.append(self.arc[node])
+            arcs.append(self.arc[node])
             node = self._tail[self.arc[node]]
-        return found
+        return arcs
 
     def size(self, store: int) -> float:
         """Return what a store takes of the budget."""

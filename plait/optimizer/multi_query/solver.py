@@ -128,9 +128,9 @@ class _Solving:
         if self._is_done():
             return
         problem, made = self._solution.problem, self._made
-        found = optimize(made, values_of(problem, made, self._solution), self._left())
-        self.bound = max(self.bound, found.bound)
-        if found.values is not None and self._take(chosen(problem, made, found.values)):
+        outcome = optimize(made, values_of(problem, made, self._solution), self._left())
+        self.bound = max(self.bound, outcome.bound)
+        if outcome.values is not None and self._take(chosen(problem, made, outcome.values)):
             self.solver = "highs"
 
     def _follow(self, values: Floats) -> None:

@@ -43,7 +43,7 @@ def split_sets(network: Network, number: int, places: Places) -> tuple[SplitSet,
     pattern, bits = network.asked[number].pattern, network.member_bits[number]
     place: dict[Mask, int] = {}
     nodes: dict[Mask, dict[int, int]] = {}
-    found: list[SplitSet] = []
+    sets: list[SplitSet] = []
     for mask in pattern.connected():
         content = network.content(number, mask)
         nodes[mask] = {start: places.content[bits[start], content] for start in positions(mask & pattern.streams)}
@@ -55,11 +55,9 @@ def split_sets(network: Network, number: int, places: Places) -> tuple[SplitSet,
             if arcs is not None
         ]
         if splits or mask & (mask - 1) == 0:
-            place[mask] = len(found)
-            found.append(
-                SplitSet(nodes=tuple(places.node[node] for node in nodes[mask].values()), splits=tuple(splits))
-            )
-    return tuple(found) if pattern.everything in place else ()
+            place[mask] = len(sets)
+            sets.append(SplitSet(nodes=tuple(places.node[node] for node in nodes[mask].values()), splits=tuple(splits)))
+    return tuple(sets) if pattern.everything in place else ()
 
 
 def _halves(mask: Mask) -> Iterator[Mask]:

@@ -35,7 +35,7 @@ def smallest_prefixes(trees: JoinTrees, remaining: RemainingBudget) -> Inner:
         if options:
             rows, before = min(options, key=lambda option: option[0])
             best[subset] = (rows + trees.rows(subset), (*before, subset))
-    longest = max((len(found) for _, found in best.values()), default=0)
-    complete = [found for found in best.values() if len(found[1]) == longest]
-    inner = frozenset(min(complete, key=lambda found: found[0])[1]) if complete else frozenset()
+    longest = max((len(kept) for _, kept in best.values()), default=0)
+    complete = [kept for kept in best.values() if len(kept[1]) == longest]
+    inner = frozenset(min(complete, key=lambda kept: kept[0])[1]) if complete else frozenset()
     return frozenset(operator for operator in inner if trees.is_probed(operator, inner))
