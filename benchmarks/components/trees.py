@@ -41,12 +41,12 @@ from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.tpch_counts import open_tpch
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_trees import tree_queries
-from plait.optimizer.estimate.budget import StorageBudget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.storage_budget import StorageBudget
 from plait.optimizer.examples import example_query
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import RemainingBudget
+from plait.optimizer.join_trees.plan_trees import RemainingBudget
 from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.optimizer.strategies.left_deep import smallest_prefixes

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.reports.document import CaseRecord, Paced, Report
 from benchmarks.reports.measures import LATENCIES, MEASURES
 from benchmarks.reports.noise import Pair, judge, spread
+from benchmarks.reports.report import CaseRecord, Paced, Report
 from benchmarks.reports.sections import Sustained, sustained
 
 SEARCH_STEP = 1.25

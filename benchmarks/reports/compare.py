@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.reports.changes import REFERENCES, Change, Differences, Drift, differences
-from benchmarks.reports.document import PACKED, Report, read_reports
 from benchmarks.reports.figures import figure
 from benchmarks.reports.noise import ALPHA, LEAST
+from benchmarks.reports.report import PACKED, Report, read_reports
 from plait.errors import OptionError
 
 _WIDTH = 120

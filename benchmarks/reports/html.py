@@ -8,8 +8,7 @@ from html import escape
 from benchmarks.reports.behind import standings
 from benchmarks.reports.grid import as_html
 from benchmarks.reports.plots import Plot, inline
-from benchmarks.reports.sections import Section
-from benchmarks.reports.story import (
+from benchmarks.reports.prose import (
     METHOD,
     PEERS,
     RUNS,
@@ -22,6 +21,7 @@ from benchmarks.reports.story import (
     surroundings_grid,
     wrong_results,
 )
+from benchmarks.reports.sections import Section
 from benchmarks.reports.tables import case_grid, rate_grid, section_grids, settings_grid, standings_grid
 
 _OPEN_CASES = 3

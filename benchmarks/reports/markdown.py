@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from benchmarks.reports.behind import standings
 from benchmarks.reports.grid import as_markdown, plain
 from benchmarks.reports.plots import Plot
-from benchmarks.reports.sections import Section
-from benchmarks.reports.story import (
+from benchmarks.reports.prose import (
     METHOD,
     PEERS,
     RUNS,
@@ -20,6 +19,7 @@ from benchmarks.reports.story import (
     surroundings_grid,
     wrong_results,
 )
+from benchmarks.reports.sections import Section
 from benchmarks.reports.tables import case_grid, rate_grid, section_grids, settings_grid, standings_grid
 
 

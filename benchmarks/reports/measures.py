@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.measure import Use
-from benchmarks.reports.document import Paced, RunRecord
+from benchmarks.reports.report import Paced, RunRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

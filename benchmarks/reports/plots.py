@@ -10,8 +10,8 @@ from html import escape
 from typing import Any
 
 from benchmarks.plotting import require_pyplot
-from benchmarks.reports.document import CaseRecord, RunRecord
 from benchmarks.reports.measures import LATENCIES, MEASURES
+from benchmarks.reports.report import CaseRecord, RunRecord
 from benchmarks.reports.sections import Section, Series, Spread, spread
 
 _GIB = 1 << 30

@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 from benchmarks.reports.compare import read_all
-from benchmarks.reports.document import PACKED, pack_reports
 from benchmarks.reports.markdown import short_page
+from benchmarks.reports.report import PACKED, pack_reports
 from benchmarks.reports.sections import sections
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.reports.document import Absence, CaseRecord, Check, Paced, Report, RunRecord
 from benchmarks.reports.measures import Measure
+from benchmarks.reports.report import Absence, CaseRecord, Check, Paced, Report, RunRecord
 
 PLAIT = "plait"
 LIMIT = "handover"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.reports.behind import Behind, Standing, why_without
-from benchmarks.reports.document import CaseRecord
 from benchmarks.reports.figures import DASH, Scale, factor, figure, number, scale
 from benchmarks.reports.grid import Cell, Grid, row
 from benchmarks.reports.measures import LATENCIES, MEASURES, Measure
+from benchmarks.reports.report import CaseRecord
 from benchmarks.reports.sections import Section, Series, Spread, spread
 from benchmarks.systems.truth import Truth, summarize
 

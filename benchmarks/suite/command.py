@@ -10,16 +10,16 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.options import parser, positive
-from benchmarks.reports.console import console_tables
-from benchmarks.reports.document import Report, SystemRecord, write_report
-from benchmarks.suite.live import FILES as LIVE_FILES
+from benchmarks.reports.report import Report, SystemRecord, write_report
+from benchmarks.reports.terminal import console_tables
+from benchmarks.suite.carry_out import carry_out
+from benchmarks.suite.live_streams import FILES as LIVE_FILES
 from benchmarks.suite.plan import Findings, Plan
-from benchmarks.suite.run import carry_out
 from benchmarks.surroundings import surroundings
 from benchmarks.systems.catalog import NAMES, Choice, choose
 from benchmarks.systems.launch import peer_versions
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.catalog import workload
-from benchmarks.workloads.model import Case, Request, Workload
 from plait.errors import OptionError
 
 _WIDTH = 110

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benchmarks.reports.document import Paced
+from benchmarks.reports.report import Paced
 from benchmarks.systems.launch import Run, run_fresh
 from benchmarks.systems.streams import let_arrive
 from benchmarks.systems.task import Delivery, Outcome, Task

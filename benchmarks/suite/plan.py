@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.reports.document import Absence, CaseRecord, Check, Paced, RunRecord
+from benchmarks.reports.report import Absence, CaseRecord, Check, Paced, RunRecord
 from benchmarks.systems.catalog import Choice, choose
 from benchmarks.systems.launch import NotPreparedError, Run
 from benchmarks.systems.task import Task
-from benchmarks.workloads.model import Case
+from benchmarks.workloads.case import Case
 from plait.errors import PlaitError
 
 _ORACLE = "duckdb"

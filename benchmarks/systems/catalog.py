@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
-from benchmarks.systems.model import Setting, System
+from benchmarks.systems.system import Setting, System
 from plait.errors import OptionError
 
 NAMES = ("plait", "spark", "flink", "pathway", "duckdb", "handover")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.systems.checksum import Checksum, aggregates
 from benchmarks.systems.integers import duckdb_integers
-from benchmarks.systems.model import System
+from benchmarks.systems.system import System
 from benchmarks.systems.task import Answer, Outcome, Task
 from benchmarks.workloads.data import file_name
 from benchmarks.workloads.joins import JoinQuery, JoinStream

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.systems import flink_cluster, flink_live, flink_sources, flink_sql
 from benchmarks.systems.duckdb import rows_in
 from benchmarks.systems.flink_cluster import Cluster
-from benchmarks.systems.model import Mode, Setting, System
+from benchmarks.systems.system import Mode, Setting, System
 from benchmarks.systems.task import Outcome, Task, UnableError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from benchmarks.systems.model import System
 from benchmarks.systems.session_settings import OF_PLAIT
 from benchmarks.systems.streams import open_streams
+from benchmarks.systems.system import System
 from benchmarks.systems.task import Outcome, Task, spark_settings
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from benchmarks.systems.duckdb import rows_in
-from benchmarks.systems.model import Mode, Setting, System
 from benchmarks.systems.pathway_batches import AUTOCOMMIT_MS, BACKLOG, arriving, stored, tables
 from benchmarks.systems.pathway_joins import Inputs, join_streams
 from benchmarks.systems.pathway_live import Counts, count
 from benchmarks.systems.pathway_rows import Results, lateness_us, what_is_read
+from benchmarks.systems.system import Mode, Setting, System
 from benchmarks.systems.task import Outcome, Task
 from benchmarks.workloads.joins import JoinQuery
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.edges import EdgeTruth
-from benchmarks.systems.model import Mode, System
 from benchmarks.systems.results import added_up
 from benchmarks.systems.session_settings import OF_PLAIT
 from benchmarks.systems.streams import let_arrive, open_streams
+from benchmarks.systems.system import Mode, System
 from benchmarks.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from benchmarks.systems.truth import Glimpse, edge_truths
 from benchmarks.workloads.joins import JoinQuery

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.systems.model import Setting
+from benchmarks.systems.system import Setting
 
 ON_SPARK = (
     Setting(

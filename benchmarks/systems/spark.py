@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.duckdb import rows_in
-from benchmarks.systems.model import Mode, Setting, System
 from benchmarks.systems.session_settings import ON_SPARK
 from benchmarks.systems.streams import open_streams
 from benchmarks.systems.sums import Sums
+from benchmarks.systems.system import Mode, Setting, System
 from benchmarks.systems.task import Answer, Outcome, Task, spark_settings
 from benchmarks.workloads.joins import QUALIFIED, JoinQuery, OutputOf, qualified
 

@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 from benchmarks.measure import Moment, ProcessUse, Use
-from benchmarks.reports.document import (
+from benchmarks.reports.report import (
     Absence,
     CaseRecord,
     Check,
@@ -19,7 +19,7 @@ from benchmarks.reports.document import (
 )
 from benchmarks.systems.checksum import Checksum
 from benchmarks.systems.edges import EdgeTruth
-from benchmarks.systems.model import Setting
+from benchmarks.systems.system import Setting
 from benchmarks.systems.task import Answer, Outcome
 
 GB = 1 << 30

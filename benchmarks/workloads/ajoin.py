@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from benchmarks.workloads.ajoin_queries import ATTRIBUTES, LARGEST_VALUE, SIZES, STREAMS, AjoinWanted, draw_queries
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.joins import QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.stored import Made, generator, keep, table, uniform_times
 
 FORMAT = 1

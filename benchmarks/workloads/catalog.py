@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from benchmarks.workloads.model import Workload
+from benchmarks.workloads.case import Workload
 from plait.errors import OptionError
 
 NAMES = (

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.stored import Made, generator, keep, table, uniform_times
 from plait.query.model import Column
 

@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from benchmarks.workloads.case import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.stored import Made, keep, table
 from plait.errors import OptionError
 from plait.query.model import Column

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from benchmarks.workloads.case import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.joins import QuerySet
-from benchmarks.workloads.model import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.nexmark import QUERIES, STREAMS
 from benchmarks.workloads.nexmark_data import NexmarkInput, make_streams
 from benchmarks.workloads.stored import keep

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.chains import chain_query, chain_streams
 from benchmarks.workloads.joins import QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.stored import Made, generator, keep, table, uniform_times
 from plait.errors import OptionError
 

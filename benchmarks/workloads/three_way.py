@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.data import Workload as ThreeWayData
 from benchmarks.workloads.data import prepare
 from benchmarks.workloads.joins import Join, JoinQuery, OutputOf, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.triples_random import STREAMS
 
 WINDOW_S = 30

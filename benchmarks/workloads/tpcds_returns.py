@@ -29,9 +29,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.stored import Made, generator, keep
 from plait.errors import OptionError, PlaitError
 from plait.query.model import Column

@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from benchmarks.workloads.case import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload, alone_and_together
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_schema import row_column, time_column
 

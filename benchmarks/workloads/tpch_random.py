@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.joins import JoinQuery, JoinStream, QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.tpch_counts import RowCounter, find_joins, open_tpch
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams
 from benchmarks.workloads.tpch_drawing import Wanted, draw_workload

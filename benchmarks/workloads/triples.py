@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.data import Workload as ThreeWayData
 from benchmarks.workloads.data import prepare
 from benchmarks.workloads.joins import QuerySet
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.triples_random import STREAMS, draw_triples
 
 _ROWS = 100_000

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import replace
 
 from plait.errors import OptionError, UnsupportedQueryError
-from plait.optimizer.estimate.budget import input_rows
 from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.storage_budget import input_rows
 from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies import STRATEGIES

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.reports.changes import Change, Differences, differences
 from benchmarks.reports.compare import main
-from benchmarks.reports.document import Absence, Report, write_report
+from benchmarks.reports.report import Absence, Report, write_report
 from benchmarks.tests.sample_reports import full_report, report
 from plait.errors import OptionError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reports.behind import Behind, slower, standings
-from benchmarks.reports.document import Report, write_report
 from benchmarks.reports.figures import DASH
 from benchmarks.reports.grid import Cell, Grid, as_markdown, row
 from benchmarks.reports.page import main
+from benchmarks.reports.report import Report, write_report
 from benchmarks.reports.sections import sections
 from benchmarks.reports.tables import absences_grid, case_grid, paced_grid, rate_grid, sustained_grid
 from benchmarks.tests.sample_reports import full_report, report, run
@@ -170,7 +170,7 @@ def test_a_limit_that_joins_nothing_is_no_peer() -> None:
 
 
 def test_the_batch_engine_is_a_floor_and_no_peer_and_by_how_much_it_is_faster_is_said() -> None:
-    from benchmarks.reports.story import behind_grids
+    from benchmarks.reports.prose import behind_grids
 
     found = sections([report()])
     assert slower(found) == ()
@@ -199,7 +199,7 @@ def test_plait_is_taken_in_its_usual_way_and_not_in_the_luckiest() -> None:
 
 
 def test_nothing_to_compare_with_is_said() -> None:
-    from benchmarks.reports.story import behind_grids
+    from benchmarks.reports.prose import behind_grids
 
     alone = sections([report(systems=("plait",))])
     assert [said for _, said, _ in behind_grids(alone)] == ["These reports have no peer to compare Plait with."] * 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reports.compare import read_all
-from benchmarks.reports.document import FORMAT, pack_reports, read_reports, write_report
 from benchmarks.reports.publish import PUBLISHED, main
+from benchmarks.reports.report import FORMAT, pack_reports, read_reports, write_report
 from benchmarks.tests.sample_reports import full_report, report
 from benchmarks.workloads.catalog import NAMES
 from plait.errors import OptionError
@@ -43,7 +43,7 @@ def test_a_run_that_is_published_takes_the_place_of_the_one_before(tmp_path: Pat
 def test_a_damaged_file_and_one_of_another_format_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = tmp_path / "a.json.xz"
     pack_reports((report(),), packed)
-    monkeypatch.setattr("benchmarks.reports.document.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("benchmarks.reports.report.FORMAT", FORMAT + 1)
     with pytest.raises(OptionError, match=f"has format {FORMAT}; this version reads format {FORMAT + 1}"):
         read_reports(packed)
     packed.write_bytes(packed.read_bytes()[:-20])

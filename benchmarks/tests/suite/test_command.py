@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reports.document import read_report, write_report
+from benchmarks.reports.report import read_report, write_report
 from benchmarks.suite import command, everything
 from benchmarks.suite.plan import Findings, Plan
 from benchmarks.tests.sample_reports import report
+from benchmarks.workloads.case import Case, Request, Workload
 from benchmarks.workloads.catalog import NAMES
-from benchmarks.workloads.model import Case, Request, Workload
 from benchmarks.workloads.three_way import THREE_WAY
 from plait.errors import OptionError
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.pacing import Feed
 from benchmarks.suite.plan import Findings, Grow, Plan, order
-from benchmarks.suite.run import carry_out
 from benchmarks.systems.catalog import Choice, choose
 from benchmarks.systems.checksum import Checksum
 from benchmarks.systems.launch import NotPreparedError, Run, SystemFailedError
 from benchmarks.systems.task import Answer, Delivery, Outcome, Task
-from benchmarks.workloads.model import Case
+from benchmarks.workloads.case import Case
 from benchmarks.workloads.three_way import THREE_WAY
 
 RIGHT = Answer(query="triples", rows=7, checksum=Checksum(rows=7, first=11, second=13))
@@ -194,7 +194,7 @@ def follow(monkeypatch: pytest.MonkeyPatch, capacity: float) -> list[tuple[float
         feed = Feed(rows_per_file=1, rows_per_s=rows_per_s, grace_s=1, arrived_us=arrived)
         return feed, replace(outcome(task), deliveries=tuple(late))
 
-    monkeypatch.setattr("benchmarks.suite.live.run_paced", run_paced)
+    monkeypatch.setattr("benchmarks.suite.live_streams.run_paced", run_paced)
     return asked
 
 

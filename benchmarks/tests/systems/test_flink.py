@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.pacing import run_paced
 from benchmarks.suite.plan import Plan
-from benchmarks.suite.run import carry_out
 from benchmarks.systems import duckdb, launch
 from benchmarks.systems.catalog import choose
 from benchmarks.systems.launch import NotPreparedError, interpreter, run_fresh
 from benchmarks.systems.results import added_up
 from benchmarks.systems.task import Answer, Task
+from benchmarks.workloads.case import Case
 from benchmarks.workloads.data import FIRST_US, Workload, prepare, write_files
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet
-from benchmarks.workloads.model import Case
 from benchmarks.workloads.three_way import THREE_WAY
 from plait.query.model import Column
 

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.plan import Findings, Plan
-from benchmarks.suite.run import carry_out
 from benchmarks.systems import duckdb
 from benchmarks.systems.catalog import choose
 from benchmarks.systems.launch import NotPreparedError, Run, interpreter, run_fresh
 from benchmarks.systems.task import Task
 from benchmarks.tests.systems.test_systems import FILES, SLICE_US, STREAMS, query, write
+from benchmarks.workloads.case import Case
 from benchmarks.workloads.data import file_name
 from benchmarks.workloads.joins import QuerySet
-from benchmarks.workloads.model import Case
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.workloads import chains, drift, nexmark_data, skew, tpcds_returns
+from benchmarks.workloads.case import Request
 from benchmarks.workloads.data import FIRST_US
-from benchmarks.workloads.model import Request
 from benchmarks.workloads.stored import generator, slices
 from benchmarks.workloads.tpcds_returns import ORDERS, STREAMS, USUAL, returns_query
 from plait.errors import OptionError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from plait.optimizer.assemble.covering import CoveredQueries
-from plait.optimizer.assemble.intermediates import Subset
+from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.assemble.reading import choices_of, stores_read
 from plait.optimizer.estimate.cardinality import Cardinality

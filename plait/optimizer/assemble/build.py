@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from plait.optimizer.assemble.access import choose_access
 from plait.optimizer.assemble.covering import CoveredQueries
-from plait.optimizer.assemble.intermediates import gather_intermediates
+from plait.optimizer.assemble.intermediate_stores import gather_intermediates
 from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.assemble.source_stores import gather_stores
 from plait.optimizer.estimate.cardinality import Cardinality

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from plait.optimizer.assemble.covering import CoveredQueries, widest
 from plait.optimizer.assemble.edge_names import Arrow, Path, edge_names, matching_order
-from plait.optimizer.assemble.intermediates import Subset, member_of
+from plait.optimizer.assemble.intermediate_stores import Subset, member_of
 from plait.optimizer.join_graph import matching
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
 from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step

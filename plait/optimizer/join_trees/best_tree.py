@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import RemainingBudget
+from plait.optimizer.join_trees.plan_trees import RemainingBudget
 
 Splits: TypeAlias = Mapping[Aliases, tuple[tuple[Aliases, ...], ...]]
 """Every way to split an operator into children, by operator; smaller operators first, the root last."""

@@ -9,13 +9,13 @@ from time import perf_counter
 
 import numpy as np
 
-from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.multi_query.components import Component, components
 from plait.optimizer.multi_query.explore import Explorer
 from plait.optimizer.multi_query.highs import Limits
 from plait.optimizer.multi_query.network import Network
-from plait.optimizer.multi_query.paths import Chosen, greedy_paths, orders_of
+from plait.optimizer.multi_query.network_paths import Chosen, greedy_paths, orders_of
 from plait.optimizer.multi_query.patterns import ContentSizes, gather
 from plait.optimizer.multi_query.problem import Weights, problem
 from plait.optimizer.multi_query.solution import ArcSolution

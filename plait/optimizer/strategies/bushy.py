@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from plait.optimizer.join_trees.best_tree import best_tree, splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees, are_compatible
-from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
+from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.optimizer.join_trees.join_tree import FLAT, Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
+from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import cheapest_tree
 from plait.plan.model import Plan

@@ -13,7 +13,7 @@ one operator. The name is here for comparison with the other trees.
 from __future__ import annotations
 
 from plait.optimizer.join_trees.join_tree import FLAT
-from plait.optimizer.join_trees.planning import plan_trees
+from plait.optimizer.join_trees.plan_trees import plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query

@@ -13,7 +13,7 @@ The storage budget is not asked: it is what systems do that join two at a time, 
 from __future__ import annotations
 
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
+from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query

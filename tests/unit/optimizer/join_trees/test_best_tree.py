@@ -16,7 +16,7 @@ from plait.optimizer.estimate.cost import probe_cost
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_trees.best_tree import splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
-from plait.optimizer.join_trees.planning import RemainingBudget, plan_trees
+from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import MOST_SPLITS, cheapest_tree
 from plait.optimizer.strategies.chain import cheapest_on_the_way

@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from plait.optimizer import plan
-from plait.optimizer.estimate.budget import StorageBudget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.storage_budget import StorageBudget
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees, are_compatible
-from plait.optimizer.join_trees.planning import RemainingBudget
+from plait.optimizer.join_trees.plan_trees import RemainingBudget
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import cheapest_tree, grown_tree
 from plait.optimizer.strategies.chain import cheapest_on_the_way, materialized, neighbouring_runs

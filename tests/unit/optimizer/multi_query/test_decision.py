@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plait.errors import OptionError
 from plait.optimizer import plan
-from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.multi_query import Decision, decide, quick_cost
 from plait.optimizer.options import PlanOptions

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from plait.optimizer.estimate.budget import storage_budget
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.multi_query import decide
 from tests.unit.optimizer.multi_query.evaluate import check, intermediate_rows, probe_tuples
 from tests.unit.optimizer.multi_query.instances import Instance, instance

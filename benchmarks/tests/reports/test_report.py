@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reports.document import read_report, write_report
+from benchmarks.reports.report import read_report, write_report
 from benchmarks.tests.sample_reports import full_report
 from plait.errors import OptionError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.measure import Moment, ProcessUse, Use
 from benchmarks.systems.edges import EdgeTruth
-from benchmarks.systems.model import Setting
+from benchmarks.systems.system import Setting
 from benchmarks.systems.task import Answer, Outcome
 from plait.errors import OptionError
 

@@ -14,7 +14,7 @@ from benchmarks.suite.pacing import at_least, judge, rate, run_paced
 from benchmarks.suite.plan import CaseRun, order
 from benchmarks.systems.catalog import Choice
 from benchmarks.systems.task import Outcome
-from benchmarks.workloads.model import Case
+from benchmarks.workloads.case import Case
 from plait.errors import PlaitError
 
 FILES = 40

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.reports.document import Report
 from benchmarks.reports.grid import Cell, Grid
+from benchmarks.reports.report import Report
 from benchmarks.reports.sections import sections
 from benchmarks.reports.tables import case_grid, section_grids
 

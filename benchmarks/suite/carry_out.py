@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 
 from rich.console import Console
 
-from benchmarks.reports.document import CaseRecord, Check, RunRecord, Wrong
-from benchmarks.suite.live import Live
+from benchmarks.reports.report import CaseRecord, Check, RunRecord, Wrong
+from benchmarks.suite.live_streams import Live
 from benchmarks.suite.plan import CaseRun, Findings, Grow, Plan, Runner, order
 from benchmarks.systems.catalog import Choice
 from benchmarks.systems.launch import Run, run_fresh
 from benchmarks.systems.task import Answer
-from benchmarks.workloads.model import Case
+from benchmarks.workloads.case import Case
 
 
 def _forget(found: Findings) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.reports.behind import Behind, above_floor, dearer, slower
-from benchmarks.reports.document import Report
 from benchmarks.reports.figures import DASH, factor, figure
 from benchmarks.reports.grid import Cell, Grid, row
+from benchmarks.reports.report import Report
 from benchmarks.reports.sections import FLOOR, LIMIT, Section, cases_asked, short_commit
 from benchmarks.reports.tables import behind_grid, why_wrong
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.intermediates import Subset
-from plait.optimizer.estimate.budget import StorageBudget, storage_budget
+from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.storage_budget import StorageBudget, storage_budget
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, one_per_source
