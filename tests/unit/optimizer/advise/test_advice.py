@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -180,9 +180,9 @@ def test_supposing_another_number_moves_the_estimates_that_rest_on_it() -> None:
 
 def test_a_hundred_queries_take_seconds() -> None:
     drawn = draw(RandomJoins(relations=100, queries=100, size=3, seed=1))
-    began = perf_counter()
+    began = process_time()
     advise(drawn.queries, drawn.statistics, drawn.options("ilp", 2))
-    assert perf_counter() - began < 20, "about two, on an idle machine"
+    assert process_time() - began < 20, "seconds of processor time; about two"
 
 
 def test_of_two_joined_keys_only_the_one_with_more_values_settles_the_selectivity() -> None:
