@@ -23,6 +23,7 @@ from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer
+from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
@@ -308,6 +309,15 @@ class Engine:
         )
         processor.deliverer.memory = self._memory
         processor.govern(prepared.epoch, prepared.before)
+        self._totals.warn(
+            changed_outside(
+                prepared.storage,
+                prepared.epoch.plan,
+                () if prepared.before is None else prepared.before.buckets,
+                {name: opened.frame for name, opened in self._registry.opened.items()},
+                self._registry.bindings.values(),
+            )
+        )
         self._processor, self._prepared = processor, prepared
         self._replanner = Replanner(request)
         return self._start_query(trigger, prepared, settings)

@@ -78,7 +78,11 @@ def test_what_changed_behind_a_checkpoint_and_what_is_not_read_is_told(spark: An
         {ITEMS} USING csv OPTIONS (path '{tmp_path}/it ems') TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
         CREATE STREAM others (id BIGINT, ts TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/others')
             TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
-        CREATE QUERY q INTO noop AS SELECT items.id FROM items JOIN others ON items.id = others.id;"""
+        CREATE TABLE names (id BIGINT, name STRING) USING csv OPTIONS (path '{tmp_path}/names');
+        CREATE QUERY q INTO noop AS SELECT items.id FROM items JOIN others ON items.id = others.id;
+        CREATE QUERY named INTO json OPTIONS (path '{tmp_path}/out') AS
+            SELECT items.id FROM items JOIN names ON items.id = names.id;"""
+    put(tmp_path / "names", "1,ann\n", "names.csv")
     put(tmp_path / "it ems", "1,5.5,2026-01-01 10:00:00\n,5.5,2026-01-01 10:00:00\n", "a b.csv")
     put(tmp_path / "others", "2,2026-01-01 10:00:00\n", "a.csv")
     _, first = run(spark, tmp_path, script)
@@ -90,8 +94,15 @@ def test_what_changed_behind_a_checkpoint_and_what_is_not_read_is_told(spark: An
     old = (tmp_path / "it ems" / "a b.csv").stat().st_mtime - 10 * 86_400
     os.utime(tmp_path / "it ems" / "old.csv", (old, old))
     put(tmp_path / "it ems" / "sub", "1,5.5,2026-01-01 10:00:00\n", "b.csv")
-    _, second = run(spark, tmp_path, script)
-    assert [(warning.of, warning.text.rpartition(", such as ")[2]) for warning in second.warnings] == [
+    put(tmp_path / "names", "1,anne\n", "names.csv")
+    other = script.replace("SELECT items.id FROM items JOIN names", "SELECT items.id AS item FROM items JOIN names")
+    _, second = run(spark, tmp_path, other)
+    changed, written, *skipped = second.warnings
+    assert (changed.kind, changed.of) == ("table changed", "names")
+    assert "then 1 file of 6 bytes, now 1 file of 7 bytes" in changed.text
+    assert (written.kind, written.of) == ("output changed", "named")
+    assert "new 'item' BIGINT, gone 'id' BIGINT" in written.text
+    assert [(warning.of, warning.text.rpartition(", such as ")[2]) for warning in skipped] == [
         ("items", "'sub/b.csv'"),
         ("items", "'old.csv'"),
     ]
