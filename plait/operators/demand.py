@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.operators.projection import value_names
-from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
+from plait.plan.model import Fill, Member, Output, Place, Plan, ProbeTree, Step, Store
 from plait.plan.walks import split_part
 from plait.query.model import ColumnRef
+from plait.query.predicates import Equality, operands_of
 
 Wanted = Mapping[str, tuple[ColumnRef, ...]]
 """Per query: the joined-row columns its projection reads."""
@@ -80,12 +81,10 @@ def carried_columns(store: Store) -> tuple[str, ...]:
 def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
     """Return the (position, column) pairs that probing along this step reads: keys, and values to verify."""
     columns = []
-    for match in step.matches:
-        key = plan.store(path[match.position].store).key(match.probe_key)
-        columns.append((match.position, key.name))
-        if key.value_name is not None:
-            columns.append((match.position, key.value_name))
-    columns += [(span.position, span.probe_key) for span in step.spans]
-    for check in step.checks:
-        columns += [(position, name) for position, name in check.operands if position is not None]
+    for predicate in step.predicates:
+        columns += [(place.at, place.name) for place in operands_of(predicate) if place.at is not None]
+        match predicate:
+            case Equality(left=Place(at=int(position), name=name)):
+                value_name = plan.store(path[position].store).key(name).value_name
+                columns += [] if value_name is None else [(position, value_name)]
     return columns

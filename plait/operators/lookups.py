@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +17,17 @@ from plait.kernels.hashing import combine
 from plait.kernels.matching import iter_cross, iter_matches
 from plait.kernels.ordering import sort_order
 from plait.kernels.spans import iter_spans
-from plait.operators.formulas import pairs_that_hold
 from plait.operators.names import TAU
 from plait.operators.partials import Int64s, Partials, Rows, minus_window
+from plait.operators.residuals import pairs_that_hold
 from plait.operators.selections import selection_words
-from plait.operators.verifying import span_bounds
-from plait.plan.model import Check, KeyMatch, Member, SpanMatch, Step
+from plait.operators.verifying import band_bounds, first_evaluated
+from plait.plan.model import Member, Probed, Step
+from plait.query.predicates import Band, Equality, Residual, by_kind
 from plait.state.buckets import OpenBucket
 from plait.state.model import Bucket
+
+Equalities: TypeAlias = tuple[Equality[Probed], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +39,12 @@ class Keys:
     parts: tuple[Int64s, ...]
 
 
-def probe_keys(partials: Partials, matches: tuple[KeyMatch, ...]) -> Keys:
+def probe_keys(partials: Partials, equalities: Equalities) -> Keys:
     """Gather the probing keys; a partial with a NULL key matches nothing and is left out."""
     parts: list[Int64s] = []
     valid = None
-    for match in matches:
-        values, there = partials.positions[match.position].int64(match.probe_key)
+    for equality in equalities:
+        values, there = partials.of(equality.left)
         parts.append(values)
         if there is not None:
             valid = there if valid is None else valid & there
@@ -52,11 +55,11 @@ def probe_keys(partials: Partials, matches: tuple[KeyMatch, ...]) -> Keys:
     return Keys(rows=rows, combined=combine(kept), parts=kept)
 
 
-def sorted_matches(matches: tuple[KeyMatch, ...]) -> tuple[KeyMatch, ...]:
-    """Return one match per store key in index order; the others are verified after the index matched."""
-    first: dict[str, KeyMatch] = {}
-    for match in matches:
-        first.setdefault(match.store_key, match)
+def indexed(equalities: Equalities) -> Equalities:
+    """Return one equality per stored key in index order; the others are verified after the index matched."""
+    first: dict[str, Equality[Probed]] = {}
+    for equality in equalities:
+        first.setdefault(equality.right.name, equality)
     return tuple(first[name] for name in sorted(first))
 
 
@@ -72,14 +75,14 @@ class Lookup(Protocol):
 
 def lookup_of(partials: Partials, step: Step, *, timed: bool) -> Lookup:
     """Return how this step finds stored rows. `timed`: the store has τ."""
-    bounds = _TimeBounds.of(partials, step, timed=timed)
-    if step.matches:
-        return _EqualKeys.of(partials, step.matches, bounds)
-    if step.spans:
-        return _KeysWithin.of(partials, step.spans[0], bounds)
-    formulas = [check for check in step.checks if not check.formula.is_function]
-    if formulas:
-        return _Formula(partials=partials, check=formulas[0], bounds=bounds)
+    bounds, found = _TimeBounds.of(partials, step, timed=timed), by_kind(step.predicates)
+    if found.equalities:
+        return _EqualKeys.of(partials, found.equalities, bounds)
+    if found.bands:
+        return _KeysWithin.of(partials, found.bands[0], bounds)
+    first = first_evaluated(found.residuals)
+    if first is not None:
+        return _Evaluated(partials=partials, residual=first, bounds=bounds)
     return _Everything(count=partials.count, bounds=bounds)
 
 
@@ -122,13 +125,13 @@ class _EqualKeys:
     bounds: _TimeBounds
 
     @classmethod
-    def of(cls, partials: Partials, all_matches: tuple[KeyMatch, ...], bounds: _TimeBounds) -> _EqualKeys:
-        matches = sorted_matches(all_matches)
-        keys = probe_keys(partials, matches)
+    def of(cls, partials: Partials, equalities: Equalities, bounds: _TimeBounds) -> _EqualKeys:
+        chosen = indexed(equalities)
+        keys = probe_keys(partials, chosen)
         order = None if _is_ascending(keys.combined) else sort_order(keys.combined, None)
         rows = keys.rows if order is None else (order if keys.rows is None else keys.rows[order])
         return cls(
-            index=tuple(match.store_key for match in matches),
+            index=tuple(equality.right.name for equality in chosen),
             key=keys.combined if order is None else keys.combined[order],
             rows=rows,
             bounds=bounds.at(rows),
@@ -165,9 +168,9 @@ class _KeysWithin:
     bounds: _TimeBounds
 
     @classmethod
-    def of(cls, partials: Partials, span: SpanMatch, bounds: _TimeBounds) -> _KeysWithin:
-        smallest, largest = span_bounds(partials, span)
-        return cls(index=(span.store_key,), smallest=smallest, largest=largest, bounds=bounds)
+    def of(cls, partials: Partials, band: Band[Probed], bounds: _TimeBounds) -> _KeysWithin:
+        smallest, largest = band_bounds(partials, band)
+        return cls(index=(band.right.name,), smallest=smallest, largest=largest, bounds=bounds)
 
     def misses(self, bucket: Bucket) -> bool:
         return len(self.smallest) == 0 or self.bounds.miss(bucket)
@@ -190,11 +193,11 @@ class _KeysWithin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Formula:
-    """Block against block: DuckDB joins the probes with the bucket's rows on the formula and the windows."""
+class _Evaluated:
+    """Block against block: DuckDB joins the probes with the bucket's rows on the predicate and the windows."""
 
     partials: Partials
-    check: Check
+    residual: Residual[Probed]
     bounds: _TimeBounds
 
     def misses(self, bucket: Bucket) -> bool:
@@ -207,15 +210,15 @@ class _Formula:
         chosen = everything if bits is None else everything[(bits & mask) != 0]
         ours: dict[int, pa.Array] = {}
         theirs: dict[int, pa.Array] = {}
-        for number, (position, name) in enumerate(self.check.operands):
-            if position is not None:
-                ours[number] = self.partials.positions[position].column(name)
+        for number, place in enumerate(self.residual.operands):
+            if place.at is not None:
+                ours[number] = self.partials.positions[place.at].column(place.name)
             elif len(chosen) == rows:
-                theirs[number] = opened.batch.column(name)
+                theirs[number] = opened.batch.column(place.name)
             else:
-                theirs[number] = opened.take(chosen, (name,)).column(0)
+                theirs[number] = opened.take(chosen, (place.name,)).column(0)
         yield from pairs_that_hold(
-            self.check.formula,
+            self.residual,
             ours,
             theirs,
             low=self.bounds.low,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from plait.operators.reports import ProbeReport
-from plait.plan.conditions import Between, Checked, Spanned, measured_names
-from plait.plan.model import Member, Plan, Selection, Step, Store, is_routed
+from plait.plan.conditions import Joining, in_order, joining, measured_names
+from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
 from plait.state.model import Bucket, JoinProgress, SourceProgress
 from plait.stats.model import conjunction
 
@@ -39,7 +39,7 @@ def observed_joins(
             if source is None or target.source is None or not sent.get(step.edge):
                 continue
             joined = _joined(plan.store(tree.start.store), target, step)
-            if joined == Between():
+            if not joined:
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
             rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
@@ -58,25 +58,13 @@ def observed_joins(
     return {source: merged_joins((), joins) for source, joins in found.items()}
 
 
-def _joined(start: Store, target: Store, step: Step) -> Between:
+def _joined(start: Store, target: Store, step: Step) -> Joining:
     """Return what the first step of a path requires."""
-    return Between(
-        keys=tuple((start.key(match.probe_key), target.key(match.store_key)) for match in step.matches),
-        spans=tuple(
-            Spanned(
-                left=start.key(each.probe_key),
-                right=target.key(each.store_key),
-                low=each.low,
-                high=each.high,
-                order=each.order,
-            )
-            for each in step.spans
-        ),
-        checks=tuple(
-            Checked(formula=check.formula, operands=tuple((at is not None, name) for at, name in check.operands))
-            for check in step.checks
-        ),
-    ).sorted()
+
+    def key(place: Probed) -> KeyColumn:
+        return (target if place.at is None else start).key(place.name)
+
+    return in_order(joining(predicate, 0, key) for predicate in step.predicates)
 
 
 def merged_joins(before: Iterable[JoinProgress], added: Iterable[JoinProgress]) -> tuple[JoinProgress, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.plan.model import TAU, Output
+from plait.plan.model import TAU, Output, Probed
 
 Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
@@ -63,6 +63,11 @@ class Partials:
     positions: tuple[Position, ...]
     newest: Int64s
     high: Int64s
+
+    def of(self, place: Probed) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
+        """Gather the int64 key that a predicate reads of the path, as `Position.int64`."""
+        assert place.at is not None, f"{place} is of the probed store"
+        return self.positions[place.at].int64(place.name)
 
     def at(self, rows: Rows) -> Partials:
         """Return the partials with these row numbers."""

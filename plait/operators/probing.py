@@ -1,9 +1,9 @@
 """Let partial results probe one partition of a store.
 
-Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, those that are bounded
-lie within their bounds, all formulas are true, the step's selection holds for it, every member stays within its window
-of the newest member, and it arrived before the starting tuple. The last is decided by whole buckets: a bucket of an
-earlier batch always, a bucket of the same batch only if its relation ranks lower (`visible_buckets`); for an
+Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, those of bands lie
+within their bounds, all residual predicates are true, the step's selection holds for it, every member stays within its
+window of the newest member, and it arrived before the starting tuple. The last is decided by whole buckets: a bucket of
+an earlier batch always, a bucket of the same batch only if its relation ranks lower (`visible_buckets`); for an
 intermediate result that is the relation whose arrival completed it. Ranks differ between any two relations of a query,
 self-joins included, so of the n starting relations of a result exactly one, its last member, finds it.
 """
@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from plait.kernels.hashing import combine, partition_of
 from plait.operators.demand import Demand, Wanted
-from plait.operators.formulas import Predicates
 from plait.operators.lookups import lookup_of, probe_keys
 from plait.operators.names import ROW, TAU, UNTIL
 from plait.operators.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
+from plait.operators.residuals import Predicates
 from plait.operators.selections import answers, gather
 from plait.operators.verifying import Verifier
 from plait.plan.model import Member, Plan, ProbeTree, Step, is_routed, part_column
+from plait.query.predicates import by_kind
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -96,12 +97,13 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
     Partials with a NULL key are sent nowhere.
     """
     store = plan.store(step.member.store)
-    for span in step.spans:
-        _, valid = partials.positions[span.position].int64(span.probe_key)
+    found = by_kind(step.predicates)
+    for band in found.bands:
+        _, valid = partials.of(band.left)
         if valid is not None:
             partials = partials.at(np.flatnonzero(valid).astype(np.int32))
-    if step.matches:
-        keys = probe_keys(partials, step.matches)
+    if found.equalities:
+        keys = probe_keys(partials, found.equalities)
         if keys.rows is not None:
             partials = partials.at(keys.rows)
     if partials.count == 0:
@@ -112,7 +114,7 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
         for partition in range(store.parallelism):
             yield partition, partials
     else:
-        known = {match.store_key: part for match, part in zip(step.matches, keys.parts, strict=True)}
+        known = {equal.right.name: part for equal, part in zip(found.equalities, keys.parts, strict=True)}
         partitions = partition_of(combine([known[name] for name in store.partition_by]), store.parallelism)
         for partition in range(store.parallelism):
             rows = np.flatnonzero(partitions == partition).astype(np.int32)

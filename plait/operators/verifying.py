@@ -10,83 +10,83 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.kernels.spans import bounds, within
-from plait.operators.formulas import Predicates, holds
 from plait.operators.names import UNTIL
 from plait.operators.partials import Int64s, Partials, Rows
-from plait.plan.model import Check, KeyColumn, SpanMatch, Step, Store
+from plait.operators.residuals import Predicates, holds
+from plait.plan.model import KeyColumn, Probed, Step, Store
+from plait.query.predicates import Band, Equality, Residual, by_kind, operands_of
 from plait.state.buckets import OpenBucket
 
 Mask = npt.NDArray[np.bool_]
 
 
-def span_bounds(partials: Partials, span: SpanMatch) -> tuple[Int64s, Int64s]:
+def band_bounds(partials: Partials, band: Band[Probed]) -> tuple[Int64s, Int64s]:
     """Return the smallest and the largest key each partial may find. One whose own key is NULL was sent nowhere."""
-    keys, _ = partials.positions[span.position].int64(span.probe_key)
-    return bounds(keys, span.low, span.high, is_double=span.order == "double")
+    keys, _ = partials.of(band.left)
+    return bounds(keys, band.low, band.high, is_double=band.order == "double")
+
+
+def first_evaluated(residuals: tuple[Residual[Probed], ...]) -> Residual[Probed] | None:
+    """Return the residual predicate by which DuckDB finds pairs where there is no key; registered ones only test."""
+    return next((residual for residual in residuals if not residual.is_function), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """What pairs of one step are still tested for: equal keys and the values behind hashes, bounds, formulas."""
+    """What pairs of one step are still tested for: equal keys and the values behind hashes, bands, residuals."""
 
     partials: Partials
     step: Step
     keys: dict[str, KeyColumn]
-    equal: bool
-    bounds: tuple[tuple[SpanMatch, Int64s, Int64s], ...]
-    checks: tuple[Check, ...]
+    equalities: tuple[Equality[Probed], ...]
+    bands: tuple[tuple[Band[Probed], Int64s, Int64s], ...]
+    residuals: tuple[Residual[Probed], ...]
     predicates: Predicates
 
     @classmethod
     def of(cls, partials: Partials, step: Step, store: Store, predicates: Predicates) -> Verifier:
         """Return the tests that the step's lookup leaves over (`plait.operators.lookups.lookup_of`)."""
-        keys = {key.name: key for key in store.keys}
-        hashed = any(keys[match.store_key].value_name is not None for match in step.matches)
-        spans = step.spans if step.matches else step.spans[1:]
-        checks = step.checks
-        if not step.matches and not step.spans:
-            first = next((check for check in checks if not check.formula.is_function), None)
-            checks = tuple(check for check in checks if check is not first)
+        keys, found = {key.name: key for key in store.keys}, by_kind(step.predicates)
+        hashed = any(keys[equality.right.name].value_name is not None for equality in found.equalities)
+        bands = found.bands if found.equalities else found.bands[1:]
+        looked_up = None if found.equalities or found.bands else first_evaluated(found.residuals)
         return cls(
             partials=partials,
             step=step,
             keys=keys,
-            equal=hashed or len(step.matches) > 1,
-            bounds=tuple((span, *span_bounds(partials, span)) for span in spans),
-            checks=checks,
+            equalities=found.equalities if hashed or len(found.equalities) > 1 else (),
+            bands=tuple((band, *band_bounds(partials, band)) for band in bands),
+            residuals=tuple(residual for residual in found.residuals if residual is not looked_up),
             predicates=predicates,
         )
 
     def columns(self) -> tuple[str, ...]:
         """Return the stored columns the tests read, and those the lookup does."""
-        step = self.step
-        names = [match.store_key for match in step.matches] + [span.store_key for span in step.spans]
-        values = (self.keys[match.store_key].value_name for match in step.matches)
-        names += [name for name in values if name is not None]
-        names += [name for check in step.checks for position, name in check.operands if position is None]
-        return tuple(dict.fromkeys(names))
+        read = [place.name for each in self.step.predicates for place in operands_of(each) if place.at is None]
+        values = (self.keys[equality.right.name].value_name for equality in self.equalities)
+        return tuple(dict.fromkeys((*read, *(name for name in values if name is not None))))
 
     def kept(self, opened: OpenBucket, rows: Rows, stored: Rows) -> tuple[Rows, Rows]:
         """Return the pairs that pass every test, the cheap ones first."""
-        for span, smallest, largest in self.bounds:
-            rows, stored = _chosen(rows, stored, self._is_within(opened, span, smallest, largest, rows, stored))
-        if self.equal and len(rows):
+        for band, smallest, largest in self.bands:
+            rows, stored = _chosen(rows, stored, self._is_within(opened, band, smallest, largest, rows, stored))
+        if self.equalities and len(rows):
             rows, stored = _chosen(rows, stored, self._are_equal(opened, rows, stored))
         if self.step.parts and len(rows):
             # No part of a stored tuple may be too old for the newest member of the partial.
             rows, stored = _chosen(rows, stored, self.partials.newest[rows] <= opened.int64(UNTIL)[stored])
-        for check in self.checks:
+        for residual in self.residuals:
             if len(rows):
-                operands = self._operands(opened, check, rows, stored)
-                rows, stored = _chosen(rows, stored, holds(check.formula, operands, self.predicates))
+                operands = self._operands(opened, residual, rows, stored)
+                rows, stored = _chosen(rows, stored, holds(residual, operands, self.predicates))
         return rows, stored
 
     @staticmethod
     def _is_within(
-        opened: OpenBucket, span: SpanMatch, smallest: Int64s, largest: Int64s, rows: Rows, stored: Rows
+        opened: OpenBucket, band: Band[Probed], smallest: Int64s, largest: Int64s, rows: Rows, stored: Rows
     ) -> Mask:
-        found = within(smallest, largest, opened.int64(span.store_key), rows, stored)
-        column = opened.batch.column(span.store_key)
+        found = within(smallest, largest, opened.int64(band.right.name), rows, stored)
+        column = opened.batch.column(band.right.name)
         if column.null_count:
             found &= column.is_valid().to_numpy(zero_copy_only=False)[stored]
         return found
@@ -95,24 +95,23 @@ class Verifier:
         """Tell of which pairs every key, and every real value behind a hash, is equal."""
         equal = np.ones(len(rows), np.bool_)
         pairs = self.partials.at(rows)
-        for match in self.step.matches:
-            position, key = pairs.positions[match.position], self.keys[match.store_key]
-            probing, _ = position.int64(match.probe_key)
-            equal &= probing == _stored_int64(opened, match.store_key, stored)
+        for equality in self.equalities:
+            key = self.keys[equality.right.name]
+            probing, _ = pairs.of(equality.left)
+            equal &= probing == _stored_int64(opened, key.name, stored)
             if key.value_name is not None:
                 theirs = opened.take(stored, (key.value_name,)).column(0)
-                ours = position.column("#v" + match.probe_key.removeprefix("#k"))
+                ours = pairs.positions[equality.left.at or 0].column("#v" + equality.left.name.removeprefix("#k"))
                 equal &= pc.fill_null(pc.equal(ours, theirs), False).to_numpy(zero_copy_only=False)
         return equal
 
-    def _operands(self, opened: OpenBucket, check: Check, rows: Rows, stored: Rows) -> list[pa.Array]:
-        found = []
-        for position, name in check.operands:
-            if position is None:
-                found.append(opened.take(stored, (name,)).column(0))
-            else:
-                found.append(self.partials.positions[position].at(rows).column(name))
-        return found
+    def _operands(self, opened: OpenBucket, residual: Residual[Probed], rows: Rows, stored: Rows) -> list[pa.Array]:
+        return [
+            opened.take(stored, (place.name,)).column(0)
+            if place.at is None
+            else self.partials.positions[place.at].at(rows).column(place.name)
+            for place in residual.operands
+        ]
 
 
 def _chosen(rows: Rows, stored: Rows, mask: Mask) -> tuple[Rows, Rows]:

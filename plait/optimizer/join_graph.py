@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from plait.plan.conditions import between
-from plait.plan.model import Check, KeyMatch, SpanMatch
+from plait.plan.conditions import between, placed
+from plait.plan.model import Place, Probed
 from plait.plan.relations import ordinal_of
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
+from plait.query.predicates import Conjunction, by_kind, mapped
 
 
 def starts(query: Query) -> tuple[str, ...]:
@@ -33,55 +33,22 @@ def may_follow(query: Query, joined: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(connected or remaining, key=lambda alias: canonical(query, alias)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
-    """Everything a step requires of what it finds (`Step.matches`, `Step.spans`, `Step.checks`)."""
-
-    matches: tuple[KeyMatch, ...] = ()
-    spans: tuple[SpanMatch, ...] = ()
-    checks: tuple[Check, ...] = ()
-
-
-NOTHING = Matching()
-
 StoredName: TypeAlias = Callable[[str, str], str]
 """(alias, column or key of the relation) → its name in the store that is probed."""
 
 
-def matching(query: Query, joined: tuple[str, ...], probed: Sequence[str], stored: StoredName) -> Matching:
-    """Return what joins a probe path (aliases by position) with the relations it probes next."""
-    pairs = [(position, mine, between(query, alias, mine)) for position, alias in enumerate(joined) for mine in probed]
-    return Matching(
-        matches=tuple(
-            KeyMatch(position=position, probe_key=theirs.name, store_key=stored(mine, key.name))
-            for position, mine, found in pairs
-            for theirs, key in found.keys
-        ),
-        spans=tuple(
-            sorted(
-                (
-                    SpanMatch(
-                        position=position,
-                        probe_key=span.left.name,
-                        store_key=stored(mine, span.right.name),
-                        low=span.low,
-                        high=span.high,
-                        order=span.order,
-                    )
-                    for position, mine, found in pairs
-                    for span in found.spans
-                ),
-                key=lambda span: (span.low is None) + (span.high is None),
-            )
-        ),
-        checks=tuple(
-            Check(
-                formula=check.formula,
-                operands=tuple(
-                    (position, name) if is_left else (None, stored(mine, name)) for is_left, name in check.operands
-                ),
-            )
-            for position, mine, found in pairs
-            for check in found.checks
-        ),
-    )
+def probing(query: Query, joined: tuple[str, ...], probed: Sequence[str], stored: StoredName) -> Conjunction[Probed]:
+    """Return what joins a probe path (aliases by position) with the relations it probes next: equalities first, then
+    bands, the two-sided ones before the others.
+    """
+    found = []
+    for position, alias in enumerate(joined):
+        for mine in probed:
+
+            def place(known: Probed, mine: str = mine) -> Probed:
+                return Place(None, stored(mine, known.name)) if known.at is None else known
+
+            found += [mapped(each, place) for each in placed(between(query, alias, mine), position, None)]
+    kinds = by_kind(found)
+    bands = sorted(kinds.bands, key=lambda band: (band.low is None) + (band.high is None))
+    return (*kinds.equalities, *bands, *kinds.residuals)

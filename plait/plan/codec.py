@@ -7,15 +7,16 @@ field added later is missed in an old file rather than guessed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from plait.errors import CheckpointError
 from plait.plan.model import Plan
 
-FORMAT = 5
+FORMAT = 6
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
 
 
@@ -40,7 +41,7 @@ def decode(text: str) -> Plan:
         )
     try:
         plan = _from_plain(Plan, document["plan"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(
             f"a stored plan of format {FORMAT} is incomplete or damaged ({error!r}); "
             "restore the file or use a fresh checkpoint"
@@ -60,12 +61,14 @@ def _to_plain(value: Any) -> Any:
 
 def _from_plain(kind: Any, value: Any) -> Any:
     """Build what the type annotation `kind` asks for; raises TypeError for a value of another type."""
-    if is_dataclass(kind):
+    if is_dataclass(get_origin(kind) or kind):
         return _record(kind, value)
     if get_origin(kind) is tuple:
         return _tuple(get_args(kind), value)
     if get_origin(kind) in (Union, UnionType):
         wanted = [option for option in get_args(kind) if option is not NoneType]
+        if len(wanted) > 1:  # records, told apart by their fields
+            wanted = [option for option in wanted if isinstance(value, dict) and value.keys() == _hints(option).keys()]
         return None if value is None else _from_plain(wanted[0], value)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
@@ -82,8 +85,8 @@ def _record(kind: Any, value: Any) -> Any:
     hints = _hints(kind)
     if not isinstance(value, dict) or value.keys() != hints.keys():
         found = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise TypeError(f"expected a {kind.__name__} with {sorted(hints)}, found {found}")
-    return kind(**{name: _from_plain(hint, value[name]) for name, hint in hints.items()})
+        raise TypeError(f"expected a {(get_origin(kind) or kind).__name__} with {sorted(hints)}, found {found}")
+    return (get_origin(kind) or kind)(**{name: _from_plain(hint, value[name]) for name, hint in hints.items()})
 
 
 def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
@@ -96,4 +99,14 @@ def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    """Return the types of a record's fields, with those that a generic one was given."""
+    origin = get_origin(kind) or kind
+    given = dict(zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=True))
+    return {name: _given(hint, given) for name, hint in get_type_hints(origin).items()}
+
+
+def _given(hint: Any, given: Mapping[Any, Any]) -> Any:
+    if isinstance(hint, TypeVar):
+        return given[hint]
+    parameters = getattr(hint, "__parameters__", ())
+    return hint[tuple(given[each] for each in parameters)] if parameters else hint

@@ -1,243 +1,205 @@
-"""What joins two relations, by content: equal keys, bounded differences, and formulas that must hold.
+"""What joins the relations of a query, a path or an intermediate store, by content.
 
-Relations are named by whatever tells them apart where the question is asked: by alias in a query, by position on a
-path, by part in an intermediate store. Only their order matters, so that one condition is written in one way.
+Only the order of what tells the relations apart matters, so that one predicate is written in one way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from plait.plan.model import Formula, KeyColumn
+from typing_extensions import assert_never
+
+from plait.plan.model import KeyColumn, Place
 from plait.plan.relations import key_of, operand_name, span_keys
 from plait.query.graph import QueryGraph
-from plait.query.model import Order, Query, Theta, order_of
+from plait.query.model import Query, Theta, order_of
+from plait.query.predicates import (
+    At,
+    Band,
+    Conjunction,
+    Equality,
+    Predicate,
+    Residual,
+    mapped,
+    negated,
+    with_sides,
+)
 
-Place: TypeAlias = tuple[Any, str]
-"""(relation, name of one of its columns or keys)."""
+Conditions: TypeAlias = frozenset[Predicate[Place[Any]]]
+"""All that joins some relations, equalities and bands with the smaller place on their left."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """``low ≤ right − left ≤ high``; `left` is the smaller place."""
-
-    left: Place
-    right: Place
-    low: float | None
-    high: float | None
-    order: Order
-
-    @classmethod
-    def of(cls, left: Place, right: Place, low: float | None, high: float | None, order: Order) -> Bound:
-        """Return the bound, turned around if need be."""
-        if left <= right:
-            return cls(left=left, right=right, low=low, high=high, order=order)
-        return cls(left=right, right=left, low=negated(high), high=negated(low), order=order)
+Joining: TypeAlias = tuple[Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]], ...]
+"""What joins two relations, the left and the right one, in canonical order: their keys, and for each operand of what no
+key decides whether it is the left one's, and its column. A band may be implied by a residual predicate.
+"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holds:
-    """`formula` holds of these columns."""
-
-    formula: Formula
-    operands: tuple[Place, ...]
+def conditions(predicates: Iterable[Predicate[Place[At]]]) -> Conditions:
+    """Return these predicates, each once, turned around if need be."""
+    return frozenset(map(_turned, predicates))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """All that joins some relations; in canonical order, each once."""
-
-    equalities: frozenset[frozenset[Place]] = frozenset()
-    bounds: frozenset[Bound] = frozenset()
-    formulas: frozenset[Holds] = frozenset()
-
-    def __or__(self, other: Conditions) -> Conditions:
-        return Conditions(
-            equalities=self.equalities | other.equalities,
-            bounds=self.bounds | other.bounds,
-            formulas=self.formulas | other.formulas,
-        )
-
-    def renamed(self, rename: Callable[[Any], Any]) -> Conditions:
-        """Return the same conditions with other names of the relations."""
-        return Conditions(
-            equalities=frozenset(frozenset((rename(place), name) for place, name in pair) for pair in self.equalities),
-            bounds=frozenset(
-                Bound.of(
-                    (rename(each.left[0]), each.left[1]),
-                    (rename(each.right[0]), each.right[1]),
-                    each.low,
-                    each.high,
-                    each.order,
-                )
-                for each in self.bounds
-            ),
-            formulas=frozenset(
-                Holds(formula=each.formula, operands=tuple((rename(place), name) for place, name in each.operands))
-                for each in self.formulas
-            ),
-        )
-
-    def __str__(self) -> str:
-        shown = [" = ".join(sorted(f"{place}.{name}" for place, name in pair)) for pair in self.equalities]
-        shown += [f"{each.low} <= {each.right} - {each.left} <= {each.high}" for each in self.bounds]
-        shown += [f"{each.formula.sql} of {each.operands}" for each in self.formulas]
-        return " and ".join(sorted(shown)) or "nothing"
+def _turned(predicate: Predicate[Place[At]]) -> Predicate[Place[At]]:
+    match predicate:
+        case Equality():
+            left, right = sorted((predicate.left, predicate.right))
+            return Equality(left=left, right=right)
+        case Band():
+            return predicate if predicate.left <= predicate.right else predicate.turned()
+        case Residual():
+            return predicate
+        case _:
+            assert_never(predicate)
 
 
-def negated(bound: float | None) -> float | None:
-    """Return the bound of the opposite difference."""
-    return None if bound is None else -bound
+def renamed(found: Conditions, rename: Callable[[Any], Any]) -> Conditions:
+    """Return the same conditions with other names of the relations."""
+    return conditions(mapped(each, lambda place: Place(rename(place.at), place.name)) for each in found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spanned:
-    """``low ≤ right − left ≤ high`` between keys of two relations."""
-
-    left: KeyColumn
-    right: KeyColumn
-    low: float | None
-    high: float | None
-    order: Order = field(repr=False)
+def shown(found: Conditions) -> str:
+    """Return conditions for people."""
+    return " and ".join(sorted(map(_shown, found))) or "nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A formula over columns of two relations: for each operand whether it is the left one's, and the column."""
-
-    formula: Formula
-    operands: tuple[tuple[bool, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Between:
-    """What joins two relations of a query, `left` and `right`. A `span` may be implied by a formula."""
-
-    keys: tuple[tuple[KeyColumn, KeyColumn], ...] = ()
-    spans: tuple[Spanned, ...] = ()
-    checks: tuple[Checked, ...] = ()
-
-    def sorted(self) -> Between:
-        """Return the same, in canonical order."""
-        return Between(
-            keys=tuple(sorted(self.keys, key=lambda pair: (pair[0].name, pair[1].name))),
-            spans=tuple(sorted(self.spans, key=_span_order)),
-            checks=tuple(sorted(self.checks, key=_check_order)),
-        )
-
-    @property
-    def keys_of_right(self) -> tuple[KeyColumn, ...]:
-        """The keys by which the right one is found."""
-        return (*(theirs for _, theirs in self.keys), *(span.right for span in self.spans))
+def _shown(predicate: Predicate[Place[Any]]) -> str:
+    places = mapped(predicate, lambda place: f"{place.at}.{place.name}")
+    match places:
+        case Equality():
+            return f"{places.left} = {places.right}"
+        case Band():
+            return f"{places.low} <= {places.right} - {places.left} <= {places.high}"
+        case Residual():
+            return f"{places.sql} of {places.operands}"
+        case _:
+            assert_never(places)
 
 
-def together(parts: Iterable[Between]) -> Between:
-    """Return all conditions of several that join the same relations."""
-    found = list(parts)
-    return Between(
-        keys=tuple(key for part in found for key in part.keys),
-        spans=tuple(span for part in found for span in part.spans),
-        checks=tuple(check for part in found for check in part.checks),
-    ).sorted()
+def in_order(predicates: Iterable[Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]]) -> Joining:
+    """Return predicates in canonical order; among bands the two-sided ones first, which find the fewest tuples."""
+    return tuple(sorted(predicates, key=_order))
 
 
-def measured_names(joined: Between) -> tuple[tuple[str, str], ...]:
-    """Return what each condition is measured as, seen from the left and from the right relation.
+def _order(predicate: Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]) -> tuple[Any, ...]:
+    match predicate:
+        case Equality():
+            return 0, predicate.left.name, predicate.right.name
+        case Band():
+            return 1, (predicate.low is None) + (predicate.high is None), predicate.left.name, predicate.right.name
+        case Residual():
+            return 2, predicate.sql, predicate.is_function, predicate.operands
+        case _:
+            assert_never(predicate)
 
-    An equality has the names of its keys. A bound is named from either side by how far the other key may be, a formula
-    by what it reads.
+
+def measured_names(joined: Joining) -> tuple[tuple[str, str], ...]:
+    """Return what each predicate is measured as, seen from the left and from the right relation.
+
+    An equality has the names of its keys. A band is named from either side by how far the other key may be, a residual
+    predicate by what it reads.
     """
-    names = [(mine.name, theirs.name) for mine, theirs in joined.keys]
-    for span in joined.spans:
-        seen = f"{span.left.name} {span.low}:{span.high}"
-        names.append((seen, f"{span.right.name} {negated(span.high)}:{negated(span.low)}"))
-    for check in joined.checks:
-        text = f"{check.formula.sql} {[name for _, name in check.operands]}"
-        names.append((text, text))
-    return tuple(names)
+    return tuple(map(_measured_name, joined))
 
 
-def between(query: Query, left: str, right: str) -> Between:
-    """Return what joins two relations, each condition once, in an order free of aliases."""
+def _measured_name(predicate: Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]) -> tuple[str, str]:
+    match predicate:
+        case Equality():
+            return predicate.left.name, predicate.right.name
+        case Band():
+            seen = f"{predicate.left.name} {predicate.low}:{predicate.high}"
+            return seen, f"{predicate.right.name} {negated(predicate.high)}:{negated(predicate.low)}"
+        case Residual():
+            text = f"{predicate.sql} {[operand.name for operand in predicate.operands]}"
+            return text, text
+        case _:
+            assert_never(predicate)
+
+
+def key_pairs(joined: Joining) -> tuple[tuple[KeyColumn, KeyColumn], ...]:
+    """Return the keys that must be equal: of the left relation, of the right one."""
+    return tuple((each.left, each.right) for each in joined if isinstance(each, Equality))
+
+
+def keys_of_right(joined: Joining) -> tuple[KeyColumn, ...]:
+    """Return the keys by which the right relation is found."""
+    return tuple(each.right for each in joined if not isinstance(each, Residual))
+
+
+def between(query: Query, left: str, right: str) -> Joining:
+    """Return what joins two relations, each predicate once, in an order free of aliases."""
     graph = QueryGraph.of(query)
-    pairs = {}
+    found: dict[object, Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]] = {}
     for equality in graph.between((left,), right):
         sides = {operand.relation: key_of(operand, equality) for operand in (equality.left, equality.right)}
-        pairs[sides[left].name, sides[right].name] = (sides[left], sides[right])
-    thetas = graph.thetas_between((left,), right)
-    return Between(
-        keys=tuple(pairs[names] for names in sorted(pairs)),
-        spans=_spans(thetas, left),
-        checks=tuple(sorted({_check(theta, left) for theta in thetas if not theta.is_span}, key=_check_order)),
-    )
+        found[sides[left].name, sides[right].name] = Equality(left=sides[left], right=sides[right])
+    for theta in graph.thetas_between((left,), right):
+        if theta.span is not None:
+            band = _band(theta, left)
+            pair = "band", band.left.name, band.right.name
+            known = found.get(pair)
+            found[pair] = band.within(known) if isinstance(known, Band) else band
+        if not theta.is_span:
+            residual = _residual(theta, left)
+            found[residual] = residual
+    return in_order(found.values())
 
 
-def _spans(thetas: Iterable[Theta], left: str) -> tuple[Spanned, ...]:
-    """Return the bounds, those on one pair of keys combined; two-sided ones first: they find the fewest tuples."""
-    found: dict[tuple[str, str], Spanned] = {}
-    for theta in thetas:
-        if theta.span is None:
-            continue
-        mine, theirs = span_keys(theta.span)
-        low, high = theta.span.low, theta.span.high
-        if theta.span.left.relation != left:
-            mine, theirs, low, high = theirs, mine, negated(high), negated(low)
-        known = found.get((mine.name, theirs.name))
-        if known is not None:
-            low = max((bound for bound in (low, known.low) if bound is not None), default=None)
-            high = min((bound for bound in (high, known.high) if bound is not None), default=None)
-        found[mine.name, theirs.name] = Spanned(
-            left=mine, right=theirs, low=low, high=high, order=order_of(theta.span.type)
-        )
-    return tuple(sorted(found.values(), key=_span_order))
+def _band(theta: Theta, left: str) -> Band[KeyColumn]:
+    assert theta.span is not None
+    mine, theirs = span_keys(theta.span)
+    order = order_of(theta.span.type)
+    band = Band(left=mine, right=theirs, order=order, low=theta.span.low, high=theta.span.high)
+    return band if theta.span.left.relation == left else band.turned()
 
 
-def _span_order(span: Spanned) -> tuple[object, ...]:
-    return (span.low is None) + (span.high is None), span.left.name, span.right.name
-
-
-def _check(theta: Theta, left: str) -> Checked:
-    return Checked(
-        formula=Formula(
-            sql=theta.function or theta.evaluated or theta.sql,
-            text=theta.sql,
-            is_function=theta.function is not None,
-        ),
+def _residual(theta: Theta, left: str) -> Residual[Place[bool]]:
+    return Residual(
         operands=tuple(
-            (operand.relation == left, operand_name(theta, number)) for number, operand in enumerate(theta.operands)
+            Place(operand.relation == left, operand_name(theta, number))
+            for number, operand in enumerate(theta.operands)
         ),
+        sql=theta.function or theta.evaluated or theta.sql,
+        text=theta.sql,
+        is_function=theta.function is not None,
     )
-
-
-def _check_order(check: Checked) -> tuple[object, ...]:
-    return check.formula.sql, check.formula.is_function, check.operands
 
 
 def conditions_of(query: Query) -> Conditions:
     """Return all that joins the relations of a query, by alias."""
-    found = Conditions()
     aliases = [relation.alias for relation in query.relations]
-    for number, left in enumerate(aliases):
-        for right in aliases[number + 1 :]:
-            found |= placed(between(query, left, right), left, right)
-    return found
-
-
-def placed(joined: Between, left: Any, right: Any) -> Conditions:
-    """Return what joins two relations under these names."""
-    return Conditions(
-        equalities=frozenset(frozenset(((left, mine.name), (right, theirs.name))) for mine, theirs in joined.keys),
-        bounds=frozenset(
-            Bound.of((left, span.left.name), (right, span.right.name), span.low, span.high, span.order)
-            for span in joined.spans
-        ),
-        formulas=frozenset(
-            Holds(
-                formula=check.formula,
-                operands=tuple((left if is_left else right, name) for is_left, name in check.operands),
-            )
-            for check in joined.checks
-        ),
+    return conditions(
+        predicate
+        for number, left in enumerate(aliases)
+        for right in aliases[number + 1 :]
+        for predicate in placed(between(query, left, right), left, right)
     )
+
+
+def placed(joined: Joining, left: At, right: At) -> Conjunction[Place[At]]:
+    """Return what joins two relations with these at the places of their operands."""
+    found: list[Predicate[Place[At]]] = []
+    for predicate in joined:
+        match predicate:
+            case Equality() | Band():
+                found.append(
+                    with_sides(predicate, Place(left, predicate.left.name), Place(right, predicate.right.name))
+                )
+            case Residual():
+                found.append(predicate.moved(lambda operand: Place(left if operand.at else right, operand.name)))
+            case _:
+                assert_never(predicate)
+    return tuple(found)
+
+
+def joining(
+    predicate: Predicate[Place[At]], left: At, key: Callable[[Place[At]], KeyColumn]
+) -> Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]:
+    """Return a predicate as what joins the relation at `left` with another one, given the keys that places name."""
+    match predicate:
+        case Equality() | Band():
+            return with_sides(predicate, key(predicate.left), key(predicate.right))
+        case Residual():
+            return predicate.moved(lambda place: Place(place.at == left, place.name))
+        case _:
+            assert_never(predicate)

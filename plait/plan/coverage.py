@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from plait.plan.conditions import conditions_of
+from plait.plan.conditions import conditions_of, renamed, shown
 from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
 from plait.plan.relations import columns_of, ordinal_of, requirement_of, selection_of, window_of
 from plait.plan.walks import columns_kept, conditions_on, endings, path_members
@@ -72,9 +72,10 @@ def paths_match_predicates(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield outputs whose path does not require exactly what the query does."""
     expected = {query.name: conditions_of(query) for query in queries}
     for _, steps, output in endings(plan):
-        found = conditions_on(plan, steps).renamed({at: alias for alias, at in output.positions}.__getitem__)
-        if found != expected[output.query]:
-            yield f"query '{output.query}' via {_edge(steps)} requires {found}, expected {expected[output.query]}"
+        found = renamed(conditions_on(plan, steps), {at: alias for alias, at in output.positions}.__getitem__)
+        wanted = expected[output.query]
+        if found != wanted:
+            yield f"query '{output.query}' via {_edge(steps)} requires {shown(found)}, expected {shown(wanted)}"
 
 
 def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
@@ -85,8 +86,7 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
         for number, step in enumerate(steps):
             before = len(path_members(start, steps[:number]))
             joined = {_alias_at(output, position) for position in range(before)}
-            joins_nothing = not (step.matches or step.spans or step.checks)
-            if joins_nothing and any(len(pair & joined) == 1 for pair in sides):
+            if not step.predicates and any(len(pair & joined) == 1 for pair in sides):
                 yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
 
 

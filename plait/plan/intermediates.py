@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from plait.plan.conditions import conditions, renamed
 from plait.plan.model import Member, Plan, Step, Store, part_column
-from plait.plan.walks import columns_kept, conditions_in, conditions_on, fillings, path_members, probes
+from plait.plan.walks import columns_kept, conditions_on, fillings, path_members, probes
 
 
 def stores_are_of_one_kind(plan: Plan) -> Iterator[str]:
@@ -39,8 +40,8 @@ def filled_with_what_it_stands_for(plan: Plan) -> Iterator[str]:
         if tuple(path[position] for position in fill.positions) != store.intermediate.parts:
             yield f"edge '{steps[-1].edge}' fills '{store.id}' with other relations than its parts"
         part_at = {position: part for part, position in enumerate(fill.positions)}
-        joined = conditions_on(plan, steps).renamed(part_at.__getitem__)
-        if joined != conditions_in(store.intermediate):
+        joined = renamed(conditions_on(plan, steps), part_at.__getitem__)
+        if joined != conditions(store.intermediate.predicates):
             yield f"edge '{steps[-1].edge}' fills '{store.id}' with a join on other predicates"
         yield from _missing(plan, start, steps, store, fill.positions)
 

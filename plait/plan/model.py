@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeAlias
 
-from plait.query.model import Order, SourceExpression
+from plait.query.model import SourceExpression
+from plait.query.predicates import At, Conjunction, Equality, Order, by_kind
 
 _EXACT = re.compile(
     r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)"
@@ -49,7 +50,7 @@ class KeyColumn:
     @property
     def encoding(self) -> Encoding:
         """What the int64 is."""
-        if self.by_size:
+        if self.by_size and self.type in ("double", "timestamp_ntz"):
             return "double" if self.type == "double" else "integer"
         return "integer" if self.type in _NUMBERED else "hash"
 
@@ -144,60 +145,27 @@ class Member:
     window_us: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
-    """``left_key`` of part `left` equals ``right_key`` of part `right` in every tuple of an intermediate store."""
+@dataclass(frozen=True, slots=True, order=True)
+class Place(Generic[At]):
+    """A column of some relation's store, by name. `at` tells the relation: a position on a path, a part, an alias."""
 
-    left: int
-    left_key: str
-    right: int
-    right_key: str
+    at: At
+    name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinedSpan:
-    """``low ≤ right_key − left_key ≤ high`` in every tuple of an intermediate store; `left` is the smaller part."""
-
-    left: int
-    left_key: str
-    right: int
-    right_key: str
-    low: float | None
-    high: float | None
-    order: Order = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Formula:
-    """A condition over columns ``"0"``, ``"1"``, ...: DuckDB SQL, or the name of a registered predicate.
-
-    `text` is the same as Spark SQL over columns `` `0` ``, `` `1` ``, ...: what the user wrote.
-    """
-
-    sql: str
-    text: str
-    is_function: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinedCheck:
-    """`formula` holds in every tuple of an intermediate store; its n-th column is ``operands[n]``, (part, column)."""
-
-    formula: Formula
-    operands: tuple[tuple[int, str], ...]
+Probed: TypeAlias = Place[int | None]
+"""A column at a position of the path, None for the store that is probed next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intermediate:
-    """What an intermediate store keeps: the join of `parts` on `joined`, `spans` and `checks`.
+    """What an intermediate store keeps: the join of `parts` on `predicates`, whose places are parts.
 
     Ordinals count occurrences among the parts. That is its identity: queries that join the same things share it.
     """
 
     parts: tuple[Member, ...]
-    joined: tuple[Joined, ...]
-    spans: tuple[JoinedSpan, ...] = ()
-    checks: tuple[JoinedCheck, ...] = ()
+    predicates: Conjunction[Place[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,38 +207,6 @@ class Store:
     def key(self, name: str) -> KeyColumn:
         """Return the key column with this name."""
         return next(key for key in self.keys if key.name == name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyMatch:
-    """``probe_key`` of the tuple at `position` must equal ``store_key`` of the store probed next (KeyColumn names)."""
-
-    position: int
-    probe_key: str
-    store_key: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanMatch:
-    """``low ≤ store_key − probe_key ≤ high`` (KeyColumn names; None: no bound), the tuple at `position` probing.
-
-    Keys of one type; between doubles the bounds are widened by what rounding can do. `order`: of both keys.
-    """
-
-    position: int
-    probe_key: str
-    store_key: str
-    low: float | None
-    high: float | None
-    order: Order = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """`formula` must hold; its n-th column is ``operands[n]``: (position, column), None for the store probed next."""
-
-    formula: Formula
-    operands: tuple[tuple[int | None, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,31 +280,34 @@ class StoredEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `matches`, `spans` and
-    `checks`.
+    """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `predicates`.
 
-    None at all is an explicit cross join. Results go to `outputs`, into the stores of `fills`, and on to
+    Equalities and bands have the path on their left and the probed store on their right. None at all is an explicit
+    cross join. Results go to `outputs`, into the stores of `fills`, and on to
     `children`. In a step into an intermediate store `parts` are the relations it stands for, in the store's order but
     with the ordinals they have in the query; `member` then is the store as a whole.
     """
 
     edge: str
     member: Member
-    matches: tuple[KeyMatch, ...]
+    predicates: Conjunction[Probed]
     outputs: tuple[Output, ...] = ()
     fills: tuple[Fill, ...] = ()
     children: tuple[Step, ...] = ()
     estimate: Estimate = Estimate()
     parts: tuple[Member, ...] = ()
-    spans: tuple[SpanMatch, ...] = ()
-    checks: tuple[Check, ...] = ()
+
+    @property
+    def equalities(self) -> tuple[Equality[Probed], ...]:
+        """The keys that must be equal."""
+        return by_kind(self.predicates).equalities
 
     @property
     def index(self) -> tuple[str, ...]:
         """The keys this step looks up: all that must be equal, else the first that is bounded, else none."""
-        return tuple(sorted({match.store_key for match in self.matches})) or tuple(
-            span.store_key for span in self.spans[:1]
-        )
+        found = by_kind(self.predicates)
+        equal = tuple(sorted({equality.right.name for equality in found.equalities}))
+        return equal or tuple(band.right.name for band in found.bands[:1])
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -424,7 +363,7 @@ class Plan:
 
 def is_routed(store: Store, step: Step) -> bool:
     """Tell whether a tuple on `step` knows the one partition of `store` to go to (χ = 1); otherwise it goes to all."""
-    return bool(store.partition_by) and set(store.partition_by) <= {match.store_key for match in step.matches}
+    return bool(store.partition_by) and set(store.partition_by) <= {equality.right.name for equality in step.equalities}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

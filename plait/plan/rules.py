@@ -9,8 +9,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plait.plan.model import Check, KeyMatch, Member, Plan, Requirement, SpanMatch
+from plait.plan.model import Member, Plan, Probed, Requirement
 from plait.plan.walks import fillings, kept_stores, probes
+from plait.query.predicates import Conjunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Receive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What comes in on `edge` probes with `matches`, `spans` and `checks`; results go out on the edges `send`, to the
+    """What comes in on `edge` probes with `predicates`; results go out on the edges `send`, to the
     queries `emit` and into the intermediate stores `keep`.
 
     `path` lists the members a tuple on the edge consists of, by position.
@@ -47,13 +48,11 @@ class Probe:
     edge: str
     path: tuple[Member, ...]
     member: Member
-    matches: tuple[KeyMatch, ...]
+    predicates: Conjunction[Probed]
     send: tuple[str, ...]
     emit: tuple[str, ...]
     keep: tuple[str, ...] = ()
     parts: tuple[Member, ...] = ()
-    spans: tuple[SpanMatch, ...] = ()
-    checks: tuple[Check, ...] = ()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -95,13 +94,11 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
                 edge=step.edge,
                 path=path,
                 member=step.member,
-                matches=step.matches,
+                predicates=step.predicates,
                 send=tuple(child.edge for child in step.children),
                 emit=tuple(output.query for output in step.outputs),
                 keep=tuple(fill.store for fill in step.fills),
                 parts=step.parts,
-                spans=step.spans,
-                checks=step.checks,
             )
         )
     return tuple(StoreRules(store=store.id, rules=tuple(found[store.id])) for store in plan.stores)

@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
-from plait.plan.model import Check as Condition
-from plait.plan.model import KeyMatch, Member, Plan, SpanMatch, Step, Store
+from plait.plan.model import Member, Plan, Probed, Store
 from plait.plan.walks import endings, members, path_members, probes
 from plait.query.model import Query
+from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 
 Check: TypeAlias = Callable[[Plan], Iterator[str]]
 
@@ -97,40 +97,31 @@ def stores_know_their_keys(plan: Plan) -> Iterator[str]:
                 yield f"index {index} of store '{store.id}' is empty, repeated or not in order"
 
 
-def matches_name_keys(plan: Plan) -> Iterator[str]:
-    """Yield matches and spans that look at a later position, or at a key that the probing or the probed store lacks;
-    and checks of columns that are not there.
+def predicates_name_columns(plan: Plan) -> Iterator[str]:
+    """Yield predicates that look at a later position, at a key that the probing or the probed store lacks, by an order
+    it does not have, or at a column that is not there.
     """
     for path, step in probes(plan):
-        found: tuple[KeyMatch | SpanMatch, ...] = (*step.matches, *step.spans)
-        if len({*found, *step.checks}) < len(found) + len(step.checks):
-            yield f"edge '{step.edge}' repeats a condition"
-        for match in found:
-            yield from _check_match(plan, path, step, match)
-        for check in step.checks:
-            yield from _check_operands(plan, path, step, check)
+        if len(set(step.predicates)) < len(step.predicates):
+            yield f"edge '{step.edge}' repeats a predicate"
+        for predicate in step.predicates:
+            for place in operands_of(predicate):
+                if place.at is not None and not 0 <= place.at < len(path):
+                    yield f"edge '{step.edge}' looks at position {place.at} of a path of {len(path)}"
+                else:
+                    store = plan.store(step.member.store if place.at is None else path[place.at].store)
+                    yield from (f"edge '{step.edge}' {what}" for what in _wrong_column(store, place.name, predicate))
 
 
-def _check_operands(plan: Plan, path: tuple[Member, ...], step: Step, check: Condition) -> Iterator[str]:
-    for position, name in check.operands:
-        if position is not None and not 0 <= position < len(path):
-            yield f"edge '{step.edge}' checks position {position} of a path of {len(path)}"
-            continue
-        store = plan.store(step.member.store if position is None else path[position].store)
-        if name not in {*store.columns, *(value.name for value in store.values)}:
-            yield f"edge '{step.edge}' checks column '{name}', which store '{store.id}' does not have"
-
-
-def _check_match(plan: Plan, path: tuple[Member, ...], step: Step, match: KeyMatch | SpanMatch) -> Iterator[str]:
-    if not 0 <= match.position < len(path):
-        yield f"edge '{step.edge}' matches position {match.position} of a path of {len(path)}"
-        return
-    for store_id, name in ((path[match.position].store, match.probe_key), (step.member.store, match.store_key)):
-        encodings = {key.name: key.encoding for key in plan.store(store_id).keys}
-        if name not in encodings:
-            yield f"edge '{step.edge}' matches key '{name}', which store '{store_id}' does not have"
-        elif isinstance(match, SpanMatch) and encodings[name] != match.order:
-            yield f"edge '{step.edge}' looks up key '{name}' by {match.order} size, but it is a {encodings[name]}"
+def _wrong_column(store: Store, name: str, predicate: Predicate[Probed]) -> Iterator[str]:
+    encodings = {key.name: key.encoding for key in store.keys}
+    match predicate:
+        case Equality() | Band() if name not in encodings:
+            yield f"compares key '{name}', which store '{store.id}' does not have"
+        case Band() if encodings[name] != predicate.order:
+            yield f"looks up key '{name}' by the order of {predicate.order}s, but it is a {encodings[name]}"
+        case Residual() if name not in {*store.columns, *(value.name for value in store.values)}:
+            yield f"reads column '{name}', which store '{store.id}' does not have"
 
 
 def probes_have_indexes(plan: Plan) -> Iterator[str]:
@@ -166,9 +157,7 @@ def prefixes_are_merged(plan: Plan) -> Iterator[str]:
     """Yield equal steps side by side: they would do the same work twice."""
     for tree in plan.trees:
         for children in (tree.children, *(step.children for _, step in tree.walk())):
-            counts = Counter(
-                (child.member, child.matches, child.spans, child.checks, child.parts) for child in children
-            )
+            counts = Counter((child.member, child.predicates, child.parts) for child in children)
             for (member, *_), count in counts.items():
                 if count > 1:
                     yield f"{count} equal steps into store '{member.store}' start at the same point"
@@ -203,7 +192,7 @@ INVARIANTS: dict[int, tuple[str, Check]] = {
     3: ("every member has a store that keeps its window", members_have_stores),
     4: ("every member's selection has a bit in its store", members_are_selected),
     5: ("keys named by a store exist in it", stores_know_their_keys),
-    6: ("keys named by a match exist in its stores", matches_name_keys),
+    6: ("what a predicate reads exists in its stores", predicates_name_columns),
     7: ("each probe has its index and each index its probe", probes_have_indexes),
     8: ("trees start at ranked streams, one per member", trees_start_at_streams),
     9: ("equal prefixes are merged", prefixes_are_merged),

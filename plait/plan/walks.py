@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plait.plan.conditions import Bound, Conditions, Holds, Place
-from plait.plan.model import TAU, Fill, Intermediate, Member, Output, Plan, Step, Store
+from plait.plan.conditions import Conditions, conditions, renamed
+from plait.plan.model import TAU, Fill, Intermediate, Member, Output, Place, Plan, Probed, Step, Store
+from plait.query.predicates import mapped
 
 
 def members(plan: Plan) -> Iterator[Member]:
@@ -76,20 +77,15 @@ def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[s
     return tuple(units)
 
 
-def equalities_on(plan: Plan, steps: tuple[Step, ...]) -> frozenset[frozenset[Place]]:
-    """Return all pairs of keys that are equal in what a path has joined, inside intermediate stores included."""
-    return conditions_on(plan, steps).equalities
-
-
 def conditions_on(plan: Plan, steps: tuple[Step, ...]) -> Conditions:
     """Return all that holds of what a path has joined, by position, inside intermediate stores included."""
-    found = Conditions()
+    found: Conditions = frozenset()
     position = 1
     for step in steps:
         store = plan.store(step.member.store)
         found |= conditions_of_step(store, step, position)
         if store.intermediate is not None:
-            found |= conditions_in(store.intermediate).renamed(position.__add__)
+            found |= renamed(conditions(store.intermediate.predicates), position.__add__)
         position += len(step.members)
     return found
 
@@ -97,40 +93,13 @@ def conditions_on(plan: Plan, steps: tuple[Step, ...]) -> Conditions:
 def conditions_of_step(store: Store, step: Step, position: int) -> Conditions:
     """Return what a step into `store` requires, by position; what it finds begins at `position`."""
 
-    def found(name: str) -> Place:
-        part, own = split_part(store, name)
-        return position + part, own
+    def placed(place: Probed) -> Place[int]:
+        if place.at is not None:
+            return Place(place.at, place.name)
+        part, own = split_part(store, place.name)
+        return Place(position + part, own)
 
-    return Conditions(
-        equalities=frozenset(
-            frozenset(((match.position, match.probe_key), found(match.store_key))) for match in step.matches
-        ),
-        bounds=frozenset(
-            Bound.of((span.position, span.probe_key), found(span.store_key), span.low, span.high, span.order)
-            for span in step.spans
-        ),
-        formulas=frozenset(
-            Holds(
-                formula=check.formula,
-                operands=tuple(found(name) if at is None else (at, name) for at, name in check.operands),
-            )
-            for check in step.checks
-        ),
-    )
-
-
-def conditions_in(intermediate: Intermediate) -> Conditions:
-    """Return all that holds of the tuples of an intermediate store, by part."""
-    return Conditions(
-        equalities=frozenset(
-            frozenset(((pair.left, pair.left_key), (pair.right, pair.right_key))) for pair in intermediate.joined
-        ),
-        bounds=frozenset(
-            Bound.of((span.left, span.left_key), (span.right, span.right_key), span.low, span.high, span.order)
-            for span in intermediate.spans
-        ),
-        formulas=frozenset(Holds(formula=check.formula, operands=check.operands) for check in intermediate.checks),
-    )
+    return conditions(mapped(predicate, placed) for predicate in step.predicates)
 
 
 def columns_kept(plan: Plan, start: Member, steps: tuple[Step, ...]) -> tuple[frozenset[str], ...]:

@@ -12,7 +12,11 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
+
+from typing_extensions import assert_never
+
+from plait.query.predicates import Order
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -146,11 +150,6 @@ class Equality:
 
 OrderedType: TypeAlias = Literal["tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "double"]
 """The types that have an int64 of the same order; ``double`` stands for all fractional ones."""
-
-Order: TypeAlias = Literal["integer", "double"]
-"""How an int64 key stands for the order of its values: it is their number (days, microseconds) itself, or
-`plait.kernels.spans.ordered_int64` of a double.
-"""
 
 
 def order_of(type_: OrderedType) -> Order:

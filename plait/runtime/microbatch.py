@@ -25,10 +25,10 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import PlaitError
 from plait.faults import reach
 from plait.operators.budget import Budget, stores_to_drop
-from plait.operators.formulas import Predicates
 from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
+from plait.operators.residuals import Predicates
 from plait.operators.results import SPOOL
 from plait.operators.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
 from plait.operators.watermark import laggard

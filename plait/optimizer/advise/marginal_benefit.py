@@ -113,5 +113,5 @@ class MarginalBenefit:
 def _paths(tree: ProbeTree) -> Iterator[tuple[tuple[object, ...], Step]]:
     """Yield what a step computes, by content, and the step."""
     for path, step in tree.walk():
-        taken = ((each.member, each.matches, each.spans, each.checks, each.parts) for each in (*path, step))
+        taken = ((each.member, each.predicates, each.parts) for each in (*path, step))
         yield (tree.start, *taken), step

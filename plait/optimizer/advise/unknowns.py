@@ -11,7 +11,8 @@ from typing_extensions import assert_never
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.plan.model import KeyColumn, Member, Plan, Selection
-from plait.plan.walks import equalities_on, kept_stores, path_members
+from plait.plan.walks import conditions_on, kept_stores, path_members
+from plait.query.predicates import by_kind
 from plait.stats.model import Statistics
 
 UnknownKind: TypeAlias = Literal["rate", "rows", "distinct", "share"]
@@ -111,8 +112,8 @@ def _dependencies(plan: Plan, reader: _Reader) -> Iterator[tuple[float, Found]]:
                 unknowns |= reader.selection(member)
             for member in joined[1:]:
                 unknowns |= reader.rows(member)
-            for pair in equalities_on(plan, path):
-                unknowns |= reader.equality(*((joined[position], name) for position, name in sorted(pair)))
+            for pair in by_kind(conditions_on(plan, path)).equalities:
+                unknowns |= reader.equality(*((joined[place.at], place.name) for place in (pair.left, pair.right)))
             yield step.estimate.probe_tuples_per_s or 0.0, unknowns
 
 

@@ -31,7 +31,7 @@ def choose_access(
             store = by_id[step.member.store]
             telling = tuple(name for name in step.index if _source_of(store, name, by_id) not in at_random)
             _count(traffic[store.id], step.index, arrivals[step.edge])
-            if step.matches and telling:
+            if step.equalities and telling:
                 _count(routed[store.id], telling, arrivals[step.edge])
     return tuple(
         replace(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from plait.optimizer.join_graph import NOTHING, Matching
-from plait.plan.model import Member
+from plait.plan.model import Member, Place, Probed
 from plait.plan.relations import member_name
+from plait.query.predicates import Conjunction, Residual, by_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Arrow:
     """One step of a path by content, or the starting member without matches."""
 
     member: Member
-    matching: Matching = NOTHING
+    predicates: Conjunction[Probed] = ()
     parts: tuple[Member, ...] = ()
 
 
@@ -58,7 +58,7 @@ def _content(path: Path) -> str:
         [
             (
                 *_member_content(arrow.member),
-                *matching_order(arrow.matching),
+                *content_of(arrow.predicates),
                 *(_member_content(part) for part in arrow.parts),
             )
             for arrow in path
@@ -66,10 +66,27 @@ def _content(path: Path) -> str:
     )
 
 
-def matching_order(matching: Matching) -> tuple[object, ...]:
-    """Return the content of a step's conditions: equalities alone where there are no others."""
-    keys = [(match.position, match.probe_key, match.store_key) for match in matching.matches]
-    return (keys, *map(repr, matching.spans), *map(repr, matching.checks))
+def content_of(predicates: Conjunction[Probed]) -> tuple[object, ...]:
+    """Return what a step requires, for ordering and digests: equalities alone where there is nothing else.
+
+    Identifiers in checkpoints come of it, so it stays as it was first written.
+    """
+    found = by_kind(predicates)
+    return (
+        [(each.left.at, each.left.name, each.right.name) for each in found.equalities],
+        *(
+            f"SpanMatch(position={each.left.at}, probe_key={each.left.name!r}, store_key={each.right.name!r}, "
+            f"low={each.low}, high={each.high})"
+            for each in found.bands
+        ),
+        *(f"Check({residual_content(each)})" for each in found.residuals),
+    )
+
+
+def residual_content(residual: Residual[Place[Any]]) -> str:
+    """Return a residual predicate, for digests, as it was first written."""
+    formula = f"Formula(sql={residual.sql!r}, text={residual.text!r}, is_function={residual.is_function})"
+    return f"formula={formula}, operands={tuple((place.at, place.name) for place in residual.operands)}"
 
 
 def _member_content(member: Member) -> tuple[object, ...]:

@@ -12,17 +12,17 @@ from hashlib import blake2b
 from itertools import combinations
 
 from plait.optimizer.assemble.covering import CoveredQueries, widest
-from plait.optimizer.join_graph import Matching, matching
+from plait.optimizer.assemble.edge_names import residual_content
+from plait.optimizer.join_graph import probing
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
-from plait.plan.conditions import between
+from plait.plan.conditions import between, keys_of_right, placed
 from plait.plan.model import (
     Intermediate,
-    Joined,
-    JoinedCheck,
-    JoinedSpan,
     KeyColumn,
     Member,
+    Place,
+    Probed,
     Requirement,
     Selection,
     Store,
@@ -31,6 +31,7 @@ from plait.plan.model import (
 )
 from plait.plan.relations import columns_of, member_name, operands_of, ordinal_of, selection_of, window_of
 from plait.query.model import Query
+from plait.query.predicates import Conjunction, by_kind
 
 _DIGEST_BYTES = 4
 
@@ -59,8 +60,7 @@ class Subset:
         content = repr(
             [
                 [(part.store, part.ordinal, part.selection.sql, part.window_us) for part in self.intermediate.parts],
-                [(pair.left, pair.left_key, pair.right, pair.right_key) for pair in self.intermediate.joined],
-                *map(repr, (*self.intermediate.spans, *self.intermediate.checks)),
+                *_content(self.intermediate.predicates),
             ]
         )
         return f"{name}~{blake2b(content.encode(), digest_size=_DIGEST_BYTES).hexdigest()}"
@@ -79,54 +79,44 @@ class Subset:
             self.key(alias, mine)
             for alias in self.aliases
             for other in others
-            for mine in between(self.query, other, alias).keys_of_right
+            for mine in keys_of_right(between(self.query, other, alias))
         )
 
     def outer_operands(self, others: Collection[str]) -> Iterator[str | ValueColumn]:
-        """Yield what formulas read of the subset that also concern one of `others`."""
+        """Yield what residual predicates that also concern one of `others` read of the subset."""
         for part, alias in enumerate(self.aliases):
             for operand in operands_of(self.query, alias, others):
                 yield part_column(part, operand) if isinstance(operand, str) else replace(operand, part=part)
 
-    def matching(self, joined: tuple[str, ...]) -> Matching:
+    def probing(self, joined: tuple[str, ...]) -> Conjunction[Probed]:
         """Return what joins a probe path (aliases by position) with the subset."""
-        return matching(self.query, joined, self.aliases, self.column)
+        return probing(self.query, joined, self.aliases, self.column)
 
 
 def _intermediate(query: Query, ordered: Sequence[str], store_name: StoreName) -> Intermediate:
-    pairs = [
-        (left, right, between(query, ordered[left], ordered[right]))
+    found = by_kind(
+        predicate
         for left, right in combinations(range(len(ordered)), 2)
-    ]
+        for predicate in placed(between(query, ordered[left], ordered[right]), left, right)
+    )
     return Intermediate(
         parts=tuple(member_of(query, alias, store_name, among=ordered) for alias in ordered),
-        joined=tuple(
-            Joined(left=left, left_key=mine.name, right=right, right_key=theirs.name)
-            for left, right, found in pairs
-            for mine, theirs in found.keys
-        ),
-        spans=tuple(
-            JoinedSpan(
-                left=left,
-                left_key=span.left.name,
-                right=right,
-                right_key=span.right.name,
-                low=span.low,
-                high=span.high,
-                order=span.order,
-            )
-            for left, right, found in pairs
-            for span in found.spans
-        ),
-        checks=tuple(
-            JoinedCheck(
-                formula=check.formula,
-                operands=tuple((left if is_left else right, name) for is_left, name in check.operands),
-            )
-            for left, right, found in pairs
-            for check in found.checks
-        ),
+        predicates=(*found.equalities, *found.bands, *found.residuals),
     )
+
+
+def _content(predicates: Conjunction[Place[int]]) -> list[object]:
+    """Return what a store's parts are joined on, for digests, as it was first written."""
+    found = by_kind(predicates)
+    return [
+        [(each.left.at, each.left.name, each.right.at, each.right.name) for each in found.equalities],
+        *(
+            f"JoinedSpan(left={each.left.at}, left_key={each.left.name!r}, right={each.right.at}, "
+            f"right_key={each.right.name!r}, low={each.low}, high={each.high})"
+            for each in found.bands
+        ),
+        *(f"JoinedCheck({residual_content(each)})" for each in found.residuals),
+    ]
 
 
 def member_of(query: Query, alias: str, store_name: StoreName, *, among: Collection[str] | None = None) -> Member:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from plait.optimizer.assemble.covering import CoveredQueries, widest
-from plait.optimizer.assemble.edge_names import Arrow, Path, edge_names, matching_order
+from plait.optimizer.assemble.edge_names import Arrow, Path, content_of, edge_names
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of
-from plait.optimizer.join_graph import matching
+from plait.optimizer.join_graph import probing
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
 from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
 from plait.query.model import Query
@@ -57,13 +57,13 @@ def _insert(
     for unit in order.units[1:]:
         if len(unit) == 1:
             member = member_of(query, unit[0], store_name, among=among)
-            arrow = Arrow(member=member, matching=matching(query, joined, unit, lambda _, name: name))
+            arrow = Arrow(member=member, predicates=probing(query, joined, unit, lambda _, name: name))
         else:
             subset = Subset.of(query, unit, store_name)
             unit = subset.aliases
             arrow = Arrow(
                 member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=widest(query, unit)),
-                matching=subset.matching(joined),
+                predicates=subset.probing(joined),
                 parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
             )
         node = node.children.setdefault(arrow, _Node())
@@ -101,13 +101,11 @@ def _freeze(path: Path, node: _Node, names: dict[Path, str]) -> tuple[Step, ...]
             Step(
                 edge=names[here],
                 member=arrow.member,
-                matches=arrow.matching.matches,
+                predicates=arrow.predicates,
                 outputs=_sorted_outputs(child),
                 fills=tuple(sorted(child.fills, key=lambda fill: (fill.store, fill.positions))),
                 children=_freeze(here, child, names),
                 parts=arrow.parts,
-                spans=arrow.matching.spans,
-                checks=arrow.matching.checks,
             )
         )
     return tuple(steps)
@@ -122,4 +120,4 @@ def _member_order(member: Member) -> tuple[str, int, str, bool, int]:
 
 
 def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
-    return _member_order(arrow.member), matching_order(arrow.matching), [_member_order(part) for part in arrow.parts]
+    return _member_order(arrow.member), content_of(arrow.predicates), [_member_order(part) for part in arrow.parts]

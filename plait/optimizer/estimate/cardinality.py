@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-from plait.plan.conditions import Between, measured_names
+from typing_extensions import assert_never
+
+from plait.plan.conditions import Joining, key_pairs, measured_names
 from plait.plan.model import KeyColumn, Selection
 from plait.query.model import SourceExpression
+from plait.query.predicates import Band, Equality, Residual
 from plait.stats.model import Side, Statistics, conjunction
 
 
@@ -136,28 +139,36 @@ class Cardinality:
         ordered = sorted(self.equality(left, right) for left, right in pairs)
         return prod(math.pow(selectivity, math.pow(0.5, place)) for place, selectivity in enumerate(ordered))
 
-    def between(self, left: Extent, right: Extent, joined: Between) -> float:
+    def between(self, left: Extent, right: Extent, joined: Joining) -> float:
         """Return f(left, right): the selectivity of all that joins two relations, measured at once or put together."""
-        if joined.spans or joined.checks:
+        keys = key_pairs(joined)
+        if len(keys) < len(joined):
             names = measured_names(joined)
             sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in names)
             measured = self.statistics.selectivity(*conjunction(sides))
             if measured is not None:
                 return measured
-        return self.join(((left, mine), (right, theirs)) for mine, theirs in joined.keys) * self._thetas(joined)
+        return self.join(((left, mine), (right, theirs)) for mine, theirs in keys) * self._others(joined)
 
-    def _thetas(self, joined: Between) -> float:
-        """Return the assumed share of pairs that satisfy the theta predicates.
+    def _others(self, joined: Joining) -> float:
+        """Return the assumed selectivity of what is no equality.
 
-        A formula beside a bound mostly is the exact form of it, so only those in excess of the bounds count.
+        A residual predicate beside a band mostly is the exact form of it, so only those in excess of the bands count.
         """
-        share = prod(
-            self.assumed.one_sided_selectivity
-            if span.low is None or span.high is None
-            else self.assumed.band_selectivity
-            for span in joined.spans
-        )
-        return share * math.pow(self.assumed.residual_selectivity, max(len(joined.checks) - len(joined.spans), 0))
+        selectivity, bands, residuals = 1.0, 0, 0
+        for predicate in joined:
+            match predicate:
+                case Equality():
+                    pass
+                case Band():
+                    is_one_sided = predicate.low is None or predicate.high is None
+                    selectivity *= self.assumed.one_sided_selectivity if is_one_sided else self.assumed.band_selectivity
+                    bands += 1
+                case Residual():
+                    residuals += 1
+                case _:
+                    assert_never(predicate)
+        return selectivity * math.pow(self.assumed.residual_selectivity, max(residuals - bands, 0))
 
     def equality(self, left: Operand, right: Operand) -> float:
         """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""

@@ -16,12 +16,13 @@ from plait.errors import InvalidPlanError
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.join_graph import canonical
 from plait.optimizer.options import PlanOptions
-from plait.plan.conditions import Between, Checked, Conditions, Spanned, between, together
-from plait.plan.model import Intermediate, KeyColumn, Member, Step, Store
+from plait.plan.conditions import Conditions, between, conditions, in_order, joining
+from plait.plan.model import Intermediate, KeyColumn, Member, Place, Step, Store
 from plait.plan.relations import selection_of, window_of
-from plait.plan.walks import conditions_in, conditions_of_step
+from plait.plan.walks import conditions_of_step
 from plait.query.masks import Mask, positions
 from plait.query.model import Query
+from plait.query.predicates import Predicate, operands_of
 
 
 def join_size(rows: Iterable[float], selectivities: Iterable[float]) -> float:
@@ -160,42 +161,28 @@ class MemberSizes:
         """Return how many times per second a stream brings as many rows as its extent counts."""
         return self.cardinality.pace(self.of(member))
 
-    def _selectivities(self, conditions: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
-        """Return the selectivity between each two of `members` that `conditions` (by place among them) compare."""
-        found: dict[tuple[int, int], list[Between]] = {}
-        for pair in conditions.equalities:
-            (left, mine), (right, theirs) = sorted(pair)
-            keys = ((self._key(members[left], mine), self._key(members[right], theirs)),)
-            found.setdefault((left, right), []).append(Between(keys=keys))
-        for bound in conditions.bounds:
-            (left, mine), (right, theirs) = bound.left, bound.right
-            span = Spanned(
-                left=self._key(members[left], mine),
-                right=self._key(members[right], theirs),
-                low=bound.low,
-                high=bound.high,
-                order=bound.order,
-            )
-            found.setdefault((left, right), []).append(Between(spans=(span,)))
-        for holds in conditions.formulas:
-            left, right = sorted({place for place, _ in holds.operands})
-            operands = tuple((place == left, name) for place, name in holds.operands)
-            checked = Checked(formula=holds.formula, operands=operands)
-            found.setdefault((left, right), []).append(Between(checks=(checked,)))
-        return {
-            (left, right): self.cardinality.between(self.of(members[left]), self.of(members[right]), together(parts))
-            for (left, right), parts in sorted(found.items(), key=lambda item: item[0])
-        }
+    def _selectivities(self, found: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
+        """Return the selectivity between each two of `members` that conditions (by place among them) compare."""
+        pairs: dict[tuple[int, int], list[Predicate[Place[int]]]] = {}
+        for predicate in found:
+            left, right = sorted({place.at for place in operands_of(predicate)})
+            pairs.setdefault((left, right), []).append(predicate)
 
-    def _key(self, member: Member, name: str) -> KeyColumn:
-        return self.store(member.store).key(name)
+        def key(place: Place[int]) -> KeyColumn:
+            return self.store(members[place.at].store).key(place.name)
+
+        return {
+            (left, right): self.cardinality.between(
+                self.of(members[left]), self.of(members[right]), in_order(joining(each, left, key) for each in parts)
+            )
+            for (left, right), parts in sorted(pairs.items(), key=lambda item: item[0])
+        }
 
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        sizes = SubsetSizes(
-            [self.rows(part) for part in parts], self._selectivities(conditions_in(intermediate), parts)
-        )
+        found = self._selectivities(conditions(intermediate.predicates), parts)
+        sizes = SubsetSizes([self.rows(part) for part in parts], found)
         return sizes.size((1 << len(parts)) - 1)
 
     def added_rows(self, step: Step) -> float:

@@ -14,7 +14,7 @@ from plait.optimizer.estimate.cost import arriving, storage_cost
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import canonical, starts
 from plait.optimizer.probe_orders import ProbeOrder
-from plait.plan.conditions import between
+from plait.plan.conditions import between, key_pairs
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
 
@@ -192,7 +192,7 @@ class JoinTrees:
     def _pair_keys(self, known: str, alias: str) -> frozenset[str]:
         pair = (known, alias)
         if pair not in self._keys:
-            keys = () if self._sizes.is_at_random(alias) else between(self.query, known, alias).keys
+            keys = () if self._sizes.is_at_random(alias) else key_pairs(between(self.query, known, alias))
             self._keys[pair] = frozenset(key.name for _, key in keys)
         return self._keys[pair]
 

@@ -8,11 +8,12 @@ from itertools import combinations
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.estimate.join_sizes import SubsetSizes
-from plait.plan.conditions import Between, between
+from plait.plan.conditions import Joining, between, key_pairs
 from plait.plan.model import KeyColumn, Member
 from plait.plan.relations import ordinal_of, selection_of, window_of
 from plait.query.masks import Mask, connected_levels, positions
 from plait.query.model import Query
+from plait.query.predicates import Equality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +22,12 @@ class Join:
 
     left: int
     right: int
-    between: Between
+    between: Joining
 
     @property
     def keys(self) -> tuple[tuple[KeyColumn, KeyColumn], ...]:
         """The equal keys: (of left, of right), ordered by name."""
-        return self.between.keys
+        return key_pairs(self.between)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
     pattern = Pattern(
         members=tuple(member for member, _ in found),
         is_stream=tuple(not relation.is_table for _, relation in found),
-        joins=tuple(Join(left=left, right=right, between=found) for left, right, found in pairs if found != Between()),
+        joins=tuple(Join(left=left, right=right, between=found) for left, right, found in pairs if found),
     )
     return pattern, aliases
 
@@ -167,7 +168,7 @@ def content_order(pattern: Pattern) -> tuple[object, ...]:
                 join.left,
                 join.right,
                 tuple((mine.name, theirs.name) for mine, theirs in join.keys),
-                *map(repr, (*join.between.spans, *join.between.checks)),
+                *(repr(predicate) for predicate in join.between if not isinstance(predicate, Equality)),
             )
             for join in pattern.joins
         ),

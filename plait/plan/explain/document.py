@@ -13,20 +13,19 @@ from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.measured import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
 from plait.plan.model import (
-    Check,
-    KeyMatch,
     Member,
     Output,
     Plan,
+    Probed,
     ProbeTree,
     Solution,
-    SpanMatch,
     Step,
     Store,
     is_routed,
 )
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.walks import kept_stores, probe_tuples_estimate
+from plait.query.predicates import Band, Conjunction, Equality, by_kind
 
 Json: TypeAlias = dict[str, Any]
 
@@ -159,9 +158,7 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
         "edge": step.edge,
         "member": _member(step.member),
         "parts": [_member(part) for part in step.parts],
-        "matches": _matches(step.matches),
-        "spans": _spans(step.spans),
-        "checks": _checks(step.checks),
+        **_predicates(step.predicates),
         "routed": is_routed(store, step),
         "estimate": {
             "probe_tuples": rounded(step.estimate.probe_tuples),
@@ -176,33 +173,27 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
     }
 
 
-def _matches(matches: tuple[KeyMatch, ...]) -> list[Json]:
-    return [
-        {"position": match.position, "probe_key": match.probe_key, "store_key": match.store_key} for match in matches
-    ]
+def _predicates(predicates: Conjunction[Probed]) -> Json:
+    found = by_kind(predicates)
+    return {
+        "equalities": [_sides(equality) for equality in found.equalities],
+        "bands": [{**_sides(band), "low": band.low, "high": band.high} for band in found.bands],
+        "residuals": [
+            {
+                "predicate": residual.text,
+                "operands": [{"position": place.at, "column": place.name} for place in residual.operands],
+            }
+            for residual in found.residuals
+        ],
+    }
 
 
-def _spans(spans: tuple[SpanMatch, ...]) -> list[Json]:
-    return [
-        {
-            "position": span.position,
-            "probe_key": span.probe_key,
-            "store_key": span.store_key,
-            "low": span.low,
-            "high": span.high,
-        }
-        for span in spans
-    ]
-
-
-def _checks(checks: tuple[Check, ...]) -> list[Json]:
-    return [
-        {
-            "formula": check.formula.text,
-            "operands": [{"position": position, "column": name} for position, name in check.operands],
-        }
-        for check in checks
-    ]
+def _sides(predicate: Equality[Probed] | Band[Probed]) -> Json:
+    return {
+        "position": predicate.left.at,
+        "probe_key": predicate.left.name,
+        "store_key": predicate.right.name,
+    }
 
 
 def _output(output: Output) -> Json:
@@ -237,9 +228,7 @@ def _rule(rule: Rule) -> Json:
             return {
                 "kind": "probe",
                 "edge": rule.edge,
-                "matches": _matches(rule.matches),
-                "spans": _spans(rule.spans),
-                "checks": _checks(rule.checks),
+                **_predicates(rule.predicates),
                 "send": list(rule.send),
                 "emit": list(rule.emit),
                 "keep": list(rule.keep),

@@ -87,7 +87,7 @@ def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[
 
 def _target(plan: Plan, step: Step) -> tuple[str, str]:
     store = plan.store(step.member.store)
-    on = wording.keys(store, step.index) or ("a formula" if step.checks else "every row")
+    on = wording.keys(store, step.index) or ("a residual predicate" if step.predicates else "every row")
     return member_name(step.member) + wording.selection(step.member.selection), f"on {on}, {wording.reach(store, step)}"
 
 

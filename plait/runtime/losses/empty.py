@@ -137,12 +137,14 @@ def _causes(miss: _Miss, evidence: Evidence) -> Iterator[str]:
     plan, step = evidence.plan, miss.step
     target = plan.store(step.member.store)
     theirs = evidence.progress.get(target.source or "")
-    for match in step.matches:
-        own_store = plan.store(miss.path[match.position].store)
+    for equality in step.equalities:
+        own_store = plan.store(miss.path[equality.left.at or 0].store)
         ours = evidence.progress.get(own_store.source or "")
         if ours is None or theirs is None:
             continue
-        left, right = dict(ours.sketch).get(match.probe_key, ()), dict(theirs.sketch).get(match.store_key, ())
+        left, right = (
+            dict(known.sketch).get(place.name, ()) for known, place in ((ours, equality.left), (theirs, equality.right))
+        )
         if left and right and not set(left) & set(right):
             sampled = " among those sampled" if max(len(left), len(right)) >= SKETCH_SIZE else ""
             yield f"the keys have no value in common{sampled}"

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from plait.optimizer import PlanOptions, plan
-from plait.plan.model import Plan
+from plait.plan.model import Place, Plan, Probed
 from plait.plan.walks import endings
+from plait.query import predicates
 from plait.query.model import (
     Column,
     ColumnRef,
@@ -165,3 +166,8 @@ def orders(made: Plan) -> dict[str, str]:
 def edges(made: Plan) -> list[str]:
     """Return all edges, in canonical order."""
     return [step.edge for tree in made.trees for _, step in tree.walk()]
+
+
+def equal_keys(position: int, probe_key: str, store_key: str) -> predicates.Equality[Probed]:
+    """Return what a step requires: a key of what has been joined equals one of the probed store."""
+    return predicates.Equality(left=Place(position, probe_key), right=Place(None, store_key))

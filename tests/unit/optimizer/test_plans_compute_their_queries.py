@@ -96,11 +96,11 @@ def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tu
     def probe(members: list[Member], path: list[Row], step: Step) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
         store = plan.store(step.member.store)
         for found in stored(step, (path[0][1], plan.rank(members[0]))):
-            parts = [split_part(store, match.store_key) for match in step.matches]
+            pairs = [(equality.left, *split_part(store, equality.right.name)) for equality in step.equalities]
             if all(
-                key(members[match.position], match.probe_key, path[match.position])
+                key(members[known.at or 0], known.name, path[known.at or 0])
                 == key(step.members[part], name, found[part])
-                for match, (part, name) in zip(step.matches, parts, strict=True)
+                for known, part, name in pairs
             ):
                 extended = [*path, *found]
                 yield from take(step.outputs, extended)

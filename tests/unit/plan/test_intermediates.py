@@ -160,7 +160,7 @@ BROKEN: list[tuple[int, Break]] = [
     (18, steps(lambda step: replace(step, fills=()) if step.edge == "s→t" else step)),
     (18, steps(lambda step: replace(step, fills=step.fills * 2))),
     (19, steps(lambda step: replace(step, fills=tuple(replace(f, positions=f.positions[::-1]) for f in step.fills)))),
-    (19, intermediate(lambda store: replace(store, intermediate=replace(content(store), joined=())))),
+    (19, intermediate(lambda store: replace(store, intermediate=replace(content(store), predicates=())))),
     (19, intermediate(lambda store: replace(store, columns=("0:v", "1:v", "1:w")))),
     (20, steps(lambda step: replace(step, parts=step.parts[::-1]))),
     (20, steps(lambda step: replace(step, parts=(step.member,)) if step.edge == "s→t→r" else step)),

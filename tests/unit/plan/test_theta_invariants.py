@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,9 @@ from plait.errors import InvalidPlanError
 from plait.optimizer import plan
 from plait.optimizer.options import PlanOptions
 from plait.plan.codec import decode, encode
-from plait.plan.model import Plan, Step
+from plait.plan.model import Plan, Probed, Step
 from plait.plan.validate import validate
+from plait.query.predicates import Band, Residual
 from plait.stats.model import Statistics
 from tests.unit.plan.test_explain_thetas import SOURCES, query
 
@@ -52,17 +54,25 @@ def test_sound_plans_pass_and_survive_being_stored(strategy: str) -> None:
 
 
 def wider(step: Step) -> Step:
-    spans = tuple(replace(span, high=None if span.high is None else span.high + 1) for span in step.spans)
-    return replace(step, spans=spans)
+    return with_bands(step, lambda band: replace(band, high=None if band.high is None else band.high + 1))
+
+
+def with_bands(step: Step, change: Callable[[Band[Probed]], Band[Probed]]) -> Step:
+    found = tuple(change(each) if isinstance(each, Band) else each for each in step.predicates)
+    return replace(step, predicates=found)
+
+
+def without(step: Step, kind: type[Band[Any] | Residual[Any]]) -> Step:
+    return replace(step, predicates=tuple(each for each in step.predicates if not isinstance(each, kind)))
 
 
 @pytest.mark.parametrize(
     ("change", "invariant"),
     [
-        (lambda step: replace(step, checks=()), 14),
+        (lambda step: without(step, Residual), 14),
         (wider, 14),
-        (lambda step: replace(step, spans=()), 7),
-        (lambda step: replace(step, spans=tuple(replace(span, order="double") for span in step.spans)), 6),
+        (lambda step: without(step, Band), 7),
+        (lambda step: with_bands(step, lambda band: replace(band, order="double")), 6),
     ],
 )
 def test_a_forgotten_or_changed_predicate_is_named(change: Callable[[Step], Step], invariant: int) -> None:
@@ -73,14 +83,14 @@ def test_a_forgotten_or_changed_predicate_is_named(change: Callable[[Step], Step
 
 def test_an_intermediate_store_must_be_filled_by_its_own_predicates() -> None:
     with pytest.raises(InvalidPlanError) as raised:
-        validate(changed(planned("left-deep"), lambda step: replace(step, checks=()) if step.fills else step), (QUERY,))
+        validate(changed(planned("left-deep"), lambda step: without(step, Residual) if step.fills else step), (QUERY,))
     assert raised.value.invariant in (14, 19)
 
 
-def test_a_check_of_a_column_that_is_not_kept_is_named() -> None:
+def test_a_predicate_over_a_column_that_is_not_kept_is_named() -> None:
     made = planned("greedy")
     stores = tuple(
         replace(store, columns=tuple(column for column in store.columns if column != "name")) for store in made.stores
     )
-    with pytest.raises(InvalidPlanError, match="checks column 'name'"):
+    with pytest.raises(InvalidPlanError, match="reads column 'name'"):
         validate(replace(made, stores=stores))

@@ -11,10 +11,10 @@ from plait.errors import InvalidPlanError
 from plait.optimizer.assemble.build import build
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan import coverage, intermediates, validate
-from plait.plan.model import KeyMatch, Output, Plan, ProbeTree, Requirement, Selection, Step
+from plait.plan.model import Output, Plan, ProbeTree, Requirement, Selection, Step
 from plait.plan.walks import endings
 from plait.stats.model import Statistics
-from tests.unit.optimizer.queries import expression, options, planned, query, sources_of
+from tests.unit.optimizer.queries import equal_keys, expression, options, planned, query, sources_of
 
 QUERIES = (
     query("p", {"r": "r", "s": "s", "n": "n"}, ["r.a = s.a", "s.b = n.b"], tables={"n"}, select=["r.v", "n.w"]),
@@ -119,10 +119,10 @@ BROKEN: list[tuple[int, Break]] = [
     (5, lambda plan: store(plan, "r", partition_by=("#k bigint `zz`",))),
     (5, lambda plan: store(plan, "r", indexes=(*plan.store("r").indexes, ()))),
     (5, lambda plan: store(plan, "r", indexes=(*plan.store("r").indexes, (B, A)))),
-    (6, at(SHARED, lambda step: replace(step, matches=(KeyMatch(position=1, probe_key=A, store_key=A),)))),
-    (6, at(SHARED, lambda step: replace(step, matches=(KeyMatch(position=0, probe_key="#k x", store_key=A),)))),
-    (6, at(SHARED, lambda step: replace(step, matches=(KeyMatch(position=0, probe_key=A, store_key="#k x"),)))),
-    (6, at(SHARED, lambda step: replace(step, matches=step.matches * 2))),
+    (6, at(SHARED, lambda step: replace(step, predicates=(equal_keys(1, A, A),)))),
+    (6, at(SHARED, lambda step: replace(step, predicates=(equal_keys(0, "#k x", A),)))),
+    (6, at(SHARED, lambda step: replace(step, predicates=(equal_keys(0, A, "#k x"),)))),
+    (6, at(SHARED, lambda step: replace(step, predicates=step.predicates * 2))),
     (7, lambda plan: store(plan, "s", indexes=plan.store("s").indexes[:1])),
     (7, lambda plan: store(plan, "r", indexes=(*plan.store("r").indexes, (B,)))),
     (7, lambda plan: store(plan, "n", partition_by=(A,), keys=plan.store("r").keys)),
@@ -140,7 +140,7 @@ BROKEN: list[tuple[int, Break]] = [
     (12, at(SHARED, lambda step: replace(step, outputs=step.outputs * 2))),
     (13, at(BACK, lambda step: replace(step, outputs=tuple(map(_one_alias, step.outputs))))),
     (13, lambda plan: steps(plan, lambda step: replace(step, outputs=tuple(map(_swap_of_q, step.outputs))))),
-    (14, at(LEAF, lambda step: replace(step, matches=()))),
+    (14, at(LEAF, lambda step: replace(step, predicates=()))),
     (15, lambda plan: reordered(plan, ("z", "ced"), ("z", "dce"))),
     (16, lambda plan: store(plan, "n", columns=())),
     (16, lambda plan: store(plan, "s", requirements=(Requirement(selection=Selection(), keys=()),))),

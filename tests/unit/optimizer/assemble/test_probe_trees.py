@@ -1,7 +1,17 @@
 from __future__ import annotations
 
-from plait.plan.model import KeyMatch, Member, Output, Selection
-from tests.unit.optimizer.queries import SECOND_US, edges, equality, expression, planned, query, stream, table
+from plait.plan.model import Member, Output, Selection
+from tests.unit.optimizer.queries import (
+    SECOND_US,
+    edges,
+    equal_keys,
+    equality,
+    expression,
+    planned,
+    query,
+    stream,
+    table,
+)
 
 A, B = "#k bigint `a`", "#k bigint `b`"
 
@@ -33,11 +43,8 @@ def test_a_step_matches_every_equality_with_what_was_joined() -> None:
     triangle = query("q", {"r": "r", "s": "s", "t": "t"}, ["r.a = s.a", "t.b = s.b", "r.b = t.a", "s.a = r.a"])
     made = planned((triangle,), "fixed")
     first = made.trees[0].children[0]
-    assert first.matches == (KeyMatch(position=0, probe_key=A, store_key=A),), "a repeated equality counts once"
-    assert first.children[0].matches == (
-        KeyMatch(position=0, probe_key=B, store_key=A),
-        KeyMatch(position=1, probe_key=B, store_key=B),
-    )
+    assert first.predicates == (equal_keys(0, A, A),), "a repeated equality counts once"
+    assert first.children[0].predicates == (equal_keys(0, B, A), equal_keys(1, B, B))
 
 
 def test_selections_and_windows_make_different_steps() -> None:
@@ -72,8 +79,8 @@ def test_the_names_of_a_self_join_carry_the_ordinal() -> None:
     assert edges(made) == ["r→r#1", "r#1→r"]
     assert [tree.start.ordinal for tree in made.trees] == [0, 1]
     assert [store.id for store in made.stores] == ["r"]
-    assert made.trees[0].children[0].matches == (KeyMatch(position=0, probe_key=A, store_key=B),)
-    assert made.trees[1].children[0].matches == (KeyMatch(position=0, probe_key=B, store_key=A),)
+    assert made.trees[0].children[0].predicates == (equal_keys(0, A, B),)
+    assert made.trees[1].children[0].predicates == (equal_keys(0, B, A),)
 
 
 def test_names_that_would_read_like_paths_are_quoted() -> None:

@@ -14,7 +14,7 @@ from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder
-from plait.plan.conditions import between
+from plait.plan.conditions import between, key_pairs
 from plait.plan.model import Member
 from plait.plan.relations import selection_of, window_of
 from plait.query.graph import QueryGraph
@@ -46,7 +46,7 @@ def content(query: Query, aliases: Iterable[str], within: Iterable[str]) -> Cont
         for one in chosen
         for other in chosen
         if one < other
-        for mine, theirs in between(query, one, other).keys
+        for mine, theirs in key_pairs(between(query, one, other))
     )
     return frozenset(known[alias] for alias in chosen), equalities
 
@@ -152,5 +152,5 @@ def _known(query: Query, before: tuple[str, ...], unit: tuple[str, ...]) -> froz
         (inner[inside] if len(unit) > 1 else None, mine.name)
         for inside in unit
         for outside in before
-        for mine, _ in between(query, inside, outside).keys
+        for mine, _ in key_pairs(between(query, inside, outside))
     )

@@ -19,7 +19,7 @@ from plait.optimizer.estimate.cost import step_cost
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
-from plait.plan.conditions import between
+from plait.plan.conditions import between, key_pairs
 from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.stats.model import Statistics
@@ -51,7 +51,7 @@ class Sub:
             for one in aliases
             for other in aliases
             if one < other
-            for mine, theirs in between(self.query, one, other).keys
+            for mine, theirs in key_pairs(between(self.query, one, other))
         )
 
     def result(self, aliases: Unit) -> Result:
@@ -97,7 +97,7 @@ def _keys_between(sub: Sub, joined: set[str], unit: Unit) -> frozenset[Key]:
         (inside, mine.name)
         for inside in unit
         for outside in joined
-        for mine, _ in between(sub.query, inside, outside).keys
+        for mine, _ in key_pairs(between(sub.query, inside, outside))
     )
 
 

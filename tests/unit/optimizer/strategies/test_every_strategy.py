@@ -74,7 +74,7 @@ def _edges(made: Plan) -> list[tuple[str, float | None]]:
 def _skeleton(made: Plan) -> list[object]:
     """Everything but aliases."""
     return [
-        (path[-1].edge if path else tree.start, step.edge, step.member, step.matches, step.estimate,
+        (path[-1].edge if path else tree.start, step.edge, step.member, step.predicates, step.estimate,
          [output.query for output in step.outputs])
         for tree in made.trees
         for path, step in tree.walk()

@@ -1,4 +1,4 @@
-"""Formulas of theta predicates, evaluated on Arrow columns."""
+"""Residual predicates, evaluated on Arrow columns."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pyarrow.compute as pc
 import pytest
 
 from plait.errors import PredicateError
-from plait.operators.formulas import holds, pairs_that_hold
-from plait.plan.model import Formula
+from plait.operators.residuals import holds, pairs_that_hold
+from plait.query.predicates import Residual
 
 NAN, INF = float("nan"), float("inf")
 
 
 def true_of(sql: str, *columns: pa.Array) -> list[bool]:
-    return holds(Formula(sql=sql, text=sql), columns, {}).tolist()
+    return holds(Residual(operands=(), sql=sql, text=sql), columns, {}).tolist()
 
 
 def test_null_is_not_true():
@@ -44,7 +44,9 @@ def test_an_overflow_names_the_predicate_and_says_what_to_do():
 
 
 def called(function: object, *columns: pa.Array) -> list[bool]:
-    return holds(Formula(sql="similar", text="", is_function=True), columns, {"similar": function}).tolist()  # type: ignore[dict-item]
+    return holds(
+        Residual(operands=(), sql="similar", text="", is_function=True), columns, {"similar": function}
+    ).tolist()  # type: ignore[dict-item]
 
 
 def test_a_registered_predicate_gets_whole_columns():
@@ -67,7 +69,7 @@ def test_a_registered_predicate_that_misbehaves_is_named(function, message):
 
 def test_a_predicate_nobody_registered_says_how():
     with pytest.raises(PredicateError, match=r"call engine\.predicate\('near', function\)"):
-        holds(Formula(sql="near", text="", is_function=True), [pa.array([1])], {})
+        holds(Residual(operands=(), sql="near", text="", is_function=True), [pa.array([1])], {})
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 1000])
@@ -80,7 +82,7 @@ def test_blocks_are_joined_within_windows_on_the_chosen_rows_alone(capacity):
     found = [
         pair
         for probes, rows in pairs_that_hold(
-            Formula(sql='"1" % 4 < "0" % 3', text=""),
+            Residual(operands=(), sql='"1" % 4 < "0" % 3', text=""),
             {0: pa.array(ours)},
             {1: pa.array(theirs)},
             low=low,

@@ -1,4 +1,4 @@
-"""Evaluate what theta predicates ask beyond keys: in DuckDB, or by a function the user registered.
+"""Evaluate residual predicates, what no key decides: in DuckDB, or by a function the user registered.
 
 DuckDB was taken because its comparisons are Spark's: NaN equals itself and is larger than anything, text is compared by
 its bytes, integers overflow with an error. What differs is translated or refused before a plan is made
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from plait.errors import PredicateError
 from plait.operators.partials import NO_HIGH, NO_LOW, Int64s, Rows
-from plait.plan.model import Formula
+from plait.query.predicates import Residual
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,9 +40,9 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
 
 
-def holds(formula: Formula, operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
-    """Return for each row whether the formula is true of it; NULL is not (bool[n])."""
-    found = _called(formula.sql, operands, predicates) if formula.is_function else _evaluated(formula.sql, operands)
+def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
+    """Return for each row whether the predicate is true of it; NULL is not (bool[n])."""
+    found = _called(residual.sql, operands, predicates) if residual.is_function else _evaluated(residual.sql, operands)
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
@@ -76,7 +76,7 @@ def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
 
 
 def pairs_that_hold(
-    formula: Formula,
+    residual: Residual[Any],
     ours: Mapping[int, pa.Array],
     theirs: Mapping[int, pa.Array],
     *,
@@ -86,9 +86,9 @@ def pairs_that_hold(
     chosen: Rows,
     capacity: int,
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the (probe position, stored row) pairs of which a DuckDB formula is true, in pieces of at most `capacity`.
+    """Yield the (probe position, stored row) pairs of which a predicate is true, in pieces of at most `capacity`.
 
-    `ours` and `theirs`: the formula's operands by number, one value a probe, one value a stored row of `chosen`. Bounds
+    `ours` and `theirs`: the operands by number, one value a probe, one value a stored row of `chosen`. Bounds
     on `tau` as in `plait.kernels.matching`; `tau` of the chosen rows.
     """
     import duckdb
@@ -98,10 +98,10 @@ def pairs_that_hold(
     count = max((len(array) for array in ours.values()), default=0)
     probes[_PROBE_ROW] = pa.array(np.arange(count, dtype=np.int32))
     stored[_STORED_ROW] = pa.array(chosen)
-    conditions = [f"({formula.sql})"]
+    conditions = [f"({residual.sql})"]
     if tau is not None and len(tau):
         stored["tau"] = pa.array(tau)
-        # A bound that every pair keeps would cost as much as a formula.
+        # A bound that every pair keeps would cost as much as the predicate.
         if low is not None and low.max(initial=NO_LOW) > tau.min():
             probes["low"] = pa.array(low)
             conditions.append("tau >= low")
@@ -118,7 +118,7 @@ def pairs_that_hold(
             for start in range(0, len(rows), capacity):
                 yield rows[start : start + capacity], stored_rows[start : start + capacity]
     except duckdb.Error as error:
-        raise _failed(formula.sql, error) from error
+        raise _failed(residual.sql, error) from error
 
 
 def _naive(array: pa.Array) -> pa.Array:
