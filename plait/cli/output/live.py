@@ -84,7 +84,7 @@ class LiveOutput:
         """Leave the table as it is and write the totals below."""
         self._live.stop()
         for line in summary_lines(summary):
-            self._console.print(line, highlight=False)
+            self._console.print(line, highlight=False, markup=False)
 
     def _render(self) -> RenderableType:
         """Draw everything from what was counted so far; called by the refresh thread."""

@@ -13,8 +13,11 @@ from rich.console import Console
 
 from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
 from plait.cli.output.live import LiveOutput
+from plait.cli.output.plain import summary_lines
 from plait.cli.output.wording import duration, instant, rate, size
 from plait.runtime.events import BatchEvent, Summary
+from plait.runtime.losses.counts import BadCount, Notice, RelationCounts, SourceCounts
+from plait.state.model import NullKey
 
 INFO = RunInfo(script="late.sql", strategy="greedy", checkpoint="/data/late.checkpoint", queries=("late", "early"))
 BATCH = BatchEvent(
@@ -157,3 +160,83 @@ def test_nothing_is_said_of_shuffled_bytes_where_nothing_is_shuffled() -> None:
     output.batch(replace(BATCH, shuffled_bytes=0))
     output.finished(replace(SUMMARY, shuffled_bytes=0))
     assert "shuffled" not in stream.getvalue()
+
+
+LOST = SourceCounts(
+    source="orders",
+    rows=20,
+    late=2,
+    bad=(
+        BadCount(reason="malformed", rows=3, sample="1,NA\n", column="qty", hint="OPTIONS (nullValue 'NA')"),
+        BadCount(reason="no event time", rows=1),
+    ),
+    outside=4,
+    null_keys=5,
+    null_keys_by=(NullKey(key="lower(`id`)", rows=6),),
+)
+WARNING = Notice(kind="event times", of="orders", text="stream 'orders' has an event time in the year 57,000")
+TOLD = replace(SUMMARY, sources=(LOST,), warnings=(WARNING,), hints=(("early", "no result: nothing has arrived"),))
+
+
+def test_the_summary_says_which_rows_came_to_nothing_why_and_what_to_do() -> None:
+    lines = summary_lines(TOLD)
+    after = lines[lines.index("Rows that came to nothing:") :]
+    assert after == [
+        "Rows that came to nothing:",
+        "  orders: 3 bad rows: malformed, column 'qty', such as: 1,NA",
+        "    OPTIONS (nullValue 'NA')",
+        "  orders: 1 bad row: no event time",
+        "  orders: 4 rows outside the selections of all queries",
+        "  orders: 6 rows with NULL in lower(id), which equals nothing",
+        "warning: stream 'orders' has an event time in the year 57,000",
+    ]
+    assert lines[lines.index("  early: 0 results") + 1] == "    no result: nothing has arrived"
+    assert "came to nothing" not in "\n".join(summary_lines(SUMMARY))
+
+
+def test_a_warning_goes_to_standard_error_when_it_comes_and_stands_in_the_live_table() -> None:
+    event, shown, said = replace(BATCH, sources=(LOST,), warnings=(WARNING,)), io.StringIO(), io.StringIO()
+    PlainOutput(shown, said).batch(event)
+    assert said.getvalue() == f"warning: {WARNING.text}\n"
+    assert "bad 1 (orders malformed 3, orders no event time 1)" in shown.getvalue()
+    drawn = io.StringIO()
+    console = Console(file=drawn, force_terminal=True, width=120, height=40, legacy_windows=False)
+    with LiveOutput(console) as output:
+        output.starting(INFO)
+        output.batch(event)
+    for part in ("year 57,000", "outside selections", "NULL keys", "orders malformed 3"):
+        assert part in drawn.getvalue()
+
+
+def test_json_has_losses_warnings_and_hints_beside_what_it_always_had() -> None:
+    stream = io.StringIO()
+    output = JsonOutput(stream)
+    relations = (RelationCounts(query="early", alias="o", source="orders", rows=14, outside=9),)
+    output.batch(replace(BATCH, sources=(LOST,), relations=relations, warnings=(WARNING,)))
+    output.finished(replace(TOLD, relations=relations))
+    batch, finished = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (batch["late"], batch["bad"], batch["outside_selections"]) == (2, 1, {"early": {"o": 9}})
+    assert finished["queries"]["early"] == {
+        "rows_out": 0,
+        "outside_selections": {"o": 9},
+        "hint": "no result: nothing has arrived",
+    }
+    for event in (batch, finished):
+        assert event["warnings"] == [{"kind": "event times", "of": "orders", "text": WARNING.text}]
+        assert event["sources"]["orders"] == {
+            "rows": 20,
+            "late": 2,
+            "bad": [
+                {
+                    "reason": "malformed",
+                    "rows": 3,
+                    "sample": "1,NA",
+                    "column": "qty",
+                    "hint": "OPTIONS (nullValue 'NA')",
+                },
+                {"reason": "no event time", "rows": 1, "sample": "", "column": None, "hint": None},
+            ],
+            "outside_selections": 4,
+            "null_keys": 5,
+            "null_keys_by": {"lower(id)": 6},
+        }
