@@ -249,7 +249,7 @@ class _Walk:
             f'{sql.replace("`", chr(34))} AS "c{place}"' for place, (_, sql) in enumerate(spec.projection)
         )
         table = con.sql(f"SELECT {chosen} FROM rows").to_arrow_table().rename_columns([at for at, _ in spec.projection])
-        context = IngestContext(storage=self._storage, batch=batch, watermark_us=None, attempt="0")
+        context = IngestContext(storage=self._storage, batch=batch, late_before_us=None, attempt="0")
         return ingest(table.to_batches(), spec, context).buckets
 
     def walk(self) -> int:

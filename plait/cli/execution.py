@@ -124,7 +124,10 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
                 script = _loaded(execution.script, engine)
                 engine.load(replace(script, options=()))
                 output.starting(_described(execution, script))
-                summary = _wait(engine.start(execution.trigger), stop, output)
+                handle = engine.start(execution.trigger)
+                for text in engine.notices():
+                    output.noticed(text)
+                summary = _wait(handle, stop, output)
             output.finished(summary)
             return Outcome(
                 summary=summary,

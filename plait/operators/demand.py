@@ -27,17 +27,19 @@ class Demand:
 
     `after`: what each position must still supply once the tuples have probed along the edge (new positions
     included). `along`: what must arrive over the edge, that is `after` plus what the probe itself reads, for the
-    positions before it.
+    positions before it. `probing`: the latter alone, as (position, column) pairs.
     """
 
     after: Mapping[str, Columns]
     along: Mapping[str, Columns]
+    probing: Mapping[str, tuple[tuple[int, str], ...]]
 
 
 def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
     """Return the demand of every point of a tree, from its leaves up."""
     after: dict[str, Columns] = {}
     along: dict[str, Columns] = {}
+    probing: dict[str, tuple[tuple[int, str], ...]] = {}
 
     def visit(edge: str, path: Path, ends: Ends, children: tuple[Step, ...]) -> Columns:
         needs: list[dict[str, None]] = [{} for _ in path]
@@ -46,7 +48,8 @@ def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
         for child in children:
             later = visit(child.edge, (*path, *child.members), (child.outputs, child.fills), child.children)
             arriving = [dict.fromkeys(columns) for columns in later[: len(path)]]
-            for position, name in probe_columns(child, path, plan):
+            probing[child.edge] = tuple(probe_columns(child, path, plan))
+            for position, name in probing[child.edge]:
                 arriving[position][name] = None
             along[child.edge] = tuple(tuple(columns) for columns in arriving)
             for position, columns in enumerate(arriving):
@@ -55,22 +58,27 @@ def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
         return after[edge]
 
     visit("", (tree.start,), (tree.outputs, ()), tree.children)
-    return Demand(after=after, along=along)
+    return Demand(after=after, along=along, probing=probing)
 
 
 def _ending_columns(ends: Ends, plan: Plan, wanted: Wanted) -> Iterator[tuple[int, str]]:
     """Yield the (position, column) pairs that the queries and intermediate stores which end here take."""
     outputs, fills = ends
     for output in outputs:
-        for alias, position in output.positions:
-            yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
-        for narrowing in output.narrowings:
-            yield from ((narrowing.position, name) for name in narrowing.columns)
+        yield from output_columns(output, wanted)
     for fill in fills:
         store = plan.store(fill.store)
         for name in carried_columns(store):
             part, own = split_part(store, name)
             yield fill.positions[part], own
+
+
+def output_columns(output: Output, wanted: Wanted) -> Iterator[tuple[int, str]]:
+    """Yield the (position, column) pairs that a query takes where it is complete."""
+    for alias, position in output.positions:
+        yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
+    for narrowing in output.narrowings:
+        yield from ((narrowing.position, name) for name in narrowing.columns)
 
 
 def carried_columns(store: Store) -> tuple[str, ...]:

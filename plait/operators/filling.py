@@ -49,8 +49,9 @@ class Filler:
         if partials.count == 0:
             return
         started_by = fill.positions.index(0)
-        pending = self._pending[store, started_by]
-        table = kept_rows(fill, store, partials)
+        carried = carried_by(fill, store, partials)
+        pending = self._pending[carried, started_by]
+        table = kept_rows(fill, carried, partials)
         pending.tables.append(table)
         pending.rows += table.num_rows
         pending.bytes += table.nbytes
@@ -90,6 +91,29 @@ class Filler:
                 )
             )
         self._written += 1
+
+
+def carried_by(fill: Fill, store: Store, partials: Partials) -> Store:
+    """Return the store with the columns and keys that these partial results carry: members from buckets of earlier
+    plans may lack some, and then serve only the queries that do not need them.
+    """
+
+    def has(*names: str | None) -> bool:
+        parts = (split_part(store, name) for name in names if name is not None)
+        return partials.supply((fill.positions[part], own) for part, own in parts)
+
+    if has(*carried_columns(store)):
+        return store
+    keys = tuple(key for key in store.keys if has(key.name, key.value_name))
+    names = {key.name for key in keys}
+    return replace(
+        store,
+        columns=tuple(column for column in store.columns if has(column)),
+        keys=keys,
+        values=tuple(value for value in store.values if has(value.name)),
+        indexes=tuple(index for index in store.indexes if names.issuperset(index)),
+        partition_by=store.partition_by if names.issuperset(store.partition_by) else (),
+    )
 
 
 def kept_rows(fill: Fill, store: Store, partials: Partials) -> pa.Table:

@@ -1,7 +1,7 @@
 """Take in one task's share of a batch of one source: set aside what cannot be joined, keep the rest in buckets.
 
-A tuple is **bad** if it cannot be joined at all (`plait.operators.badrows`), **late** if τ lies before the batch's
-watermark (a tie with the watermark is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of
+A tuple is **bad** if it cannot be joined at all (`plait.operators.badrows`), **late** if τ lies before the
+watermark its stream is held to (a tie is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of
 the others a store keeps those that satisfy one of its requirements; the rest is outside all selections, or kept out by
 a NULL key. Every row is counted under exactly one of these.
 """
@@ -38,13 +38,13 @@ class IngestContext:
     """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the
     winner.
 
-    `watermark_us` is the batch's, None before there is one. `chunk_rows` and `chunk_bytes` bound a bucket, and so the
-    task's memory.
+    `late_before_us`: rows with a smaller τ are late; None: none is. `chunk_rows` and `chunk_bytes` bound a bucket, and
+    so the task's memory.
     """
 
     storage: Storage
     batch: int
-    watermark_us: int | None
+    late_before_us: int | None
     attempt: str
     task: int = 0
     chunk_rows: int = 2_000_000
@@ -93,8 +93,8 @@ def _ingest_chunk(
         good = tau[~bad]
         if len(good):
             tau_min, tau_max = int(good.min()), int(good.max())
-        if context.watermark_us is not None:
-            late = (tau < context.watermark_us) & ~bad
+        if context.late_before_us is not None:
+            late = (tau < context.late_before_us) & ~bad
     excluded = bad | late
     if excluded.any():
         letters.write(table, bad=bad_by, late=late)
@@ -120,12 +120,14 @@ def _ingest_chunk(
         wanted |= selected
         kept |= keep
         buckets += _store(table if keep.all() else table.filter(pa.array(keep)), spec, (store, layout), context, chunk)
+    left = np.flatnonzero(~kept)
     return replace(
         report,
         buckets=tuple(buckets),
         null_keys=int((wanted & ~kept).sum()),
         null_keys_by=_null_keys(table, spec),
         outside=table.num_rows - int(wanted.sum()),
+        unstored_tau_max=int(int64_values(table, TAU)[left].max()) if len(left) and not spec.is_table else None,
     )
 
 
@@ -253,6 +255,7 @@ def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
         bad_rows=merged_bad(left.bad_rows, right.bad_rows),
         null_keys_by=merged_null_keys(left.null_keys_by, right.null_keys_by),
         outside=left.outside + right.outside,
+        unstored_tau_max=highest(left.unstored_tau_max, right.unstored_tau_max),
     )
 
 

@@ -7,7 +7,7 @@ numbers. Columns are gathered where they are needed: for the next key, for a shu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,10 @@ class Position:
         """Gather one column, one value a partial."""
         column = self.block.column(name)
         return column if self.index is None else column.take(pa.array(self.index))
+
+    def has(self, name: str) -> bool:
+        """Tell whether the members' bucket carries this column: one written for earlier queries may not."""
+        return bool(self.block.schema.get_field_index(name) >= 0)
 
     def int64(self, name: str) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
         """Gather an int64 column as (values, validity); validity None without NULLs."""
@@ -68,6 +72,10 @@ class Partials:
         """Gather the int64 key that a predicate reads of the path, as `Position.int64`."""
         assert place.at is not None, f"{place} is of the probed store"
         return self.positions[place.at].int64(place.name)
+
+    def supply(self, columns: Iterable[tuple[int, str]]) -> bool:
+        """Tell whether all these (position, column) pairs are there, which is the same for all partials of a piece."""
+        return all(self.positions[position].has(name) for position, name in columns)
 
     def at(self, rows: Rows) -> Partials:
         """Return the partials with these row numbers."""

@@ -22,7 +22,7 @@ from plait.operators.lookups import lookup_of, probe_keys
 from plait.operators.names import ROW, TAU, UNTIL
 from plait.operators.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
 from plait.operators.residuals import Predicates
-from plait.operators.selections import answers, gather
+from plait.operators.selections import answers, carries, gather
 from plait.operators.verifying import Verifier
 from plait.plan.model import Member, Plan, ProbeTree, Step, is_routed, part_column
 from plait.query.predicates import by_kind
@@ -140,10 +140,17 @@ class Found:
 def probe_partition(
     partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
 ) -> Iterator[Partials]:
-    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``."""
+    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``.
+
+    A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
+    need, and the others must not suffer for it.
+    """
     pending: list[Found] = []
     held = 0
     for found in _find(partials, step, tree, partition, context, demand):
+        if pending and pending[0].block.schema != found.block.schema:
+            yield extend(partials, step, pending)
+            pending, held = [], 0
         pending.append(found)
         held += len(found.rows)
         if held >= context.capacity:
@@ -185,15 +192,16 @@ def _find(
     gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])
     lookup = lookup_of(partials, step, timed=not store.is_table)
     verifier = Verifier.of(partials, step, store, context.predicates)
-    needed = tuple(dict.fromkeys((*gathered, *verifier.columns())))
+    needed = verifier.columns()
     for bucket in visible_buckets(context, tree.start, step, partition):
         if not answers(bucket, step.member, needed) or lookup.misses(bucket):
             continue
         opened = open_bucket(context.storage, bucket)
+        carried = tuple(name for name in gathered if carries(bucket, name))
         for found in lookup.pairs(opened, step.member, context.capacity):
             rows, stored = verifier.kept(opened, *found)
             if len(rows):
-                yield _found(opened, step, rows, stored, gathered)
+                yield _found(opened, step, rows, stored, carried)
         opened.release()
 
 

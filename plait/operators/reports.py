@@ -14,7 +14,7 @@ class IngestReport:
 
     `rows` counts all rows read; `late`, `bad`, `outside` and `null_keys` those not kept for that reason, each row once
     (`SourceProgress` says more). `sketches`: per key name the KMV sketch of the rows in time; `kept`: rows per
-    selection text.
+    selection text. `unstored_tau_max`: the largest τ among rows in time that no store keeps.
     """
 
     source: str
@@ -31,6 +31,12 @@ class IngestReport:
     bad_rows: tuple[BadRows, ...] = ()
     null_keys_by: tuple[NullKey, ...] = ()
     outside: int = 0
+    unstored_tau_max: int | None = None
+
+    @property
+    def unstored(self) -> int:
+        """Rows in time that no store keeps."""
+        return self.outside + self.null_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,16 @@ from plait.state.model import Bucket
 
 
 def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
-    """Tell whether the bucket carries what this member needs; one written for earlier queries may not.
+    """Tell whether the bucket carries what this member must have; one written for earlier queries may not.
 
     Of several queries that share the member it must serve one: to it, a tuple is none of the others.
     """
-    carried = frozenset(bucket.layout.carried)
-    return bool(_known(bucket, member)) and all(name in carried or name.startswith(SELECTED) for name in columns)
+    return bool(_known(bucket, member)) and all(carries(bucket, name) for name in columns)
+
+
+def carries(bucket: Bucket, name: str) -> bool:
+    """Tell whether the bucket carries a column. Of every selection it can say whether it is known to hold."""
+    return name.startswith(SELECTED) or name in bucket.layout.carried
 
 
 def _known(bucket: Bucket, member: Member) -> list[str]:

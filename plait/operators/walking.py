@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from plait.operators.demand import Demand, demand_of
+from plait.operators.demand import Demand, demand_of, output_columns
 from plait.operators.filling import Filler
 from plait.operators.names import ROW, TAU
 from plait.operators.partials import Partials, Position, Rows, narrowed, start_partials
@@ -27,7 +27,7 @@ from plait.operators.probing import (
 from plait.operators.reports import ProbeReport
 from plait.operators.results import ResultWriter
 from plait.operators.selections import answers, selection_words, with_selections
-from plait.plan.model import ProbeTree, Step
+from plait.plan.model import Output, ProbeTree, Step
 from plait.plan.walks import path_members
 from plait.sinks.delivery import Delivery
 from plait.state.buckets import OpenBucket, open_bucket
@@ -82,6 +82,8 @@ class Walker:
         return self.report()
 
     def _descend(self, number: int, step: Step, partials: Partials) -> None:
+        if not partials.supply(self.demand(number).probing[step.edge]):
+            return
         for partition, sent in route(partials, step, self._context.plan):
             for extended in self._probe(number, step, sent, partition):
                 for child in step.children:
@@ -103,6 +105,8 @@ class Walker:
     def _messages(self, number: int, children: tuple[Step, ...], partials: Partials) -> Iterator[Message]:
         for child in children:
             columns = self.demand(number).along[child.edge]
+            if not partials.supply(self.demand(number).probing[child.edge]):
+                continue
             for partition, sent in route(partials, child, self._context.plan):
                 for payload in payloads(sent, columns):
                     self._shuffled_bytes += len(payload)
@@ -119,23 +123,27 @@ class Walker:
         """Yield the starting tuples in pieces, after answering the queries that need no join."""
         tree = self._context.plan.trees[number]
         needed = self.demand(number).after[""][0]
-        if not answers(bucket, tree.start, needed):
+        if not answers(bucket, tree.start, ()):
             return
         opened = open_bucket(self._context.storage, bucket)
         partials = _starting_tuples(opened, tree, needed, start, stop)
         for low in range(0, partials.count, self._context.capacity):
             piece = partials.slice(low, low + self._context.capacity)
-            for output in tree.outputs:
-                self._results.add(output, narrowed(piece, output))
+            self._answer(tree.outputs, piece)
             yield piece
+
+    def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
+        """Add results to the queries that are complete, except those that need what these tuples do not carry."""
+        for output in outputs:
+            if partials.supply(output_columns(output, self._context.wanted)):
+                self._results.add(output, narrowed(partials, output))
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
         self._counts.add(step.edge, partials.count, 0)
         for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number)):
             self._counts.add(step.edge, 0, extended.count)
-            for output in step.outputs:
-                self._results.add(output, narrowed(extended, output))
+            self._answer(step.outputs, extended)
             for fill in step.fills:
                 self._filler.add(fill, self._context.plan.store(fill.store), extended)
             if step.children:
@@ -177,12 +185,15 @@ def payloads(
 
 
 def encode_partials(partials: Partials, columns: tuple[tuple[str, ...], ...]) -> bytes:
-    """Serialize partial results with the given columns per position, named ``position:column``."""
+    """Serialize partial results with those of the given columns per position that they carry, named
+    ``position:column``.
+    """
     arrays: list[pa.Array] = [pa.array(partials.newest), pa.array(partials.high)]
     names = [_NEWEST, _HIGH]
     for number, (position, needed) in enumerate(zip(partials.positions, columns, strict=True)):
-        arrays += [position.column(name) for name in needed]
-        names += [f"{number}:{name}" for name in needed]
+        carried = [name for name in needed if position.has(name)]
+        arrays += [position.column(name) for name in carried]
+        names += [f"{number}:{name}" for name in carried]
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:

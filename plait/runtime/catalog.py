@@ -28,11 +28,14 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSource:
-    """A source as the checkpoint knows it; `time` None for a table."""
+    """A source as the checkpoint knows it; `time` None for a table. `path`: where a script says its files are, None
+    where it says nothing of the kind.
+    """
 
     name: str
     time: str | None
     columns: tuple[KnownColumn, ...]
+    path: str | None = None
 
     def since(self, column: str) -> int | None:
         """Return the batch from which on rows have this column, None if the source never had it."""
@@ -41,12 +44,15 @@ class KnownSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """`epoch` counts the plans this checkpoint has seen; `named`: its sources have names in Spark's offset log."""
+    """`epoch` counts the plans this checkpoint has seen; `named`: its sources have names in Spark's offset log. `read`:
+    the streams that the last plan reads; None in a catalog of an earlier version.
+    """
 
     epoch: int = 0
     named: bool = True
     sources: tuple[KnownSource, ...] = ()
     queries: tuple[str, ...] = ()
+    read: tuple[str, ...] | None = None
 
     def source(self, name: str) -> KnownSource | None:
         """Return what is known of a source."""
@@ -84,10 +90,12 @@ def write_catalog(storage: Storage, catalog: Catalog, version: str) -> None:
         "epoch": catalog.epoch,
         "named": catalog.named,
         "queries": list(catalog.queries),
+        "read": None if catalog.read is None else list(catalog.read),
         "sources": [
             {
                 "name": source.name,
                 "time": source.time,
+                "path": source.path,
                 "columns": [[column.name, column.type, column.since] for column in source.columns],
             }
             for source in catalog.sources
@@ -101,10 +109,12 @@ def _decode(document: dict[str, Any]) -> Catalog:
         epoch=int(document["epoch"]),
         named=bool(document["named"]),
         queries=tuple(document["queries"]),
+        read=None if document.get("read") is None else tuple(document["read"]),
         sources=tuple(
             KnownSource(
                 name=source["name"],
                 time=source["time"],
+                path=source.get("path"),
                 columns=tuple(
                     KnownColumn(name=name, type=kind, since=since) for name, kind, since in source["columns"]
                 ),
@@ -148,22 +158,44 @@ def _check_names(before: Catalog, named: bool) -> None:
 
 def _evolve_source(before: KnownSource | None, source: Source, next_batch: int) -> KnownSource:
     time = source.time if isinstance(source, Stream) else None
-    columns = source.schema or ()
+    columns, path = source.schema or (), path_of(source)
     if before is None:
         added = tuple(KnownColumn(name=column.name, type=column.type, since=-1) for column in columns)
-        return KnownSource(name=source.name, time=time, columns=added)
+        return KnownSource(name=source.name, time=time, columns=added, path=path)
     if (before.time is None) != (time is None):
         kinds = ("a table", "a stream") if before.time is None else ("a stream", "a table")
         raise _changed(source.name, f"it was {kinds[0]} and is now {kinds[1]}")
     if before.time != time:
         raise _changed(source.name, f"its event time was column '{before.time}' and is now '{time}'")
+    if time is not None:
+        _refuse_another_place(before, path)
     _refuse_changes(before, columns)
     added = tuple(
         KnownColumn(name=column.name, type=column.type, since=next_batch)
         for column in columns
         if before.since(column.name) is None
     )
-    return replace(before, columns=before.columns + added)
+    return replace(before, columns=before.columns + added, path=path or before.path)
+
+
+def path_of(source: Source) -> str | None:
+    """Return where the files of a source are, as a script says it; None for a DataFrame and for what has no path."""
+    options = {} if source.connector is None else dict(source.connector.options)
+    path = options.get("path")
+    return None if path is None else path.removeprefix("file://").rstrip("/")
+
+
+def _refuse_another_place(before: KnownSource, path: str | None) -> None:
+    """Spark knows the files it has read by their paths. Under another path all of them would be new, those that were
+    read already and only moved included: then every result of theirs would come a second time.
+    """
+    if before.path is not None and path is not None and path != before.path:
+        raise CheckpointError(
+            f"stream '{before.name}' read '{before.path}' so far and now reads '{path}'. All files there would count "
+            "as new, and if they are the old ones, moved, every result would come twice. Restore the path (a link to "
+            f"the new place will do); to read '{path}' from its start as a stream of its own, give it another name; or "
+            "use another checkpoint."
+        )
 
 
 def _refuse_changes(before: KnownSource, columns: tuple[Column, ...]) -> None:

@@ -30,7 +30,7 @@ from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
-from plait.runtime.preparing import Prepared, prepare
+from plait.runtime.preparing import Asked, Prepared, prepare
 from plait.runtime.registry import Registry
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
@@ -292,12 +292,15 @@ class Engine:
         request = self._request()
         settings = self._options.settings(self._spark, self._warming.slots)
         prepared = prepare(
-            self._spark,
-            self._checkpoint,
-            settings,
-            request,
-            self._registry.opened,
-            dict(self._registry.bindings),
+            Asked(
+                spark=self._spark,
+                checkpoint=self._checkpoint,
+                settings=settings,
+                request=request,
+                sources=dict(self._registry.opened),
+                bindings=dict(self._registry.bindings),
+                clock_ms=int(self._clock() * 1000),
+            )
         )
         processor = BatchProcessor(
             self._spark,
@@ -308,7 +311,7 @@ class Engine:
             predicates=self._registry.predicates,
         )
         processor.deliverer.memory = self._memory
-        processor.govern(prepared.epoch, prepared.before)
+        processor.govern(prepared.epoch, prepared.before, prepared.lacking)
         self._totals.warn(
             changed_outside(
                 prepared.storage,
@@ -420,7 +423,8 @@ class Engine:
         seconds = time.perf_counter() - self._started if self._started else 0.0
         is_over = self._run is not None and not self._run.is_alive()
         hints = self._hints() if is_over else ()
-        return self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
+        summary = self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
+        return replace(summary, lacking=() if self._processor is None else self._processor.lacking)
 
     def _hints(self) -> tuple[tuple[str, str], ...]:
         """Return why queries that had input have no result."""
@@ -433,9 +437,17 @@ class Engine:
         queries = (binding.query for binding in self._registry.bindings.values())
         return hints_for(queries, self._totals.queries, arrived, evidence)
 
+    def notices(self) -> tuple[str, ...]:
+        """Return what the user should know of this start: streams that come back or rest, and what queries lack of
+        the rows stored before them.
+        """
+        if self._prepared is None:
+            return ()
+        return (*self._prepared.notices, *(each.text for each in self._prepared.lacking))
+
     def status(self) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
-        watermark.
+        watermark, what queries lack of the rows stored before them.
         """
         last = self._totals.last
         return {
@@ -443,6 +455,8 @@ class Engine:
             "failure": None if self._run is None or self._run.failure is None else str(explained(self._run.failure)),
             "queries": sorted(self._registry.bindings),
             "streams": self._registry.streams(),
+            "notices": list(self.notices()),
+            "lacking": [] if self._processor is None else [each.as_json() for each in self._processor.lacking],
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from plait.operators.lacking import Lacking
 from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
 
 
@@ -18,6 +19,7 @@ class BatchEvent:
     routing is local. `failing`: query and reason where a sink does not take its results. `dropped`: intermediate stores
     given up to hold the storage budget. `sources`: what became of the rows that arrived; `relations`: of those, what
     the selections of each query left out; `flows`: what went along the edges of the plan. `warnings`: new ones.
+    `lacking`: what queries find nothing of in the rows that came before them.
     """
 
     batch: int
@@ -39,6 +41,7 @@ class BatchEvent:
     relations: tuple[RelationCounts, ...] = ()
     flows: tuple[EdgeFlow, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""
@@ -62,6 +65,7 @@ class BatchEvent:
             "sources": {counts.source: counts.as_json() for counts in self.sources if counts.rows},
             "outside_selections": outside_by_query(self.relations),
             "warnings": [notice.as_json() for notice in self.warnings],
+            "lacking": [each.as_json() for each in self.lacking],
         }
 
 
@@ -87,6 +91,7 @@ class Summary:
     relations: tuple[RelationCounts, ...] = ()
     warnings: tuple[Notice, ...] = ()
     hints: tuple[tuple[str, str], ...] = ()
+    lacking: tuple[Lacking, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as one JSON object."""
@@ -113,4 +118,5 @@ class Summary:
             "failing": dict(self.failing),
             "sources": {counts.source: counts.as_json() for counts in self.sources},
             "warnings": [notice.as_json() for notice in self.warnings],
+            "lacking": [each.as_json() for each in self.lacking],
         }

@@ -5,18 +5,16 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.operators.names import TAU, word_names
-from plait.operators.projection import IngestSpec, bits_sql, quoted
+from plait.operators.names import TAU
+from plait.operators.projection import IngestSpec, quoted
 from plait.operators.reports import IngestReport
+from plait.operators.restoring import Rewriting
 from plait.plan.model import BY_SIZE
-from plait.runtime.catalog import KnownSource
 from plait.runtime.sources import OpenSource, attempt
 from plait.runtime.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
-from plait.state.model import Bucket, Layout
 from plait.state.storage import Storage
 
 
@@ -41,59 +39,26 @@ def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots:
     )
 
 
-def can_rewrite(
-    bucket: Bucket, layout: Layout, known: KnownSource | None, needs: Mapping[str, tuple[str, ...]]
-) -> bool:
-    """Tell whether the bucket holds all that `layout` asks for, or the columns to compute it from.
-
-    `needs`: the raw columns that keys and values (by name) and selections (by text) are computed from.
-    """
-    held = {*bucket.layout.carried, *bucket.layout.selections}
-    wanted = {*layout.carried, *layout.selections}
-    raw = {column for name in wanted - held for column in needs.get(name, (name,))}
-    return all(column in held or is_younger(known, column, bucket) for column in raw)
-
-
-def is_younger(known: KnownSource | None, column: str, bucket: Bucket) -> bool:
-    """Tell whether the source got this column only after the bucket's rows had arrived: it is NULL in them."""
-    since = None if known is None else known.since(column)
-    return since is not None and since > bucket.batch_max
-
-
 def rewrite(
-    spark: SparkSession,
-    buckets: tuple[Bucket, ...],
-    spec: IngestSpec,
-    storage: Storage,
-    *,
-    types: Mapping[str, str],
-    chunk_rows: int,
-) -> tuple[Bucket, ...]:
-    """Write these buckets (one store, one layout) again under the spec's layout, each row with the batches it arrived
-    in.
+    spark: SparkSession, rewriting: Rewriting, storage: Storage, *, types: Mapping[str, str], chunk_rows: int
+) -> tuple[IngestReport, ...]:
+    """Write these buckets again, each row with the batches it arrived in; return the tasks' accounts. `types`: of the
+    source's columns.
 
     Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
     """
-    old = buckets[0].layout
-    held = (*old.carried, *word_names(len(old.selections)))
-    schema = ", ".join(f"{quoted(name)} {_type_of(name, types)}" for name in held)
+    buckets = rewriting.buckets
+    schema = ", ".join(f"{quoted(name)} {_type_of(name, types)}" for name in rewriting.held)
     numbers = spark.range(0, len(buckets), 1, len(buckets))
-    frame = numbers.mapInArrow(read_buckets(buckets, storage, held), schema)
-    missing = [f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in types.items() if name not in held]
-    frame = frame.selectExpr("*", *missing)
-    projection = tuple((name, _held_sql(name, sql, held, spec, old)) for name, sql in spec.projection)
-    chosen = select_ingest(frame, replace(spec, projection=projection))
-    rows = chosen.mapInArrow(rewrite_buckets(buckets, spec, storage, chunk_rows), REPORT).collect()
+    frame = numbers.mapInArrow(read_buckets(buckets, storage, rewriting.held), schema)
+    frame = frame.selectExpr("*", *(f"{sql} AS {quoted(name)}" for name, sql in rewriting.recovered))
+    chosen = select_ingest(frame, rewriting.spec)
+    rows = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT).collect()
     found: tuple[IngestReport, ...] = reports(rows)
-    return tuple(bucket for report in found for bucket in report.buckets)
-
-
-def _held_sql(name: str, sql: str, held: tuple[str, ...], spec: IngestSpec, old: Layout) -> str:
-    """Return how a projected column is had from stored rows: as it is, or by its expression over raw columns."""
-    words = word_names(max(len(spec.selections), 2))
-    if name in words:
-        return bits_sql(spec.selections, words.index(name), held=old.selections)
-    return quoted(name) if name in held else sql
+    lost = sum(report.bad for report in found)
+    if lost:
+        raise RuntimeError(f"{lost} stored rows of '{rewriting.spec.source}' have no event time when written again")
+    return found
 
 
 def _type_of(name: str, types: Mapping[str, str]) -> str:

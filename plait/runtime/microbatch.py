@@ -25,7 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import PlaitError
 from plait.faults import reach
 from plait.operators.budget import Budget, stores_to_drop
-from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query
+from plait.operators.lacking import Lacking, lacking_after
+from plait.operators.next_manifest import live_buckets, next_manifest, resting_buckets, results_by_query
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.residuals import Predicates
@@ -88,7 +89,8 @@ Listener = Callable[[BatchEvent], None]
 
 class BatchProcessor:
     """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
-    `dropped`: intermediate stores that the last batch left behind to hold the storage budget.
+    `dropped`: intermediate stores that the last batch left behind to hold the storage budget. `lacking`: what queries
+    find nothing of in the rows that came before them.
     """
 
     def __init__(
@@ -112,15 +114,20 @@ class BatchProcessor:
         self._epoch: Epoch | None = None
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
+        self.lacking: tuple[Lacking, ...] = ()
 
     @property
     def epoch(self) -> Epoch | None:
         """What governs the next batch."""
         return self._epoch
 
-    def govern(self, epoch: Epoch, before: Manifest | None) -> None:
-        """Let an epoch begin with the next batch, on top of manifest `before`."""
+    def govern(self, epoch: Epoch, before: Manifest | None, lacking: tuple[Lacking, ...] | None = None) -> None:
+        """Let an epoch begin with the next batch, on top of manifest `before`. `lacking`: what its queries find nothing
+        of, None if that is as it was.
+        """
         self._epoch, self.before, self._is_caught_up = epoch, before, False
+        if lacking is not None:
+            self.lacking = lacking
 
     def process(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Carry out batch `batch`; return its manifest, None if it had been committed already."""
@@ -156,6 +163,9 @@ class BatchProcessor:
         publish(manifest.publications)
         reach("published")
         self._tidy(manifest)
+        if self.lacking:  # it can only become less while an epoch lasts
+            queries = (binding.query for binding in epoch.bindings.values())
+            self.lacking = lacking_after(queries, epoch.plan, manifest)
         if self._settings.compaction:
             self._compactor.start(manifest.buckets, epoch.plan)
         self._listener(self._event(epoch, before, manifest, ingested, probed, time.perf_counter() - started))
@@ -217,7 +227,7 @@ class BatchProcessor:
         if not self._is_caught_up and self.before is not None:
             live = live_buckets(epoch.plan, self.before)
             filled = with_intermediates(self._context(epoch, batch), live, self._probe(epoch), self._spread)
-            self.before = replace(self.before, buckets=filled)
+            self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
         self._is_caught_up = True
 
     def _fill_up(
@@ -296,6 +306,7 @@ class BatchProcessor:
             sources=counts_of(ingested),
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
             flows=edge_flows(probed),
+            lacking=self.lacking,
         )
 
 

@@ -1,4 +1,4 @@
-"""From a checkpoint and what is registered to a consistent start: plan, catalog, stores filled.
+"""From a checkpoint and what is registered to a consistent start, stage by stage in the order of `prepare`.
 
 Nothing that is prepared here is committed before the first batch is: buckets written on the way are named by its
 manifest, and are garbage if it never comes.
@@ -14,28 +14,69 @@ from pyspark.sql import SparkSession
 
 from plait import __version__
 from plait.errors import CheckpointError
-from plait.operators.projection import IngestSpec, ingest_spec, layout_of
+from plait.operators.lacking import Lacking, lacking_after
+from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.restoring import rewritings, with_left_out
 from plait.operators.scheduling import lacks
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
-from plait.query.model import Query, Stream
+from plait.query.model import Source, Stream
 from plait.runtime.binding import Binding
 from plait.runtime.catalog import Catalog, evolve, write_catalog
-from plait.runtime.loading import can_rewrite, load_table, rewrite
+from plait.runtime.loading import load_table, rewrite
 from plait.runtime.microbatch import Epoch, Settings
+from plait.runtime.notices import notices
 from plait.runtime.planning import PlanRequest
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
 from plait.runtime.session import has_named_sources
 from plait.runtime.sharing import share
 from plait.runtime.sources import OpenSource
-from plait.state.model import Bucket, Manifest
+from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to run, and where. `clock_ms`: now."""
+
+    spark: SparkSession
+    checkpoint: str
+    settings: Settings
+    request: PlanRequest
+    sources: Mapping[str, OpenSource]
+    bindings: Mapping[str, Binding]
+    clock_ms: int
+
+    def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
+        """Return the streams that the plan reads, in order of registration."""
+        used = {store.source for store in plan.stores}
+        registered = (opened.source for opened in self.sources.values())
+        return tuple(source for source in registered if isinstance(source, Stream) and source.name in used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the checkpoint holds: its last manifest and its catalog, both None if it is new."""
+
+    storage: Storage
+    catalog: Catalog | None
+    manifest: Manifest | None
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the batch that comes next."""
+        return 0 if self.manifest is None else self.manifest.batch + 1
+
+    @property
+    def progress(self) -> tuple[SourceProgress, ...]:
+        """What is known of the sources."""
+        return () if self.manifest is None else self.manifest.sources
 
 
 @dataclass(slots=True)
 class Prepared:
     """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
-    tables.
+    tables. `lacking`: what queries find nothing of; `notices`: what else the user should know.
     """
 
     storage: Storage
@@ -43,68 +84,96 @@ class Prepared:
     before: Manifest | None
     epoch: Epoch
     stream_specs: tuple[IngestSpec, ...]
+    lacking: tuple[Lacking, ...] = ()
+    notices: tuple[str, ...] = ()
 
     def next_epoch(self, epoch: Epoch, plan: Plan) -> Epoch:
         """Return the epoch for a plan that changes only probing, and note it in the catalog."""
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
-        write_catalog(self.storage, self.catalog, __version__)
-        name = plan_id(self.catalog.epoch, plan)
-        self.storage.write_file(f"plans/{name}.json", encode(plan).encode())
-        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=name)
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=_recorded(self.storage, self.catalog, plan))
 
 
-def plan_id(epoch: int, plan: Plan) -> str:
-    """Return a name for a plan in force: epoch and content."""
-    return f"{epoch}-{hashlib.sha256(encode(plan).encode()).hexdigest()[:12]}"
+def prepare(asked: Asked) -> Prepared:
+    """Return the checkpoint, ready for the next batch of what is asked."""
+    found = _opened(asked)
+    catalog = _evolved(asked, found)
+    plan = _planned(asked, found)
+    catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
+    _finished(asked, found, plan)
+    plan_id = _recorded(found.storage, catalog, plan)
+    before = _filled(asked, found, catalog, plan)
+    return _ready(asked, found, catalog, plan, plan_id, before)
 
 
-def prepare(
-    spark: SparkSession,
-    checkpoint: str,
-    settings: Settings,
-    request: PlanRequest,
-    sources: Mapping[str, OpenSource],
-    bindings: Mapping[str, Binding],
-) -> Prepared:
-    """Open the checkpoint, finish what was committed, plan, and fill stores that the plan needs and state can
-    supply.
-    """
-    storage, old, manifest = open_checkpoint(checkpoint, settings.cache_bytes)
-    if settings.is_cluster:
-        storage = share(spark, storage, settings.slots)
-    next_batch = 0 if manifest is None else manifest.batch + 1
-    catalog = evolve(
-        old,
-        [opened.source for opened in sources.values()],
-        bindings,
-        next_batch,
-        named=has_named_sources(spark),
+def _opened(asked: Asked) -> Found:
+    """Open the checkpoint and verify what it holds."""
+    storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
+    if asked.settings.is_cluster:
+        storage = share(asked.spark, storage, asked.settings.slots)
+    return Found(storage=storage, catalog=catalog, manifest=manifest)
+
+
+def _evolved(asked: Asked, found: Found) -> Catalog:
+    """Take what is registered into the catalog; refuse what does not fit."""
+    return evolve(
+        found.catalog,
+        [opened.source for opened in asked.sources.values()],
+        asked.bindings,
+        found.next_batch,
+        named=has_named_sources(asked.spark),
     )
-    made = request.plan(() if manifest is None else manifest.sources)
-    _refuse_other_sharing(() if manifest is None else manifest.buckets, made)
-    used = {store.source for store in made.stores}
-    streams = tuple(
-        opened.source for name, opened in sources.items() if isinstance(opened.source, Stream) and name in used
-    )
-    finish_last_batch(storage, manifest, bindings.values(), streams)
+
+
+def _planned(asked: Asked, found: Found) -> Plan:
+    """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
+    plan = asked.request.plan(found.progress)
+    _refuse_other_sharing(() if found.manifest is None else found.manifest.buckets, plan)
+    return plan
+
+
+def _finished(asked: Asked, found: Found, plan: Plan) -> None:
+    """Make visible what the last batch committed, and delete what was left half done."""
+    finish_last_batch(found.storage, found.manifest, asked.bindings.values(), asked.streams_of(plan))
+
+
+def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
+    """Write the catalog and the plan; return the plan's name: epoch and content."""
+    text = encode(plan).encode()
+    name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
     write_catalog(storage, catalog, __version__)
-    epoch_id = plan_id(catalog.epoch, made)
-    storage.write_file(f"plans/{epoch_id}.json", encode(made).encode())
-    filler = _Filler(spark, storage, settings, catalog, request.queries)
-    buckets = () if manifest is None else filler.rewritten(made, manifest.buckets, sources)
-    buckets += filler.tables(made, buckets, sources)
+    storage.write_file(f"plans/{name}.json", text)
+    return name
+
+
+def _filled(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
+    """Return the manifest the next batch builds on: stored rows with what the plan wants of them, tables loaded.
+
+    Intermediate stores are filled by the first batch. A stream was not silent while nobody listened to it, so idleness
+    begins to count now.
+    """
+    before = found.manifest
+    if before is not None:
+        before = _rewritten(asked, found.storage, before, catalog, plan)
+        sources = tuple(replace(known, active_ms=asked.clock_ms) for known in before.sources)
+        before = replace(before, sources=sources)
+    loaded = _tables(asked, found.storage, () if before is None else before.buckets, plan)
+    if before is None:
+        return Manifest(batch=-1, watermark_us=None, plan="", buckets=loaded) if loaded else None
+    return replace(before, buckets=before.buckets + loaded)
+
+
+def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None) -> Prepared:
+    """Put together what the run starts with, and what its user should know."""
+    streams = asked.streams_of(plan)
+    queries = tuple(binding.query for binding in asked.bindings.values())
     return Prepared(
-        storage=storage,
+        storage=found.storage,
         catalog=catalog,
-        before=_with_buckets(manifest, buckets),
-        epoch=Epoch(
-            number=catalog.epoch,
-            plan=made,
-            plan_id=epoch_id,
-            bindings=bindings,
-            streams=streams,
-        ),
-        stream_specs=tuple(_spec(sources[stream.name], made) for stream in streams),
+        before=before,
+        epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
+        stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
+        lacking=lacking_after(queries, plan, before),
+        notices=notices(found.catalog, catalog, found.manifest, plan, frozenset(asked.sources)),
     )
 
 
@@ -124,86 +193,67 @@ def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
             )
 
 
-def _with_buckets(manifest: Manifest | None, buckets: tuple[Bucket, ...]) -> Manifest | None:
-    if manifest is not None:
-        return replace(manifest, buckets=buckets)
-    return Manifest(batch=-1, watermark_us=None, plan="", buckets=buckets) if buckets else None
-
-
 def _spec(opened: OpenSource, plan: Plan) -> IngestSpec:
     stores = tuple(store for store in plan.stores if store.source == opened.source.name)
     return ingest_spec(opened.source, stores, corrupt_column=opened.corrupt_column)
 
 
-@dataclass(frozen=True, slots=True)
-class _Filler:
-    """Fills stores before the first batch of an epoch."""
+def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalog, plan: Plan) -> Manifest:
+    """Return the manifest with the buckets of streams written again that lack what can be computed from them.
 
-    spark: SparkSession
-    storage: Storage
-    settings: Settings
-    catalog: Catalog
-    queries: tuple[Query, ...]
+    A table whose buckets cannot serve is left out, and so loaded anew.
+    """
+    planned = {store.id for store in plan.stores}
+    kept = [bucket for bucket in before.buckets if bucket.store not in planned]
+    progress = {known.source: known for known in before.sources}
+    for store in plan.stores:
+        mine = [bucket for bucket in before.buckets if bucket.store == store.id]
+        if store.is_table and any(lacks(bucket, store) for bucket in mine):
+            continue
+        if store.source is None or store.is_table or not mine:
+            kept += mine
+            continue
+        opened = asked.sources[store.source]
+        buckets, progress[store.source] = _rewritten_store(
+            asked, storage, catalog, store, opened.source, mine, progress[store.source]
+        )
+        kept += buckets
+    return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
 
-    def tables(self, plan: Plan, buckets: tuple[Bucket, ...], sources: Mapping[str, OpenSource]) -> tuple[Bucket, ...]:
-        """Load the tables whose stores hold nothing yet."""
-        loaded: tuple[Bucket, ...] = ()
-        for store in plan.stores:
-            if not store.is_table or store.source is None or any(bucket.store == store.id for bucket in buckets):
-                continue
-            opened = sources[store.source]
-            spec = ingest_spec(opened.source, (store,))
-            report = load_table(
-                opened, spec, self.storage, slots=self.settings.slots, chunk_rows=self.settings.chunk_rows
-            )
-            loaded += report.buckets
-        return loaded
 
-    def rewritten(
-        self, plan: Plan, buckets: tuple[Bucket, ...], sources: Mapping[str, OpenSource]
-    ) -> tuple[Bucket, ...]:
-        """Return the buckets, those replaced that lack what the plan now wants but hold what it can be computed from.
+def _rewritten_store(
+    asked: Asked,
+    storage: Storage,
+    catalog: Catalog,
+    store: Store,
+    source: Source,
+    buckets: list[Bucket],
+    progress: SourceProgress,
+) -> tuple[list[Bucket], SourceProgress]:
+    """Return the buckets of one store after that, and the source's progress with what no longer is in them."""
+    known = catalog.source(source.name)
+    types = {column.name: column.type for column in source.schema or ()}
+    kept = buckets
+    for rewriting in rewritings(store, source, buckets, lambda name: None if known is None else known.since(name)):
+        reports = rewrite(asked.spark, rewriting, storage, types=types, chunk_rows=asked.settings.chunk_rows)
+        kept = [bucket for bucket in kept if bucket not in rewriting.buckets]
+        kept += [bucket for report in reports for bucket in report.buckets]
+        progress = with_left_out(progress, rewriting, reports)
+    return kept, progress
 
-        A table whose buckets cannot serve is dropped here and so loaded anew. Intermediate stores are filled by the
-        first batch.
-        """
-        kept = [bucket for bucket in buckets if all(bucket.store != store.id for store in plan.stores)]
-        for store in plan.stores:
-            mine = [bucket for bucket in buckets if bucket.store == store.id]
-            lacking = [] if store.source is None else [bucket for bucket in mine if lacks(bucket, store)]
-            if store.is_table and lacking:
-                continue
-            kept += [bucket for bucket in mine if bucket not in lacking]
-            if store.source is not None:
-                kept += self._rewrite_store(store, sources[store.source], lacking)
-        return tuple(kept)
 
-    def _rewrite_store(self, store: Store, opened: OpenSource, lacking: list[Bucket]) -> list[Bucket]:
+def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[Bucket, ...]:
+    """Load the tables whose stores hold nothing yet."""
+    filled = {bucket.store for bucket in buckets}
+    loaded: tuple[Bucket, ...] = ()
+    for store in plan.stores:
+        if not store.is_table or store.source is None or store.id in filled:
+            continue
+        opened = asked.sources[store.source]
         spec = ingest_spec(opened.source, (store,))
-        needs = _columns_read(store)
-        known = self.catalog.source(opened.source.name)
-        types = {column.name: column.type for column in opened.source.schema or ()}
-        layout = layout_of(store)
-        able = [bucket for bucket in lacking if can_rewrite(bucket, layout, known, needs)]
-        kept = [bucket for bucket in lacking if bucket not in able]
-        for found in dict.fromkeys(bucket.layout for bucket in able):
-            group = tuple(bucket for bucket in able if bucket.layout == found)
-            kept += rewrite(self.spark, group, spec, self.storage, types=types, chunk_rows=self.settings.chunk_rows)
-        return kept
+        report = load_table(opened, spec, storage, slots=asked.settings.slots, chunk_rows=asked.settings.chunk_rows)
+        loaded += report.buckets
+    return loaded
 
 
-def _columns_read(store: Store) -> dict[str, tuple[str, ...]]:
-    """Return the source columns that keys and values (by name) and selections (by text) are computed from."""
-    needs: dict[str, tuple[str, ...]] = {}
-    for key in store.keys:
-        needs[key.name] = key.expression.columns
-        if key.value_name is not None:
-            needs[key.value_name] = key.expression.columns
-    needs.update((value.name, value.expression.columns) for value in store.values)
-    for selection in store.selections:
-        columns = (column for conjunct in selection.conjuncts for column in conjunct.columns)
-        needs[selection.sql] = tuple(dict.fromkeys(columns))
-    return needs
-
-
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Asked", "Prepared", "prepare"]

@@ -125,11 +125,11 @@ def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
         me = enter(storage)
         if me.batch is None:
             raise RuntimeError("an ingest task runs only inside a micro-batch")
-        watermark = ManifestLog(storage).read_watermark(me.batch - 1)
+        late_before = ManifestLog(storage).read_late_before(me.batch - 1, spec.source)
         context = IngestContext(
             storage=storage,
             batch=me.batch,
-            watermark_us=watermark,
+            late_before_us=late_before,
             attempt=me.attempt,
             task=me.index,
             chunk_rows=chunk_rows,
@@ -147,7 +147,7 @@ def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
         context = IngestContext(
             storage=storage,
             batch=TABLE_BATCH,
-            watermark_us=None,
+            late_before_us=None,
             attempt=me.attempt,
             task=me.index,
             chunk_rows=chunk_rows,
@@ -180,7 +180,7 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
         context = IngestContext(
             storage=storage,
             batch=old.batch_max,
-            watermark_us=None,
+            late_before_us=None,
             attempt=me.attempt,
             task=me.index,
             chunk_rows=chunk_rows,

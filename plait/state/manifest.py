@@ -1,14 +1,15 @@
 """Manifests as files: one JSON object per committed batch, ``manifests/<batch>.json``.
 
-Layout of the file: the first line opens the object and holds format, batch and watermark; the second holds the rest;
-the third closes it with the checksum of the bytes before. Repeated values (layouts, store names, sort keys) are
-stored once, buckets column by column.
+Layout of the file: the first line opens the object and holds format, batch, watermark and per source the event time
+before which its rows are late; the second holds the rest; the third closes it with the checksum of the bytes before.
+Repeated values (layouts, store names, sort keys) are stored once, buckets column by column.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from plait.errors import CheckpointError
@@ -25,7 +26,12 @@ _WHAT_TO_DO = "Restore it from a backup, or start over with a new checkpoint dir
 
 def encode(manifest: Manifest) -> bytes:
     """Return the manifest as the bytes of its file; equal manifests give equal bytes."""
-    head = {"format": FORMAT, "batch": manifest.batch, "watermark_us": manifest.watermark_us}
+    head = {
+        "format": FORMAT,
+        "batch": manifest.batch,
+        "watermark_us": manifest.watermark_us,
+        "late_before": {found.source: found.late_before_us for found in manifest.sources},
+    }
     rest = codec.to_json(manifest)
     body = f"{_compact(head)[:-1]},\n{_compact(rest)[1:-1]}".encode()
     return body + _SEAL + checksum_of(body).encode() + b'"}\n'
@@ -36,8 +42,14 @@ def decode(content: bytes, name: str) -> Manifest:
     newer format.
     """
     document = _parse(content, name, header_only=False)
+    bars = document.pop("late_before", None)
     try:
-        return codec.from_json(document)
+        manifest = codec.from_json(document)
+        if bars is not None:
+            return manifest
+        # Written before there were bars: every source was held to the one watermark.
+        held = (replace(found, late_before_us=manifest.watermark_us) for found in manifest.sources)
+        return replace(manifest, sources=tuple(held))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise _damaged(name, f"{type(error).__name__}: {error}") from error
 
@@ -66,18 +78,20 @@ class ManifestLog:
             raise _damaged(self._storage.name(path), f"expected batch {batch}, found {manifest.batch}")
         return manifest
 
-    def read_watermark(self, batch: int) -> int | None:
-        """Return `watermark_us` of the manifest of `batch` without decoding the rest; None too if `batch` is before
-        the first (< 0) and has none.
+    def read_late_before(self, batch: int, source: str) -> int | None:
+        """Return the event time before which rows of `source` are late in the batch after `batch`, without decoding the
+        rest of the manifest. None: no row is late; so too if `batch` is before the first (< 0) and has no manifest.
         """
         path = manifest_path(batch)
         if batch < 0 and not self._storage.exists(path):
             return None
         head = _parse(self._storage.read_bytes(path), self._storage.name(path), header_only=True)
         watermark = head.get("watermark_us")
-        if head.get("batch") != batch or not isinstance(watermark, int | None):
+        bars = head.get("late_before")
+        bar = bars.get(source) if isinstance(bars, dict) else watermark
+        if head.get("batch") != batch or not isinstance(watermark, int | None) or not isinstance(bar, int | None):
             raise _damaged(self._storage.name(path), f"expected batch {batch} and its watermark, found {head}")
-        return watermark
+        return bar
 
     def commit(self, manifest: Manifest) -> None:
         """Write the manifest, atomically and durably. Doing it again with an equal one changes nothing; a different

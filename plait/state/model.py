@@ -118,6 +118,28 @@ class NullKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFor:
+    """A reason for which rows were stored: all of `selection` (texts of conjuncts) held, and no key of `keys` was
+    NULL.
+    """
+
+    selection: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unstored:
+    """Rows of a source that arrived in time and were not stored, because no reason in `kept` held for them.
+
+    `tau_max_us`: their largest event time.
+    """
+
+    kept: tuple[KeptFor, ...]
+    rows: int
+    tau_max_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
     """What the manifest remembers of one source, cumulated over all batches.
 
@@ -125,7 +147,9 @@ class SourceProgress:
     `null_keys` were kept out by nothing but a NULL key (`null_keys_by`: rows with NULL, by key; these may be kept for
     another one). `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch
     with rows of it. `sketch`: per key name the KMV sketch of its values (sorted, smallest hashes). `kept`: rows per
-    ``Selection.sql``. `joins`: what its tuples found in stores.
+    ``Selection.sql``. `joins`: what its tuples found in stores. `late_before_us`: the highest watermark the stream was
+    ever held to; rows of later batches are late if they are older. `unstored`: rows that a query added later will never
+    see.
     """
 
     source: str
@@ -142,6 +166,8 @@ class SourceProgress:
     bad_rows: tuple[BadRows, ...] = ()
     null_keys_by: tuple[NullKey, ...] = ()
     outside: int = 0
+    late_before_us: int | None = None
+    unstored: tuple[Unstored, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +193,22 @@ class QueryProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreWindow:
+    """How long a store of a stream keeps its rows, in microseconds of event time; None: for ever."""
+
+    store: str
+    window_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole state after `batch`. Committing it (an atomic rename) is what commits the batch.
 
-    `watermark_us` is the watermark of the **next** batch, None while some stream that is not idle has sent nothing.
-    `plan` identifies the plan in force; `probe_tuples` per edge, cumulated.
+    `watermark_us` is the watermark of the **next** batch, None while some stream that is not idle has sent nothing. It
+    bounds what is forgotten; which rows are late each source's `late_before_us` says.
+    `plan` identifies the plan in force; `probe_tuples` per edge, cumulated. `windows`: of the stores of streams that
+    have buckets. One that no query needs any more **rests**: it keeps what it has for as long as its last window says,
+    because the stream's offsets are behind those rows and they could not be read again.
     """
 
     batch: int
@@ -183,3 +220,4 @@ class Manifest:
     publications: tuple[Publication, ...] = ()
     backlog: tuple[Backlog, ...] = ()
     probe_tuples: tuple[tuple[str, int], ...] = field(default=())
+    windows: tuple[StoreWindow, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from plait.state.model import Bucket
 
@@ -23,14 +24,29 @@ def is_expired(bucket: Bucket, window_us: int | None, watermark_us: int | None) 
     return bucket.tau_max + window_us < watermark_us
 
 
-def retain(
-    buckets: Iterable[Bucket], windows: Mapping[str, int | None], watermark_us: int | None
-) -> tuple[Bucket, ...]:
-    """Return the buckets that are still needed, in order. `windows`: largest window (µs) by store; a store that is
-    not in it is gone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """What became of some buckets, each group in order. `kept`: still needed. `expired`: the watermark has passed their
+    last row and its window, so all that could come of them has. `abandoned`: of stores that nobody keeps.
     """
-    return tuple(
-        bucket
-        for bucket in buckets
-        if bucket.store in windows and not is_expired(bucket, windows[bucket.store], watermark_us)
-    )
+
+    kept: tuple[Bucket, ...]
+    expired: tuple[Bucket, ...]
+    abandoned: tuple[Bucket, ...]
+
+
+def retain(buckets: Iterable[Bucket], windows: Mapping[str, int | None], watermark_us: int | None) -> Retained:
+    """Tell which buckets are still needed. `windows`: largest window (µs) by store; a store that is not in it is
+    gone.
+    """
+    kept: list[Bucket] = []
+    expired: list[Bucket] = []
+    abandoned: list[Bucket] = []
+    for bucket in buckets:
+        if bucket.store not in windows:
+            abandoned.append(bucket)
+        elif is_expired(bucket, windows[bucket.store], watermark_us):
+            expired.append(bucket)
+        else:
+            kept.append(bucket)
+    return Retained(kept=tuple(kept), expired=tuple(expired), abandoned=tuple(abandoned))

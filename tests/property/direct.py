@@ -22,6 +22,7 @@ from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.walking import Message, ProbeTask, Walker
+from plait.operators.watermark import late_before
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
@@ -147,7 +148,7 @@ class DirectRun:
         return manifest
 
     def _ingest(
-        self, spec: IngestSpec, first: int, rows: int, batch: int, watermark_us: int | None
+        self, spec: IngestSpec, first: int, rows: int, batch: int, late_before_us: int | None
     ) -> Iterator[IngestReport]:
         """Take in rows [first, first + rows) of a source in one task or several, each with several record batches."""
         projected = self._projected(spec)
@@ -157,7 +158,7 @@ class DirectRun:
             context = IngestContext(
                 storage=self.storage,
                 batch=batch,
-                watermark_us=watermark_us,
+                late_before_us=late_before_us,
                 attempt=f"a{next(self._attempts)}",
                 task=task,
                 chunk_rows=max(1, min(self.options.block_rows * 4, 2_000_000)),
@@ -184,7 +185,7 @@ class DirectRun:
         for source, spec in self._specs(plan):
             if isinstance(source, Stream):
                 first, rows = self.case.source(source.name).batch(batch)
-                ingested += self._ingest(spec, first, rows, batch, manifest.watermark_us)
+                ingested += self._ingest(spec, first, rows, batch, late_before(manifest, source.name))
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
         context = ProbeContext(
             plan=plan,

@@ -77,12 +77,16 @@ def _with_types(case: Case, query: Query) -> Query:
 def operand_type(case: Case, query: Query, operand: Operand) -> str:
     """Return the Spark type of an operand of a join predicate, as DuckDB infers it (wider in places: no harm)."""
     source = query.relation(operand.relation).source
-    relation = connection().sql(f'SELECT {to_duckdb(operand.expression.sql)} AS v FROM "{source}"')
+    types = {column.name: column.kind.spark for column in case.source(source).columns}
+    return expression_type(operand.expression, source, types)
+
+
+def expression_type(expression: SourceExpression, source: str, types: Mapping[str, str]) -> str:
+    """Return the Spark type of an expression over the table `source`, whose columns have these Spark types."""
+    relation = connection().sql(f'SELECT {to_duckdb(expression.sql)} AS v FROM "{source}"')
     found = str(relation.types[0])
     if found == "TIMESTAMP":
-        return _time_type(
-            operand.expression, {column.name: column.kind.spark for column in case.source(source).columns}
-        )
+        return _time_type(expression, types)
     decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", found)
     return f"decimal({decimal.group(1)},{decimal.group(2)})" if decimal else _SPARK_TYPES[found]
 

@@ -106,7 +106,7 @@ def test_a_query_added_later_uses_the_selections_that_stored_rows_already_carry(
     assert rows(added.results()) == Counter([(1, 2)])
 
 
-def test_a_dropped_query_and_its_stream_leave_nothing_behind(spark: Any, tmp_path: Path) -> None:
+def test_a_dropped_query_leaves_what_no_other_needs_until_its_window_has_passed(spark: Any, tmp_path: Path) -> None:
     orders(tmp_path, 0, (1, 1, "a"))
     parts(tmp_path, 0, (1, 1, 10))
     engine = make(spark, tmp_path)
@@ -119,7 +119,12 @@ def test_a_dropped_query_and_its_stream_leave_nothing_behind(spark: Any, tmp_pat
     kept = again.query("items", "SELECT a.id FROM orders a JOIN orders b ON a.item = b.item", sink=plait.sinks.memory())
     summary = again.run_available()
     assert rows(kept.results()) == Counter([(1,), (5,), (5,)])
-    assert summary.stored_tuples == 2
+    assert summary.stored_tuples == 3
+    (notice,) = again.notices()
+    assert notice.startswith("no query needs the 1 stored rows of 'parts' now; they stay until its window has passed")
+
+    orders(tmp_path, 2, (108, 6, "b"))
+    assert again.run_available().stored_tuples == 1
 
 
 def test_a_new_column_is_null_in_earlier_rows(spark: Any, tmp_path: Path) -> None:

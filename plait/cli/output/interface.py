@@ -36,6 +36,9 @@ class Output(Protocol):
     def starting(self, info: RunInfo) -> None:
         """Say what is going to run."""
 
+    def noticed(self, text: str) -> None:
+        """Say what the user should know about this start."""
+
     def batch(self, event: BatchEvent) -> None:
         """Show one finished micro-batch."""
 

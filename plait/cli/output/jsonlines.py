@@ -45,6 +45,10 @@ class JsonOutput:
         """Write what is going to run."""
         self._write({"event": "starting", **asdict(info)})
 
+    def noticed(self, text: str) -> None:
+        """Write what the user should know about this start."""
+        self._write({"event": "notice", "text": text})
+
     def batch(self, event: BatchEvent) -> None:
         """Write one batch."""
         self._write(event.as_json())

@@ -60,6 +60,10 @@ class LiveOutput:
         self._totals = dict.fromkeys(info.queries, 0)
         self._info = info
 
+    def noticed(self, text: str) -> None:
+        """Write above the table what the user should know about this start."""
+        self._console.print(Text(f"note: {text}"))
+
     def batch(self, event: BatchEvent) -> None:
         """Add one batch to the totals."""
         for query, rows in event.results:

@@ -40,6 +40,10 @@ class PlainOutput:
         self._write(f"{info.script}: {plural(len(info.queries), 'query', 'queries')}, strategy {info.strategy}")
         self._write(f"checkpoint {info.checkpoint}")
 
+    def noticed(self, text: str) -> None:
+        """Write what the user should know about this start."""
+        self._write(f"note: {text}")
+
     def batch(self, event: BatchEvent) -> None:
         """Write the batch's counts; queries without new results are left out."""
         parts = [f"batch {event.batch}", plural(event.rows_in, "row"), rate(event.rows_in, event.seconds)]

@@ -63,7 +63,7 @@ def rows(spec: IngestSpec, *values: tuple[Any, ...]) -> pa.Table:
 
 
 def taken(path: Path, *values: tuple[Any, ...], spec: IngestSpec = SPEC, **context: Any) -> IngestReport:
-    where = IngestContext(storage=Storage.open(str(path)), batch=0, attempt="x", **{"watermark_us": None, **context})
+    where = IngestContext(storage=Storage.open(str(path)), batch=0, attempt="x", **{"late_before_us": None, **context})
     return ingest(rows(spec, *values).to_batches(), spec, where)
 
 
@@ -81,7 +81,7 @@ EVERY_FATE = (
 
 
 def test_every_row_is_counted_under_one_heading(tmp_path: Path) -> None:
-    report = taken(tmp_path, *EVERY_FATE, watermark_us=5 * SECOND)
+    report = taken(tmp_path, *EVERY_FATE, late_before_us=5 * SECOND)
     stored = sum(bucket.rows for bucket in report.buckets)
     assert (report.rows, report.bad, report.late, report.outside, report.null_keys, stored) == (9, 4, 1, 1, 1, 2)
     assert report.rows == report.bad + report.late + report.outside + report.null_keys + stored
@@ -105,23 +105,23 @@ def test_event_times_so_far_away_that_a_window_would_wrap_are_bad_on_both_sides(
 
 def test_null_keys_are_counted_by_key_among_the_rows_that_a_selection_wants(tmp_path: Path) -> None:
     # a is wanted of v > 5 (two rows lack it), b of v > 9 (one lacks it); the row with v = 3 is wanted by nobody.
-    report = taken(tmp_path, *EVERY_FATE, (10, None, None, 3, None), watermark_us=5 * SECOND)
+    report = taken(tmp_path, *EVERY_FATE, (10, None, None, 3, None), late_before_us=5 * SECOND)
     assert report.null_keys_by == (NullKey(key="`a`", rows=2), NullKey(key="`b`", rows=1))
 
 
 def test_counts_do_not_depend_on_how_rows_are_cut_into_chunks_and_tasks(tmp_path: Path) -> None:
-    whole = taken(tmp_path, *EVERY_FATE, watermark_us=5 * SECOND)
+    whole = taken(tmp_path, *EVERY_FATE, late_before_us=5 * SECOND)
     stream = (STREAM.name,)
     for chunk in (1, 2, 4):
         parts = [
-            taken(tmp_path, *EVERY_FATE[at : at + 5], watermark_us=5 * SECOND, task=at, chunk_rows=chunk)
+            taken(tmp_path, *EVERY_FATE[at : at + 5], late_before_us=5 * SECOND, task=at, chunk_rows=chunk)
             for at in (0, 5)
         ]
         assert progress_after(None, stream, parts, 0) == progress_after(None, stream, [whole], 0)
 
 
 def test_the_manifest_remembers_why_rows_were_lost_across_restarts(tmp_path: Path) -> None:
-    report = taken(tmp_path, *EVERY_FATE, watermark_us=5 * SECOND)
+    report = taken(tmp_path, *EVERY_FATE, late_before_us=5 * SECOND)
     first = Manifest(batch=0, watermark_us=None, plan="p", sources=progress_after(None, ("s",), [report], 0))
     restored = decode(encode(first), "0.json")
     assert restored == first
@@ -164,7 +164,7 @@ def test_dead_letters_name_the_same_reasons_as_the_counts(tmp_path: Path) -> Non
     from dataclasses import replace
 
     spec = ingest_spec(replace(STREAM, dead_letter=str(tmp_path / "dead")), (STORE,), corrupt_column=CORRUPT)
-    report = taken(tmp_path, *EVERY_FATE, spec=spec, watermark_us=5 * SECOND)
+    report = taken(tmp_path, *EVERY_FATE, spec=spec, late_before_us=5 * SECOND)
     publish(report.publications)
     letters = pq.read_table(tmp_path / "dead").to_pylist()
     assert [letter["reason"] for letter in letters] == [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plait.errors import CheckpointError
 from plait.state.manifest import ManifestLog, decode, encode, manifest_path
-from plait.state.model import Bucket, Manifest
+from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage, checksum_of
 from tests.unit.state.builders import described, layout
 
@@ -79,7 +79,7 @@ def edited(change: Callable[[dict[str, Any]], None]) -> bytes:
     document = json.loads(encode(MANIFEST))
     del document["checksum"]
     change(document)
-    head = {name: document.pop(name) for name in ("format", "batch", "watermark_us") if name in document}
+    head = {name: document.pop(name) for name in ("format", "batch", "watermark_us", "late_before") if name in document}
     return seal(f"{json.dumps(head)[:-1]},\n{json.dumps(document)[1:-1]}".encode())
 
 
@@ -198,29 +198,51 @@ def test_committing_the_same_again_changes_nothing_and_something_else_is_refused
     assert [entry.name for entry in path.parent.iterdir()] == ["3.json"]
 
 
-def test_the_watermark_is_read_alone(log: ManifestLog) -> None:
-    log.commit(at(3))
-    log.commit(at(4, watermark_us=None))
-    assert log.read_watermark(3) == 123
-    assert log.read_watermark(4) is None
+def test_what_is_late_is_read_alone(log: ManifestLog) -> None:
+    log.commit(at(3, sources=(held_to(123, "r"), held_to(None, "s"))))
+    assert log.read_late_before(3, "r") == 123
+    assert log.read_late_before(3, "s") is None
 
 
-def test_before_the_first_batch_there_is_no_watermark(log: ManifestLog) -> None:
-    assert log.read_watermark(-1) is None
-    log.commit(at(-1, watermark_us=5))
-    assert log.read_watermark(-1) == 5
+def test_no_row_of_a_source_that_is_new_is_late(log: ManifestLog) -> None:
+    log.commit(at(3, sources=(held_to(123, "r"),)))
+    assert log.read_late_before(3, "new") is None
 
 
-def test_a_watermark_that_should_be_there_is_missed(log: ManifestLog) -> None:
+def test_before_the_first_batch_nothing_is_late(log: ManifestLog) -> None:
+    assert log.read_late_before(-1, "r") is None
+    log.commit(at(-1, sources=(held_to(5, "r"),)))
+    assert log.read_late_before(-1, "r") == 5
+
+
+def test_a_manifest_that_should_be_there_is_missed(log: ManifestLog) -> None:
     with pytest.raises(CheckpointError, match=r"manifests/0\.json: there is no such file"):
-        log.read_watermark(0)
+        log.read_late_before(0, "r")
+
+
+def test_in_a_manifest_of_an_earlier_version_every_source_is_held_to_the_watermark(
+    log: ManifestLog, tmp_path: Path
+) -> None:
+    log.commit(at(3, sources=(SourceProgress(source="r", rows=7),)))
+    document = json.loads((tmp_path / manifest_path(3)).read_bytes())
+    for name in ("checksum", "late_before"):
+        del document[name]
+    del document["sources"][0]["late_before_us"]
+    head = {name: document.pop(name) for name in ("format", "batch", "watermark_us")}
+    (tmp_path / manifest_path(3)).write_bytes(seal(f"{json.dumps(head)[:-1]},\n{json.dumps(document)[1:-1]}".encode()))
+    assert log.read_late_before(3, "r") == 123
+    assert log.read(3).sources == (SourceProgress(source="r", rows=7, late_before_us=123),)
+
+
+def held_to(bar: int | None, source: str) -> SourceProgress:
+    return SourceProgress(source=source, late_before_us=bar)
 
 
 def test_damage_is_found_by_every_way_of_reading(log: ManifestLog, tmp_path: Path) -> None:
     log.commit(at(3))
     path = tmp_path / manifest_path(3)
     path.write_bytes(path.read_bytes().replace(b"123", b"124"))
-    for read in (log.latest, lambda: log.read(3), lambda: log.read_watermark(3)):
+    for read in (log.latest, lambda: log.read(3), lambda: log.read_late_before(3, "r")):
         with pytest.raises(CheckpointError, match=rf"Manifest {path} is damaged"):
             read()
 
@@ -228,7 +250,7 @@ def test_damage_is_found_by_every_way_of_reading(log: ManifestLog, tmp_path: Pat
 def test_a_renamed_manifest_is_refused(log: ManifestLog, tmp_path: Path) -> None:
     log.commit(at(3))
     (tmp_path / manifest_path(3)).rename(tmp_path / manifest_path(4))
-    for read in (log.read, log.read_watermark):
+    for read in (log.read, lambda batch: log.read_late_before(batch, "r")):
         with pytest.raises(CheckpointError, match="expected batch 4"):
             read(4)
 

@@ -1,0 +1,68 @@
+"""What a user should know about a checkpoint that is opened again with other streams than before."""
+
+from __future__ import annotations
+
+from plait.operators.next_manifest import resting_windows
+from plait.plan.model import Plan
+from plait.runtime.catalog import Catalog
+from plait.state.model import Manifest
+
+
+def notices(
+    before: Catalog | None, now: Catalog, manifest: Manifest | None, plan: Plan, registered: frozenset[str]
+) -> tuple[str, ...]:
+    """Return one sentence for every stream that comes back, rests, or seems to have been renamed."""
+    if before is None or manifest is None:
+        return ()
+    read = frozenset(now.read or ())
+    return (
+        *_returned(before, manifest, read),
+        *_resting(manifest, plan),
+        *_renamed(before, now, registered, read),
+    )
+
+
+def _returned(before: Catalog, manifest: Manifest, read: frozenset[str]) -> list[str]:
+    seen = {known.source for known in manifest.sources if known.rows}
+    rows = _rows(manifest)
+    away = read & seen - frozenset(seen if before.read is None else before.read)
+    return [
+        f"stream '{stream}' is read again: it goes on where it had come to, with {rows.get(stream, 0)} rows of it "
+        "still stored"
+        for stream in sorted(away)
+    ]
+
+
+def _resting(manifest: Manifest, plan: Plan) -> list[str]:
+    rows = _rows(manifest)
+    return [
+        f"no query needs the {rows[store]} stored rows of '{store}' now; they stay "
+        f"{'for good, because its window is unbounded,' if window_us is None else 'until its window has passed'} "
+        "in case one does again"
+        for store, window_us in sorted(resting_windows(plan, manifest).items())
+    ]
+
+
+def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: frozenset[str]) -> list[str]:
+    found = []
+    for stream in sorted(read):
+        known = now.source(stream)
+        if known is None or known.path is None or before.source(stream) is not None:
+            continue
+        former = [old.name for old in before.sources if old.path == known.path and old.name not in registered]
+        found += [
+            f"stream '{stream}' reads '{known.path}', as stream '{old}' did: to the checkpoint it is another stream, "
+            f"read from its start and without the rows stored of '{old}'. If it is the same one, give it its old name"
+            for old in former
+        ]
+    return found
+
+
+def _rows(manifest: Manifest) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for bucket in manifest.buckets:
+        rows[bucket.store] = rows.get(bucket.store, 0) + bucket.rows
+    return rows
+
+
+__all__ = ["notices"]
