@@ -238,7 +238,9 @@ class BatchProcessor:
         added = frozenset(epoch.bindings) - known
         if self.before is None or self.before.batch < 0 or not added:
             return ()
-        return walk_past(replace(context, plan=last_starts(epoch.plan, added)), live, probe, self._spread)
+        # A query over one stream looks nothing up, so nothing that it would find again is live.
+        kept = live + resting_buckets(epoch.plan, self.before)
+        return walk_past(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
 
     def _backlog(self) -> tuple[Backlog, ...]:
         return () if self.before is None else self.before.backlog

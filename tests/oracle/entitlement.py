@@ -29,14 +29,15 @@ nor bad: the engine may remember more than it owes. (Buckets are forgotten as a 
 
 Batches: while a stream that is read has a file that was not taken, a batch takes the next file of each. A stream that
 is not read stays where it is. The watermark restates the rule of `tests.property.arrivals` for streams that come and
-go: it is the smallest, over the streams that are read, of (largest τ of earlier batches − delay), and never goes back;
-while one of these has never sent anything it stays as it is.
+go: it is the smallest, over the streams that are read, of (largest τ of earlier batches − delay); there is none while
+one of these has never sent anything. A row is late if it is older than the highest watermark its stream was read under,
+and a stream counts as having come at least that far.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -80,11 +81,10 @@ class Leave(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """One micro-batch: the span it is in, the file it takes of each stream, its watermark and the next one's."""
+    """One micro-batch: the span it is in, the file it takes of each stream, and the next one's watermark."""
 
     span: int
     files: dict[str, int]
-    watermark_us: int | None = None
     next_watermark_us: int | None = None
 
 
@@ -134,30 +134,31 @@ def history(life: Life) -> History:
     found = History()
     taken: Counter[str] = Counter()
     newest: dict[str, int] = {}
-    watermark: int | None = None
+    late_before: dict[str, int] = {}
     for number, span in enumerate(life.spans):
         read = span.read()
         while any(taken[each.name] < span.until for each in read):
-            batch = Batch(span=number, files={}, watermark_us=watermark)
+            batch = Batch(span=number, files={})
             for each in read:
                 if taken[each.name] < span.until:
                     batch.files[each.name] = taken[each.name]
                     taken[each.name] += 1
-            _arrive(found, span, batch, newest)
+            _arrive(found, span, batch, newest, late_before)
             if all(each.name in newest for each in read):
-                mark = min(newest[each.name] - each.source.delay_us for each in read)
-                watermark = mark if watermark is None else max(watermark, mark)
-            batch.next_watermark_us = watermark
+                marks = {each.name: newest[each.name] - each.source.delay_us for each in read}
+                watermark = min(max(mark, late_before.get(name, mark)) for name, mark in marks.items())
+                late_before.update({name: max(watermark, late_before.get(name, watermark)) for name in marks})
+                batch.next_watermark_us = watermark
             found.batches.append(batch)
     return found
 
 
-def _arrive(found: History, span: Span, batch: Batch, newest: dict[str, int]) -> None:
+def _arrive(found: History, span: Span, batch: Batch, newest: dict[str, int], late_before: Mapping[str, int]) -> None:
     for name, file in batch.files.items():
         declared = span.named(name)
         start, rows = declared.source.batch(file)
         for row, tau in enumerate(declared.source.taus()[start : start + rows], start):
-            is_late = tau is not None and batch.watermark_us is not None and tau < batch.watermark_us
+            is_late = tau is not None and tau < late_before.get(name, tau)
             found.bad[name] += tau is None
             found.late[name] += is_late
             found.letters[name] += declared.dead_letter and (tau is None or is_late)

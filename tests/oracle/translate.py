@@ -29,6 +29,7 @@ from tests.property.registered import REGISTERED
 
 _MACROS = (
     "CREATE OR REPLACE MACRO strong_hash(v) AS CAST(CAST(hash(v) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
+    "CREATE OR REPLACE MACRO timestamp_micros(v) AS make_timestamp(v)",
     "CREATE OR REPLACE MACRO weak_hash(v) AS CAST(hash(v) % 3 AS BIGINT)",
     *(f"CREATE OR REPLACE MACRO {each.name}(a, b) AS {each.duckdb}" for each in REGISTERED),
 )

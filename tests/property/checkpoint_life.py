@@ -48,7 +48,6 @@ from tests.property.front_end import expression_type
 
 SECOND_US = 1_000_000
 _CLOCK_MS = 1_700_000_000_000
-_SPARK_FUNCTIONS = ("CREATE OR REPLACE MACRO timestamp_micros(v) AS make_timestamp(v)",)
 _ARROW = {
     "bigint": pa.int64(),
     "int": pa.int32(),
@@ -94,8 +93,6 @@ class Life:
         self.strategy, self.shuffled = strategy, shuffled
         self.since: dict[str, dict[str, int]] = {}
         self._names = itertools.count()
-        for macro in _SPARK_FUNCTIONS:
-            connection().execute(macro)
 
     @property
     def manifest(self) -> Manifest | None:

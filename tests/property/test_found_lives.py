@@ -61,7 +61,6 @@ def test_a_query_dropped_and_brought_back_finds_what_others_have_kept_in_between
     check(given, {first.name + "-0": 0, second.name + "-0": 0, second.name + "-2": 2})
 
 
-@pytest.mark.xfail(strict=True, reason="rewritten rows are taken for bad ones: their event time is not read back")
 def test_dead_letters_lose_no_stored_row_when_queries_change() -> None:
     first, added = columns(PAIRS, "a.s", "a.x", "b.y"), columns(PAIRS, "a.s")
     changed = replace_key(added)
@@ -75,14 +74,12 @@ def replace_key(query: CaseQuery) -> CaseQuery:
     return plain_query(query.name, query.relations, shifted.conditions, query.projection)
 
 
-@pytest.mark.xfail(strict=True, reason="a shared step passes over buckets that lack a column of any of its queries")
 def test_a_query_that_stays_loses_nothing_to_one_that_shares_its_join_and_needs_another_column() -> None:
     first, needs_more = columns(PAIRS, "a.x", "b.y"), columns(PAIRS, "a.s")
     given = life(span(1, BOTH, first), span(2, BOTH, first, needs_more))
     check(given, {first.name + "-0": 2, needs_more.name + "-1": 0})
 
 
-@pytest.mark.xfail(strict=True, reason="stored rows are rewritten for all queries or for none")
 def test_what_one_new_query_lacks_takes_nothing_from_another_new_one() -> None:
     first, needs_more = columns(PAIRS, "a.x", "b.y"), columns(PAIRS, "a.s")
     changed = replace_key(columns(PAIRS, "a.x"))
@@ -90,7 +87,6 @@ def test_what_one_new_query_lacks_takes_nothing_from_another_new_one() -> None:
     check(given, {first.name + "-0": 0, needs_more.name + "-1": 0, changed.name + "-1": 2})
 
 
-@pytest.mark.xfail(strict=True, reason="what nobody looks up is dropped before the new query is filled up")
 def test_a_query_over_one_stream_is_filled_up_with_what_was_stored() -> None:
     first = columns(PAIRS, "a.s", "b.y")
     alone = plain_query("alone", (("a", "a"),), (), [column("a", "s", "s", True)])

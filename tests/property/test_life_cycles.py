@@ -14,7 +14,7 @@ import pytest
 
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.oracle.entitlement import Leave, entitlements
-from tests.property.life_cases import random_life, with_declared
+from tests.property.life_cases import random_life
 from tests.property.life_running import check_life
 from tests.property.life_shrinking import shrink_life
 from tests.property.lives import Life, describe
@@ -22,15 +22,13 @@ from tests.property.lives import Life, describe
 LIVES = int(os.environ.get("PLAIT_LIVES", "75"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 CHUNK = 25
-LEAVE = frozenset(Leave)
-"""What the engine is known not to do: each is a test of `test_found_lives` that is expected to fail."""
+LEAVE = frozenset({Leave.UNWANTED_PAST})
+"""What the engine is known not to do."""
 
 
 def life_of(seed: int) -> Life:
-    """Return the life of a seed; with dead letters only if queries never change."""
-    life = random_life(seed)
-    is_calm = len({id(query) for span in life.spans for query in span.queries}) == len(life.spans[0].queries)
-    return life if is_calm else with_declared(life, dead_letter=False)
+    """Return the life of a seed."""
+    return random_life(seed)
 
 
 def report(life: Life, problem: str) -> str:
@@ -68,7 +66,7 @@ def test_lives_go_through_every_kind_of_change_and_leave_little_open() -> None:
         seen["owed something from before they came"] += sum(each.past > 0 for each in owed.values())
     assert all(seen[kind] >= 3 for kind in KINDS), seen
     assert seen["left open"] < seen["queries"] * 0.15
-    assert seen["owed something from before they came"] > seen["queries"] * 0.05
+    assert seen["owed something from before they came"] >= seen["queries"] * 0.05
 
 
 KINDS = (

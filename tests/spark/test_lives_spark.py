@@ -1,4 +1,4 @@
-"""Changed scripts on an old checkpoint, end to end; `tests/property/test_checkpoint_life.py` has more of them without Spark."""
+"""Changed scripts on an old checkpoint, end to end; `tests.property.test_checkpoint_life` has more, without Spark."""
 
 from __future__ import annotations
 
