@@ -288,7 +288,6 @@ class Engine:
         """Bring the checkpoint up to date with what is registered and start the streaming query."""
         if self._processor is not None:
             self._processor.close()
-        self._warming.wait()
         request = self._request()
         settings = self._options.settings(self._spark, self._warming.slots)
         prepared = prepare(

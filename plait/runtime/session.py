@@ -53,6 +53,12 @@ _DEFAULTS = {
     **LOCAL_DISKS,
 }
 
+_LOCAL = {
+    # With a local master nobody else calls, and the machine's own name need not be looked up, which may take seconds.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
 NAMED_SOURCES = {_EVOLUTION: "true", "spark.sql.streaming.offsetLog.formatVersion": "2"}
@@ -79,7 +85,8 @@ def open_session(
     Its JVM starts from the class-data archive (`plait.runtime.archive`) if there is one. `makes_archive`: if not, it
     leaves one behind for later starts, which takes it some seconds after this process has ended.
     """
-    wanted = {**_DEFAULTS, **NAMED_SOURCES, "spark.master": master or "local[*]", **(conf or {})}
+    stated = {"spark.master": master or "local[*]", **(conf or {})}
+    wanted = {**_DEFAULTS, **NAMED_SOURCES, **(_LOCAL if _is_local(stated["spark.master"]) else {}), **stated}
     archive = None if _CLASS_PATH in wanted else find_archive()
     from_archive = archive.options(make=makes_archive) if archive else ""
     try:
@@ -153,5 +160,8 @@ def has_one_executor(session: SparkSession) -> bool:
 
     A cluster may have a single executor now and several in a minute, so it counts as several.
     """
-    master = session.conf.get("spark.master", "") or ""
+    return _is_local(session.conf.get("spark.master", "") or "")
+
+
+def _is_local(master: str) -> bool:
     return master.startswith("local[") or master == "local"
