@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 .PHONY: help setup demo test test-slow peers bench lint format lock clean
 
 help:
-	@echo "make setup    prepare .venv: locked dependencies, and Java where apt-get can install it"
+	@echo "make setup    prepare .venv: locked dependencies, Java where apt-get can install it, and a first start of Spark"
 	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
 	@echo "make peers    prepare the systems that benchmarks compare with (Flink, Pathway), below .peers"

@@ -17,6 +17,7 @@ _COMPONENTS = {
     "state": ("benchmarks.components.state", "reading and writing buckets, indexes and manifests"),
     "optimizer": ("benchmarks.components.optimizer", "time and savings of planning many queries"),
     "theta": ("benchmarks.components.theta", "joins that are no equality"),
+    "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
     "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
 }
 _EVERYTHING = {"all": ("benchmarks.suite.everything", "every workload, and the page of what was found: about an hour")}
