@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from plait.optimizer.options import PlanOptions
 from plait.query.model import (
     DeclaredStatistics,
-    Equality,
     Operand,
     Query,
     Relation,
@@ -22,6 +21,7 @@ from plait.query.model import (
     SourceExpression,
     Stream,
 )
+from plait.query.predicates import Equality
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
 
@@ -106,9 +106,8 @@ def _query(name: str, joins: list[tuple[str, str, str]]) -> Query:
     return Query(
         name=name,
         relations=tuple(Relation(alias=alias, source=alias, window_us=_SECOND_US) for alias in relations),
-        equalities=tuple(
-            Equality(left=_operand(one, attribute), right=_operand(other, attribute), type="bigint")
-            for one, other, attribute in joins
+        predicates=tuple(
+            Equality(left=_operand(one, attribute), right=_operand(other, attribute)) for one, other, attribute in joins
         ),
         output=(),
         sink=SinkSpec(format="noop"),
@@ -118,7 +117,9 @@ def _query(name: str, joins: list[tuple[str, str, str]]) -> Query:
 
 
 def _operand(relation: str, attribute: str) -> Operand:
-    return Operand(relation=relation, expression=SourceExpression(sql=f"`{attribute}`", columns=(attribute,)))
+    return Operand(
+        relation=relation, expression=SourceExpression(sql=f"`{attribute}`", columns=(attribute,)), type="bigint"
+    )
 
 
 def _stream(name: str, attributes: list[str], rate: float) -> Stream:

@@ -11,7 +11,6 @@ from plait.plan.walks import endings
 from plait.query.model import (
     ColumnRef,
     DeclaredStatistics,
-    Equality,
     JoinedExpression,
     Operand,
     OutputColumn,
@@ -21,6 +20,7 @@ from plait.query.model import (
     SourceExpression,
     Stream,
 )
+from plait.query.predicates import Equality
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
 
@@ -37,9 +37,7 @@ def example_query(name: str, *conditions: str) -> Query:
     return Query(
         name=name,
         relations=tuple(Relation(alias=source, source=source, window_us=_SECOND_US) for source in sources),
-        equalities=tuple(
-            Equality(left=_operand(*left), right=_operand(*right), type="bigint") for left, right in sides
-        ),
+        predicates=tuple(Equality(left=_operand(*left), right=_operand(*right)) for left, right in sides),
         output=output,
         sink=SinkSpec(format="noop"),
         text=text,
@@ -78,7 +76,7 @@ def probe_orders(plan: Plan) -> tuple[str, ...]:
 
 
 def _operand(source: str, column: str) -> Operand:
-    return Operand(relation=source, expression=SourceExpression(sql=f"`{column}`", columns=(column,)))
+    return Operand(relation=source, expression=SourceExpression(sql=f"`{column}`", columns=(column,)), type="bigint")
 
 
 def _joined(source: str, column: str) -> JoinedExpression:

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from typing_extensions import assert_never
 
 from plait.plan.model import KeyColumn, Place
-from plait.plan.relations import key_of, operand_name, span_keys
+from plait.plan.relations import key_of, operand_name
 from plait.query.graph import QueryGraph
-from plait.query.model import Query, Theta, order_of
+from plait.query.model import Query
 from plait.query.predicates import (
     At,
     Band,
@@ -127,42 +127,28 @@ def keys_of_right(joined: Joining) -> tuple[KeyColumn, ...]:
 
 
 def between(query: Query, left: str, right: str) -> Joining:
-    """Return what joins two relations, each predicate once, in an order free of aliases."""
-    graph = QueryGraph.of(query)
+    """Return what joins two relations, each predicate once, bands on one pair of keys combined, in an order free of
+    aliases.
+    """
     found: dict[object, Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]] = {}
-    for equality in graph.between((left,), right):
-        sides = {operand.relation: key_of(operand, equality) for operand in (equality.left, equality.right)}
-        found[sides[left].name, sides[right].name] = Equality(left=sides[left], right=sides[right])
-    for theta in graph.thetas_between((left,), right):
-        if theta.span is not None:
-            band = _band(theta, left)
-            pair = "band", band.left.name, band.right.name
-            known = found.get(pair)
-            found[pair] = band.within(known) if isinstance(known, Band) else band
-        if not theta.is_span:
-            residual = _residual(theta, left)
-            found[residual] = residual
+    for predicate in QueryGraph.of(query).between((left,), right):
+        match predicate:
+            case Equality():
+                sides = {side.relation: key_of(side) for side in (predicate.left, predicate.right)}
+                found[sides[left].name, sides[right].name] = Equality(left=sides[left], right=sides[right])
+            case Band():
+                band = predicate if predicate.left.relation == left else predicate.turned()
+                keys = key_of(band.left, band.order), key_of(band.right, band.order)
+                pair = "band", keys[0].name, keys[1].name
+                known = found.get(pair)
+                keyed = with_sides(band, *keys)
+                found[pair] = keyed.within(known) if isinstance(keyed, Band) and isinstance(known, Band) else keyed
+            case Residual():
+                residual = predicate.moved(lambda operand: Place(operand.relation == left, operand_name(operand)))
+                found[residual] = residual
+            case _:
+                assert_never(predicate)
     return in_order(found.values())
-
-
-def _band(theta: Theta, left: str) -> Band[KeyColumn]:
-    assert theta.span is not None
-    mine, theirs = span_keys(theta.span)
-    order = order_of(theta.span.type)
-    band = Band(left=mine, right=theirs, order=order, low=theta.span.low, high=theta.span.high)
-    return band if theta.span.left.relation == left else band.turned()
-
-
-def _residual(theta: Theta, left: str) -> Residual[Place[bool]]:
-    return Residual(
-        operands=tuple(
-            Place(operand.relation == left, operand_name(theta, number))
-            for number, operand in enumerate(theta.operands)
-        ),
-        sql=theta.function or theta.evaluated or theta.sql,
-        text=theta.sql,
-        is_function=theta.function is not None,
-    )
 
 
 def conditions_of(query: Query) -> Conditions:

@@ -34,7 +34,7 @@ class KeyColumn:
     the hash matches; these are kept in column `value_name`. `part`: in an intermediate store the relation it belongs
     to, by its place in ``Intermediate.parts``.
 
-    `by_size`: doubles and wall-clock times are not hashed, but an int64 of their order (`ordered_key`).
+    `by_size`: doubles and wall-clock times are not hashed, but an int64 of their order (`plait.plan.relations.key_of`).
     """
 
     expression: SourceExpression

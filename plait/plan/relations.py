@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
-from plait.query.model import Equality, Operand, OrderedType, Query, Relation, SourceExpression, Span, Theta
+from plait.query.model import Operand, Query, Relation, SourceExpression, relations_of
+from plait.query.predicates import Order, by_kind
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
 UNKNOWN_TYPE = "?"
-"""Stands for the common type of an equality until Spark has been asked (`Equality.type` is None)."""
+"""Stands for the type of an operand until Spark has been asked (`Operand.type` is None)."""
 
 
 def ordinal_of(query: Query, alias: str) -> int:
@@ -38,62 +40,47 @@ def window_of(relation: Relation) -> int | None:
     return None if relation.is_table else relation.window_us
 
 
-def key_of(operand: Operand, equality: Equality) -> KeyColumn:
-    """Return the key column behind one side of an equality."""
-    return KeyColumn(expression=operand.expression, type=equality.type or UNKNOWN_TYPE)
-
-
-def span_keys(span: Span) -> tuple[KeyColumn, KeyColumn]:
-    """Return the keys whose difference a theta predicate bounds, left and right."""
-    return ordered_key(span.left, span.type), ordered_key(span.right, span.type)
-
-
-def ordered_key(operand: Operand, type_: OrderedType) -> KeyColumn:
-    """Return the key column whose int64 has the order of an operand's values."""
-    by_size = KeyColumn(expression=operand.expression, type=type_).encoding == "hash"
-    return KeyColumn(expression=operand.expression, type=type_, by_size=by_size)
+def key_of(operand: Operand, order: Order | None = None) -> KeyColumn:
+    """Return the key column behind one side of an equality, or of a band with this order."""
+    key = KeyColumn(expression=operand.expression, type=operand.type or UNKNOWN_TYPE)
+    return key if order is None or key.encoding == order else replace(key, by_size=True)
 
 
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
     """Return the keys of a relation, each once, ordered by name."""
-    found = [
-        key_of(operand, equality)
-        for equality in query.equalities
-        for operand in (equality.left, equality.right)
-        if operand.relation == alias
-    ]
-    for theta in query.thetas:
-        if theta.span is not None:
-            sides = zip((theta.span.left, theta.span.right), span_keys(theta.span), strict=True)
-            found += [key for operand, key in sides if operand.relation == alias]
+    kinds = by_kind(query.predicates)
+    sides = [(side, None) for equality in kinds.equalities for side in (equality.left, equality.right)]
+    ordered = [(side, band.order) for band in kinds.bands for side in (band.left, band.right)]
+    found = [key_of(side, order) for side, order in (*sides, *ordered) if side.relation == alias]
     keys = {key.name: key for key in found}
     return tuple(keys[name] for name in sorted(keys))
 
 
-def operand_name(theta: Theta, number: int) -> str:
-    """Return the column in which an operand of a theta predicate is kept: the user's own if it is one."""
-    operand = _operand(theta, number)
-    return operand if isinstance(operand, str) else operand.name
+def operand_name(operand: Operand) -> str:
+    """Return the column in which an operand of a residual predicate is kept: the user's own if it is one."""
+    column = _operand(operand)
+    return column if isinstance(column, str) else column.name
 
 
-def _operand(theta: Theta, number: int) -> str | ValueColumn:
-    expression = theta.operands[number].expression
+def _operand(operand: Operand) -> str | ValueColumn:
+    expression = operand.expression
     bare = expression.columns[:1]
     if bare and expression.sql == "`" + bare[0].replace("`", "``") + "`":
         return bare[0]
-    return ValueColumn(expression=expression, type=UNKNOWN_TYPE if theta.types is None else theta.types[number])
+    return ValueColumn(expression=expression, type=operand.type or UNKNOWN_TYPE)
 
 
 def operands_of(query: Query, alias: str, others: Collection[str] | None = None) -> tuple[str | ValueColumn, ...]:
-    """Return what the formulas of a query read of a relation: columns of the user, and values that Spark computes.
+    """Return what the residual predicates of a query read of a relation: columns of the user, and values that Spark
+    computes.
 
-    `others`: only formulas that also concern one of these.
+    `others`: only predicates that also concern one of these.
     """
     return tuple(
-        _operand(theta, number)
-        for theta in query.thetas
-        if not theta.is_span and (others is None or set(theta.relations) & set(others))
-        for number, operand in enumerate(theta.operands)
+        _operand(operand)
+        for residual in query.residuals
+        if others is None or set(relations_of(residual)) & set(others)
+        for operand in residual.operands
         if operand.relation == alias
     )
 

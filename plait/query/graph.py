@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from plait.query.masks import connected_levels, positions
-from plait.query.model import Equality, Query, Theta
+from plait.query.model import Operand, Query, relations_of
+from plait.query.predicates import Conjunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +15,11 @@ class QueryGraph:
     """Aliases in FROM order, and the predicates between them.
 
     >>> from plait.query.model import Operand, SourceExpression
+    >>> from plait.query.predicates import Equality
     >>> key = SourceExpression(sql="`k`", columns=("k",))
     >>> def equality(left, right):
     ...     return Equality(left=Operand(relation=left, expression=key), right=Operand(relation=right, expression=key))
-    >>> graph = QueryGraph(aliases=("r", "s", "t"), equalities=(equality("r", "s"), equality("s", "t")))
+    >>> graph = QueryGraph(aliases=("r", "s", "t"), predicates=(equality("r", "s"), equality("s", "t")))
     >>> graph.neighbours("r"), graph.shape
     (('s',), 'chain')
     >>> [sorted(subset) for subset in graph.connected_subsets()]
@@ -25,14 +27,13 @@ class QueryGraph:
     """
 
     aliases: tuple[str, ...]
-    equalities: tuple[Equality, ...]
-    thetas: tuple[Theta, ...] = ()
+    predicates: Conjunction[Operand]
 
     @classmethod
     def of(cls, query: Query) -> QueryGraph:
         """Return the graph of this query."""
         aliases = tuple(relation.alias for relation in query.relations)
-        return cls(aliases=aliases, equalities=query.equalities, thetas=query.thetas)
+        return cls(aliases=aliases, predicates=query.predicates)
 
     def neighbours(self, alias: str) -> tuple[str, ...]:
         """Return the relations compared with this one, in FROM order."""
@@ -40,24 +41,13 @@ class QueryGraph:
 
     def neighbours_of(self, joined: Collection[str]) -> tuple[str, ...]:
         """Return the relations outside `joined` that are compared with one inside, in FROM order."""
-        pairs: list[tuple[str, ...]] = [
-            (equality.left.relation, equality.right.relation) for equality in self.equalities
-        ]
-        pairs += [theta.relations for theta in self.thetas]
+        pairs = [relations_of(predicate) for predicate in self.predicates]
         near = {other for pair in pairs for one, other in _both_ways(pair) if one in joined and other not in joined}
         return tuple(alias for alias in self.aliases if alias in near)
 
-    def between(self, joined: Collection[str], alias: str) -> tuple[Equality, ...]:
-        """Return the equalities between `alias` and the relations in `joined`."""
-        return tuple(
-            equality
-            for equality in self.equalities
-            if _connects((equality.left.relation, equality.right.relation), joined, alias)
-        )
-
-    def thetas_between(self, joined: Collection[str], alias: str) -> tuple[Theta, ...]:
-        """Return the theta predicates between `alias` and the relations in `joined`."""
-        return tuple(theta for theta in self.thetas if _connects(theta.relations, joined, alias))
+    def between(self, joined: Collection[str], alias: str) -> Conjunction[Operand]:
+        """Return the predicates between `alias` and the relations in `joined`."""
+        return tuple(each for each in self.predicates if _connects(relations_of(each), joined, alias))
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:

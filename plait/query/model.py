@@ -11,12 +11,12 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from typing_extensions import assert_never
 
-from plait.query.predicates import Order
+from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -129,22 +129,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
-    """One side of an equality: an expression over one relation."""
+    """What a join predicate reads of one relation: an expression, which Spark computes when a row arrives.
+
+    `type`: the Spark type it is compared as, None until somebody who knows the types of the columns has said so. Sides
+    of an equality and of a band are cast to it (`plait.query.types.common_type`, `OrderedType`).
+    """
 
     relation: str
     expression: SourceExpression
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equality:
-    """``left = right`` between two different relations.
-
-    `type` is the Spark type both sides are cast to before they are compared; None until somebody who knows the
-    operands' types has said so (`plait.query.types.common_type`).
-    """
-
-    left: Operand
-    right: Operand
     type: str | None = None
 
 
@@ -163,45 +155,17 @@ def order_of(type_: OrderedType) -> Order:
             assert_never(type_)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """``low ≤ right − left ≤ high`` for two operands of different relations, None where there is no such bound.
-
-    Both sides are of `type`; the bounds are whole numbers, days, microseconds or doubles. NaN is larger than anything
-    else and equal to itself, as in Spark. The bounds are closed; those of a double may be a little wide.
-    """
-
-    left: Operand
-    right: Operand
-    type: OrderedType
-    low: float | None = None
-    high: float | None = None
+def band_between(
+    left: Operand, right: Operand, type_: OrderedType, low: float | None, high: float | None
+) -> Band[Operand]:
+    """Return ``low ≤ right − left ≤ high``, both sides as this type: whole numbers, days, microseconds or doubles."""
+    sides = replace(left, type=type_), replace(right, type=type_)
+    return Band(left=sides[0], right=sides[1], order=order_of(type_), low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Theta:
-    """A join predicate of two relations that is no equality: it holds where `sql` is true.
-
-    Whatever concerns one relation alone is an operand, which Spark computes when its row arrives; in `sql`, Spark SQL
-    with every operation in parentheses, the n-th of `operands` stands as the column `` `n` ``. `span` is implied by the
-    predicate; `is_span` says that it is all of it. A registered predicate is `function`, called with the operands.
-
-    Known only when the operands' types are: `types` of the operands, `span`, and `evaluated`, the predicate as DuckDB
-    SQL over columns ``"n"`` (None where `is_span` or `function` makes it superfluous).
-    """
-
-    operands: tuple[Operand, ...]
-    sql: str
-    function: str | None = None
-    types: tuple[str, ...] | None = None
-    span: Span | None = None
-    is_span: bool = False
-    evaluated: str | None = None
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The aliases of the two relations, in order of appearance."""
-        return tuple(dict.fromkeys(operand.relation for operand in self.operands))
+def relations_of(predicate: Predicate[Operand]) -> tuple[str, ...]:
+    """Return the aliases of the two relations, in order of appearance."""
+    return tuple(dict.fromkeys(operand.relation for operand in operands_of(predicate)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,13 +203,22 @@ class Query:
 
     name: str
     relations: tuple[Relation, ...]
-    equalities: tuple[Equality, ...]
+    predicates: Conjunction[Operand]
     output: tuple[OutputColumn, ...]
     sink: SinkSpec
     text: str
     spark_text: str
-    thetas: tuple[Theta, ...] = ()
     place: TextPlace = field(default=TextPlace(), compare=False)
+
+    @property
+    def equalities(self) -> tuple[Equality[Operand], ...]:
+        """The equalities among the predicates."""
+        return by_kind(self.predicates).equalities
+
+    @property
+    def residuals(self) -> tuple[Residual[Operand], ...]:
+        """The predicates that no key decides, as far as is known."""
+        return by_kind(self.predicates).residuals
 
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""

@@ -62,7 +62,8 @@ class Residual(Generic[At]):
     """What no key decides: `sql` holds of columns ``"0"``, ``"1"``, ..., of which the n-th is ``operands[n]``.
 
     It is DuckDB SQL, or with `is_function` the name of a registered predicate. `text` is the same as Spark SQL over
-    columns `` `0` ``, `` `1` ``, ...: what the user wrote.
+    columns `` `0` ``, `` `1` ``, ..., every operation in parentheses: what the user wrote, and `sql` too as long as
+    nobody has told the types of the operands.
     """
 
     operands: tuple[At, ...]

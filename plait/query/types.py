@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from plait.errors import SqlError
-from plait.query.model import Equality, Operand, OrderedType, Query
+from plait.query.model import Operand, OrderedType, Query
+from plait.query.predicates import Equality
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -41,16 +42,22 @@ def common_type(left: str, right: str) -> str | None:
 
 
 def resolve_types(query: Query, type_of: Callable[[Operand], str]) -> Query:
-    """Return the query with `Equality.type` filled in. Raises SqlError for operands that cannot be compared."""
-    return replace(query, equalities=tuple(_resolved(query, equality, type_of) for equality in query.equalities))
+    """Return the query with the types of equalities filled in. Raises SqlError for operands that cannot be compared."""
+    resolved = (_resolved(query, each, type_of) if isinstance(each, Equality) else each for each in query.predicates)
+    return replace(query, predicates=tuple(resolved))
 
 
-def _resolved(query: Query, equality: Equality, type_of: Callable[[Operand], str]) -> Equality:
+def _resolved(query: Query, equality: Equality[Operand], type_of: Callable[[Operand], str]) -> Equality[Operand]:
     left, right = type_of(equality.left), type_of(equality.right)
     problem = mismatch(_shown(equality.left), left, _shown(equality.right), right)
     if problem is not None:
         raise SqlError(f"query '{query.name}': {problem}")
-    return replace(equality, type=common_type(left, right))
+    return typed(equality, common_type(left, right))
+
+
+def typed(equality: Equality[Operand], type_: str | None) -> Equality[Operand]:
+    """Return the equality of both sides as this type."""
+    return Equality(left=replace(equality.left, type=type_), right=replace(equality.right, type=type_))
 
 
 def _shown(operand: Operand) -> str:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from plait.query.model import Operand, Query
+from plait.query.predicates import by_kind, negated
 
 TimeOf = Callable[[str], str | None]
 """Source → its event-time column if that is a TIMESTAMP, None for tables and other types."""
@@ -22,7 +23,7 @@ TimeOf = Callable[[str], str | None]
 def with_narrow_windows(query: Query, time_of: TimeOf) -> Query:
     """Return the query with each stream's window as narrow as its time predicates and the other windows make it.
 
-    `Theta.span` must be known. The results are the same; less has to be kept and looked at.
+    The bands must be known. The results are the same; less has to be kept and looked at.
     """
     streams = [relation.alias for relation in query.relations if not relation.is_table]
     apart = _closure(streams, dict(_bounds(query, time_of)))
@@ -49,16 +50,11 @@ def _bounds(query: Query, time_of: TimeOf) -> Iterator[tuple[tuple[str, str], fl
         for other in query.relations:
             if relation.window_us is not None and other != relation and not (relation.is_table or other.is_table):
                 found[relation.alias, other.alias] = float(relation.window_us)
-    for theta in query.thetas:
-        span = theta.span
-        if (
-            span is None
-            or span.type != "timestamp"
-            or not all(_is_time(query, operand, time_of) for operand in (span.left, span.right))
-        ):
+    for band in by_kind(query.predicates).bands:
+        if band.left.type != "timestamp" or not all(_is_time(query, side, time_of) for side in (band.left, band.right)):
             continue
-        left, right = span.left.relation, span.right.relation
-        for pair, bound in (((left, right), span.high), ((right, left), None if span.low is None else -span.low)):
+        left, right = band.left.relation, band.right.relation
+        for pair, bound in (((left, right), band.high), ((right, left), negated(band.low))):
             if bound is not None:
                 found[pair] = min(found.get(pair, math.inf), bound)
     yield from found.items()

@@ -16,7 +16,9 @@ from plait.plan.codec import decode
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Plan
 from plait.plan.walks import kept_stores, path_members
-from plait.query.model import Equality, Operand, Query
+from plait.query.model import Operand, Query
+from plait.query.predicates import Equality
+from plait.query.types import typed
 from plait.runtime.catalog import read_catalog
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest, SourceProgress
@@ -158,14 +160,19 @@ def with_types_of(made: Plan, queries: Iterable[Query]) -> tuple[Query, ...]:
             if store.source is not None:
                 types.setdefault((store.source, key.expression.sql), set()).add(key.type)
     return tuple(
-        replace(query, equalities=tuple(_typed(query, equality, types) for equality in query.equalities))
+        replace(
+            query,
+            predicates=tuple(
+                _typed(query, each, types) if isinstance(each, Equality) else each for each in query.predicates
+            ),
+        )
         for query in queries
     )
 
 
-def _typed(query: Query, equality: Equality, types: Mapping[tuple[str, str], set[str]]) -> Equality:
+def _typed(query: Query, equality: Equality[Operand], types: Mapping[tuple[str, str], set[str]]) -> Equality[Operand]:
     def known(operand: Operand) -> set[str]:
         return types.get((query.relation(operand.relation).source, operand.expression.sql), set())
 
     found = known(equality.left) & known(equality.right)
-    return replace(equality, type=min(found)) if equality.type is None and len(found) == 1 else equality
+    return typed(equality, min(found)) if equality.left.type is None and len(found) == 1 else equality

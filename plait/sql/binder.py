@@ -114,7 +114,7 @@ class _Binder:
         return Query(
             name=self._statement.name,
             relations=_relations(clause, predicates, windows),
-            equalities=predicates.equalities,
+            predicates=predicates.joins,
             output=tuple(column for column, _ in output),
             sink=self._statement.sink,
             text=self._text.text[tokens[0].start : tokens[-1].end],
@@ -123,7 +123,6 @@ class _Binder:
                 tokens,
                 _relation_edits(syntax, clause) | _call_edits(expressions) | predicates.rewritten,
             ),
-            thetas=predicates.thetas,
             place=self._place(tokens[0]),
         )
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache
 
 from plait.errors import UnsupportedQueryError
-from plait.query.model import Operand, Query, Source, SourceExpression, Theta
+from plait.query.model import Operand, Query, Source, SourceExpression
+from plait.query.predicates import Conjunction, Predicate, Residual
+from plait.sql.bands import band_of, signed_literal
 from plait.sql.coercions import Untranslatable
 from plait.sql.names import backquoted
 from plait.sql.operations import taken_apart
-from plait.sql.spans import signed_literal, span_of
 from plait.sql.spark_settings import UTC
 from plait.sql.text import SourceText, scan
 from plait.sql.tokens import rendered, tokenize
@@ -19,14 +20,15 @@ from plait.sql.translation import translated
 
 
 def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:
-    """Return the query with `types`, `span`, `is_span` and `evaluated` of its theta predicates filled in.
+    """Return the query with the types of what no equality says, the bands that it implies, and what DuckDB evaluates.
 
     `type_of` is asked for operands, and for parts of them: ``b.ts`` of ``b.ts + INTERVAL 5 MINUTES``. `time_zone`:
     ``spark.sql.session.timeZone``. Raises UnsupportedQueryError for a predicate that DuckDB may evaluate differently
     from Spark.
     """
     asked = cache(type_of)
-    return replace(query, thetas=tuple(_resolved(query, theta, asked, time_zone) for theta in query.thetas))
+    found = (_resolved(query, each, asked, time_zone) for each in query.predicates)
+    return replace(query, predicates=tuple(dict.fromkeys(predicate for each in found for predicate in each)))
 
 
 def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
@@ -42,37 +44,43 @@ def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
                 return column.type
         raise _UnknownType
 
-    found = []
-    for theta in query.thetas:
+    found: list[Predicate[Operand]] = []
+    for predicate in query.predicates:
         try:
-            found.append(_resolved(query, theta, type_of, "UTC"))
+            found += _resolved(query, predicate, type_of, "UTC")
         except _UnknownType:
-            found.append(theta)
-    return replace(query, thetas=tuple(found))
+            found.append(predicate)
+    return replace(query, predicates=tuple(dict.fromkeys(found)))
 
 
 class _UnknownType(Exception):
     """The type of an operand is not declared."""
 
 
-def _resolved(query: Query, theta: Theta, type_of: Callable[[Operand], str], time_zone: str) -> Theta:
-    types = tuple(type_of(operand) for operand in theta.operands)
-    if theta.function is not None:
-        return replace(theta, types=types)
+def _resolved(
+    query: Query, predicate: Predicate[Operand], type_of: Callable[[Operand], str], time_zone: str
+) -> Conjunction[Operand]:
+    if not isinstance(predicate, Residual):
+        return (predicate,)
+    theta = predicate.moved(lambda operand: replace(operand, type=type_of(operand)))
+    if theta.is_function:
+        return (theta,)
     is_utc = time_zone.lower() in UTC
     order = [relation.alias for relation in query.relations]
-    span, is_span = span_of(theta, type_of, order, is_utc=is_utc) or (None, False)
-    if is_span:
-        return replace(theta, types=types, span=span, is_span=True)
+    band, is_all = band_of(predicate, type_of, order, is_utc=is_utc) or (None, False)
+    implied = () if band is None else (band,)
+    if is_all:
+        return implied
     try:
+        types = [operand.type or "" for operand in theta.operands]
         never_zero = {position for position, operand in enumerate(theta.operands) if _is_never_zero(operand)}
-        evaluated = translated(theta.sql, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
+        evaluated = translated(theta.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
     except Untranslatable as problem:
         raise UnsupportedQueryError(
             f"query '{query.name}': Plait cannot check {shown(theta)} as Spark would: {problem.reason}; "
             f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)"
         ) from problem
-    return replace(theta, types=types, span=span, evaluated=evaluated)
+    return (*implied, replace(theta, sql=evaluated))
 
 
 def _is_never_zero(operand: Operand) -> bool:
@@ -85,13 +93,13 @@ def _is_never_zero(operand: Operand) -> bool:
     return found is not None and not isinstance(found.value, str | bool | None) and found.value == 0
 
 
-def shown(theta: Theta) -> str:
+def shown(theta: Residual[Operand]) -> str:
     """Return a predicate for people: ``(a.`x` < b.`y`)``."""
-    tokens = tokenize(SourceText(text=theta.sql), scan(theta.sql).masked, 0, len(theta.sql))
+    tokens = tokenize(SourceText(text=theta.text), scan(theta.text).masked, 0, len(theta.text))
     names = {
         token.start: (token.end, _named(theta.operands[int(token.value)])) for token in tokens if token.kind == "quoted"
     }
-    return rendered(theta.sql, tokens, names)
+    return rendered(theta.text, tokens, names)
 
 
 def _named(operand: Operand) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import ColumnRef, Equality, Operand, SourceExpression, Theta
+from plait.query.model import ColumnRef, Operand, SourceExpression, relations_of
+from plait.query.predicates import Conjunction, Equality, Residual
 from plait.query.types import mismatch
 from plait.sql.bound import BoundExpression, column_of_source, parted
 from plait.sql.conditions import equality_sides
@@ -30,18 +31,13 @@ class Predicates:
         """What Spark is told in the place of a comparison of rows, which it refuses where names and types differ."""
         self._selections: dict[str, dict[SourceExpression, None]] = {}
         self._constants: dict[SourceExpression, None] = {}
-        self._equalities: dict[Equality, None] = {}
-        self._thetas: dict[Theta, None] = {}
+        self._equalities: dict[Equality[Operand], None] = {}
+        self._thetas: dict[Residual[Operand], None] = {}
 
     @property
-    def equalities(self) -> tuple[Equality, ...]:
-        """The equalities, each once, in order of appearance."""
-        return tuple(self._equalities)
-
-    @property
-    def thetas(self) -> tuple[Theta, ...]:
-        """The theta predicates, each once, in order of appearance."""
-        return tuple(self._thetas)
+    def joins(self) -> Conjunction[Operand]:
+        """The join predicates, each once: equalities, then the others, in order of appearance."""
+        return (*self._equalities, *self._thetas)
 
     def selections(self, alias: str, *, is_first: bool) -> tuple[SourceExpression, ...]:
         """Return the selections of a relation. A condition on no relation at all selects on the first."""
@@ -81,8 +77,7 @@ class Predicates:
 
     def require_connection(self, places: Mapping[str, Token], crosses: Sequence[tuple[str, str]]) -> None:
         """Refuse a cross product that no CROSS JOIN asks for. `places`: the relations, and where they are named."""
-        edges = [(equality.left.relation, equality.right.relation) for equality in self._equalities]
-        edges += [(theta.relations[0], theta.relations[1]) for theta in self._thetas]
+        edges = [(found[0], found[1]) for found in map(relations_of, self.joins)]
         parts = parted([*edges, *crosses], tuple(places))
         if len(parts) > 1:
             first, second = parts[0], parts[1]

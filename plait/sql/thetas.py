@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import Operand, Theta
+from plait.query.model import Operand
+from plait.query.predicates import Residual
 from plait.sql.bound import BoundExpression
 from plait.sql.operations import Operation, called, taken_apart
 from plait.sql.text import SourceText
@@ -30,15 +31,15 @@ class ThetaWriter:
         self._text = text
         self._operands: dict[Operand, int] = {}
 
-    def theta(self, conjunct: BoundExpression) -> Theta:
+    def theta(self, conjunct: BoundExpression) -> Residual[Operand]:
         """Cut a conjunct."""
         return self._finished(self._written(conjunct))
 
-    def comparison(self, left: BoundExpression, sign: str, right: BoundExpression) -> Theta:
+    def comparison(self, left: BoundExpression, sign: str, right: BoundExpression) -> Residual[Operand]:
         """Cut a comparison, given its sides."""
         return self._finished(f"({self._written(left)} {sign} {self._written(right)})")
 
-    def call(self, name: str, arguments: Sequence[BoundExpression]) -> Theta:
+    def call(self, name: str, arguments: Sequence[BoundExpression]) -> Residual[Operand]:
         """Write the call of a registered predicate, whose arguments are operands as they are."""
         for argument in arguments:
             if len(argument.relations) == 1:
@@ -51,11 +52,12 @@ class ThetaWriter:
             )
             raise self._refused(f"{message}; {advice}", argument)
         sql = f"{name}({', '.join(f'`{position}`' for position in range(len(arguments)))})"
-        return Theta(operands=tuple(operand(argument) for argument in arguments), sql=sql, function=name)
+        operands = tuple(operand(argument) for argument in arguments)
+        return Residual(operands=operands, sql=name, text=sql, is_function=True)
 
-    def _finished(self, sql: str) -> Theta:
+    def _finished(self, sql: str) -> Residual[Operand]:
         operands, self._operands = tuple(self._operands), {}
-        return Theta(operands=operands, sql=sql)
+        return Residual(operands=operands, sql=sql, text=sql)
 
     def _written(self, expression: BoundExpression) -> str:
         if len(expression.relations) == 1:

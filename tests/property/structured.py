@@ -8,7 +8,6 @@ from __future__ import annotations
 from plait.query.model import (
     Column,
     ColumnRef,
-    Equality,
     JoinedExpression,
     Operand,
     OutputColumn,
@@ -19,8 +18,8 @@ from plait.query.model import (
     SourceExpression,
     Stream,
     Table,
-    Theta,
 )
+from plait.query.predicates import Equality, Residual
 from tests.property.case import Case, CaseQuery, CaseSource
 from tests.property.expressions import Expression
 from tests.property.registered import PREDICATES
@@ -71,12 +70,11 @@ def structured_query(case: Case, query: CaseQuery) -> Query:
     return Query(
         name=query.name,
         relations=tuple(relations),
-        equalities=tuple(equalities),
+        predicates=(*equalities, *thetas),
         output=tuple(OutputColumn(name=f"c{n}", expression=_joined(item)) for n, item in enumerate(query.projection)),
         sink=SinkSpec(format="noop"),
         text=query.sql,
         spark_text=query.sql,
-        thetas=tuple(thetas),
     )
 
 
@@ -84,7 +82,7 @@ def _aliases(item: Expression) -> int:
     return len({alias for alias, _ in item.columns})
 
 
-def _theta(item: Expression) -> Theta:
+def _theta(item: Expression) -> Residual[Operand]:
     """Cut what concerns one relation out of a predicate over two."""
     operands: dict[Operand, int] = {}
 
@@ -95,7 +93,7 @@ def _theta(item: Expression) -> Theta:
 
     sql = written(item)
     function = sql.split("(")[0] if sql.split("(")[0] in PREDICATES else None
-    return Theta(operands=tuple(operands), sql=sql, function=function)
+    return Residual(operands=tuple(operands), sql=function or sql, text=sql, is_function=function is not None)
 
 
 def _of_source(item: Expression) -> SourceExpression:

@@ -107,7 +107,7 @@ def test_a_sample_measures_rates_keys_and_shares_of_the_first_rows(spark: SparkS
     whole = take_sample(spark, load_script(WITHOUT_TICKS, base=str(shop.parent)), rows=100_000)
     assert all(each.is_whole for each in whole.read)
     assert whole.statistics.of("orders").rows == 5 * SECONDS * FILES
-    assert {query.equalities[0].type for query in whole.queries} == {"bigint"}
+    assert {query.equalities[0].left.type for query in whole.queries} == {"bigint"}
 
 
 def test_advise_with_a_sample_knows_all_it_needs(shop: Path) -> None:

@@ -137,14 +137,14 @@ def evaluated(query: Query, frames: Mapping[str, DataFrame]) -> DataFrame:
         for selection in relation.selections:
             frame = frame.where(selection.sql)
         keys = [
-            f"CAST({side.expression.sql} AS {equality.type}) AS `key {side.relation} {position}`"
+            f"CAST({side.expression.sql} AS {side.type}) AS `key {side.relation} {position}`"
             for position, equality in enumerate(query.equalities)
             for side in (equality.left, equality.right)
             if side.relation == relation.alias
         ]
         keys += [
             f"({operand.expression.sql}) AS `theta {position} {place}`"
-            for position, theta in enumerate(query.thetas)
+            for position, theta in enumerate(query.residuals)
             for place, operand in enumerate(theta.operands)
             if operand.relation == relation.alias
         ]
@@ -154,8 +154,8 @@ def evaluated(query: Query, frames: Mapping[str, DataFrame]) -> DataFrame:
     assert joined is not None
     for position, equality in enumerate(query.equalities):
         joined = joined.where(f"`key {equality.left.relation} {position}` = `key {equality.right.relation} {position}`")
-    for position, theta in enumerate(query.thetas):
-        joined = joined.where(re.sub(r"`(\d+)`", rf"`theta {position} \1`", theta.sql))
+    for position, theta in enumerate(query.residuals):
+        joined = joined.where(re.sub(r"`(\d+)`", rf"`theta {position} \1`", theta.text))
     return joined.selectExpr(
         *(f"{column.expression.sql} AS c{position}" for position, column in enumerate(query.output))
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.query.model import Column, Operand, Query, SinkSpec, Source, Span, Stream
+from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
+from plait.query.predicates import Band, ByKind, by_kind
 from plait.sql import bind_query
 from plait.sql.evaluation import resolve_thetas
 from plait.sql.literals import INTERVAL
@@ -157,7 +159,7 @@ APPROXIMATE = (
 )  # fmt: skip
 """What two mathematical libraries compute: a few units in the last place may differ."""
 
-SPANS = (
+BANDS = (
     *(f"a.{left} {sign} b.{right}" for sign in ("<", "<=", ">", ">=") for left, right in (
         ("ie", "be"), ("x", "x"), ("f", "x"), ("m", "m"), ("be", "x"), ("w", "m"), ("be", "m"), ("de", "de"),
         ("te", "te"), ("de", "te"), ("n", "n"), ("n", "te"), ("f", "f"),
@@ -259,8 +261,8 @@ def computed(pairs: DataFrame, expressions: Sequence[str]) -> pa.Table:
 
 def cut(expression: str) -> tuple[str, tuple[Operand, ...]]:
     """Return an expression of any type, cut into operands."""
-    (theta,) = bound(f"({expression}) IS NULL").thetas
-    return theta.sql.removeprefix("(").removesuffix(" IS NULL)"), theta.operands
+    (theta,) = bound(f"({expression}) IS NULL").residuals
+    return theta.text.removeprefix("(").removesuffix(" IS NULL)"), theta.operands
 
 
 def both(pairs: DataFrame, expressions: Sequence[str]) -> Iterator[tuple[str, str, str, list[Any], list[Any]]]:
@@ -373,30 +375,37 @@ def close(one: float, two: float) -> bool:
     return repr(one) == repr(two) or abs(one - two) <= 4e-16 * max(abs(one), abs(two))
 
 
-def test_spans_hold_what_spark_lets_through(pairs: DataFrame) -> None:
+def test_bands_hold_what_spark_lets_through(pairs: DataFrame) -> None:
     type_of = type_in(pairs)
-    cases = [(text, theta) for text in SPANS for theta in resolve_thetas(bound(text), type_of).thetas]
-    conditions = {text: conjunct(text) for text in SPANS}
+    cases = [(text, found) for text in BANDS for found in resolved_one_by_one(text, type_of)]
+    conditions = {text: conjunct(text) for text in BANDS}
     truths = computed(pairs, [f"coalesce(({text}), FALSE)" for texts in conditions.values() for text in texts])
     keys: dict[tuple[str, str], list[Any]] = {}
-    for _, theta in cases:
-        for operand in (theta.span.left, theta.span.right) if theta.span else ():
-            sql = f"CAST({in_pairs(operand)} AS {theta.span.type})"
-            keys.setdefault((in_pairs(operand), theta.span.type), []).append(sql)
+    for _, found in cases:
+        for side in (side for band in found.bands for side in (band.left, band.right)):
+            keys.setdefault((in_pairs(side), side.type or ""), []).append(f"CAST({in_pairs(side)} AS {side.type})")
     values = computed(pairs, [sqls[0] for sqls in keys.values()])
     by_key = {key: exact_numbers(values.column(index)) for index, key in enumerate(keys)}
     assert len(cases) == len(truths.columns)
-    for (text, theta), truth in zip(cases, truths.columns, strict=True):
-        if theta.span is None:
-            assert theta.evaluated is not None
+    for (text, found), truth in zip(cases, truths.columns, strict=True):
+        if not found.bands:
+            assert [residual.sql != residual.text for residual in found.residuals] == [True]
             continue
-        sides = (by_key[(in_pairs(side), theta.span.type)] for side in (theta.span.left, theta.span.right))
-        inside = [within(theta.span, left, right) for left, right in zip(*sides, strict=True)]
+        (band,) = found.bands
+        sides = (by_key[(in_pairs(side), side.type or "")] for side in (band.left, band.right))
+        inside = [within(band, left, right) for left, right in zip(*sides, strict=True)]
         wanted = truth.to_pylist()
-        missed = [index for index, (holds, found) in enumerate(zip(wanted, inside, strict=True)) if holds and not found]
+        missed = [index for index, (holds, is_in) in enumerate(zip(wanted, inside, strict=True)) if holds and not is_in]
         assert (text, missed) == (text, [])
-        if theta.is_span:
+        if not found.residuals:
             assert (text, wanted) == (text, inside)
+
+
+def resolved_one_by_one(text: str, type_of: Callable[[Operand], str]) -> Iterator[ByKind[Operand]]:
+    """Yield what each predicate of a condition amounts to."""
+    query = bound(text)
+    for predicate in query.predicates:
+        yield by_kind(resolve_thetas(replace(query, predicates=(predicate,)), type_of).predicates)
 
 
 def conjunct(text: str) -> list[str]:
@@ -414,13 +423,13 @@ def exact_numbers(array: pa.ChunkedArray) -> list[Any]:
     return array.to_pylist()
 
 
-def within(span: Span, left: Any, right: Any) -> bool:
+def within(band: Band[Operand], left: Any, right: Any) -> bool:
     """Look up ``left + bound`` in the order of Spark, NaN last, with what is allowed for rounding."""
     if left is None or right is None:
         return False
 
     def reached(bound: float, direction: int) -> Any:
-        if span.type != "double":
+        if band.order != "double":
             return left + bound
         slack = 0.0 if not bound else 2.0**-49 * max(abs(left), abs(right), abs(bound))
         return left + bound + direction * (slack if slack < INF else 0.0)
@@ -428,8 +437,8 @@ def within(span: Span, left: Any, right: Any) -> bool:
     def key(value: Any) -> tuple[bool, Any]:
         return (True, 0) if value != value else (False, value)
 
-    low = span.low is None or key(reached(span.low, -1)) <= key(right)
-    high = span.high is None or key(right) <= key(reached(span.high, 1))
+    low = band.low is None or key(reached(band.low, -1)) <= key(right)
+    high = band.high is None or key(right) <= key(reached(band.high, 1))
     return low and high
 
 

@@ -15,7 +15,7 @@ import plait
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.projection import ingest_spec
 from plait.plan.model import TAU, Requirement, Selection, Store
-from plait.plan.relations import ordered_key
+from plait.plan.relations import key_of
 from plait.query.model import Column, Operand, SourceExpression, Stream
 from plait.runtime.loading import select_ingest
 from plait.state.buckets import OpenBucket
@@ -38,7 +38,7 @@ def new_york(spark: SparkSession) -> Iterator[SparkSession]:
 def test_wall_clock_times_of_a_clock_change_are_told_apart(new_york: SparkSession, tmp_path: Path) -> None:
     stream = Stream(name="r", time="ts", schema=(Column(name="ts", type="timestamp_ntz"),))
     expression = SourceExpression(sql="`ts` + INTERVAL 0 SECONDS", columns=("ts",))
-    key = ordered_key(Operand(relation="r", expression=expression), "timestamp_ntz")
+    key = key_of(Operand(relation="r", expression=expression, type="timestamp_ntz"), "integer")
     store = Store(
         id="r",
         source="r",

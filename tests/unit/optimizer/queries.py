@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from plait.optimizer import PlanOptions, plan
 from plait.plan.model import Place, Plan, Probed
 from plait.plan.walks import endings
-from plait.query import predicates
 from plait.query.model import (
     Column,
     ColumnRef,
     DeclaredStatistics,
-    Equality,
     JoinedExpression,
     Operand,
     OutputColumn,
@@ -25,6 +23,7 @@ from plait.query.model import (
     Stream,
     Table,
 )
+from plait.query.predicates import Equality
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
 
@@ -36,21 +35,21 @@ def expression(sql: str) -> SourceExpression:
     return SourceExpression(sql=sql, columns=tuple(dict.fromkeys(re.findall(r"`([^`]+)`", sql))))
 
 
-def equality(condition: str, type: str | None = "bigint") -> Equality:
+def equality(condition: str, type: str | None = "bigint") -> Equality[Operand]:
     """Return ``o.id = l.oid``; a side ``o.lower(`city`)`` is an expression."""
     left, right = condition.split(" = ")
-    return Equality(left=_operand(left), right=_operand(right), type=type)
+    return Equality(left=_operand(left, type), right=_operand(right, type))
 
 
-def _operand(side: str) -> Operand:
+def _operand(side: str, type: str | None) -> Operand:
     alias, sql = side.split(".", 1)
-    return Operand(relation=alias, expression=expression(sql if "`" in sql else f"`{sql}`"))
+    return Operand(relation=alias, expression=expression(sql if "`" in sql else f"`{sql}`"), type=type)
 
 
 def query(
     name: str,
     relations: Mapping[str, str],
-    conditions: Iterable[str | Equality] = (),
+    conditions: Iterable[str | Equality[Operand]] = (),
     *,
     where: Mapping[str, Sequence[str]] | None = None,
     windows: Mapping[str, int | None] | None = None,
@@ -77,7 +76,7 @@ def query(
             )
             for alias, source in relations.items()
         ),
-        equalities=tuple(
+        predicates=tuple(
             condition if isinstance(condition, Equality) else equality(condition) for condition in conditions
         ),
         output=tuple(output),
@@ -168,6 +167,6 @@ def edges(made: Plan) -> list[str]:
     return [step.edge for tree in made.trees for _, step in tree.walk()]
 
 
-def equal_keys(position: int, probe_key: str, store_key: str) -> predicates.Equality[Probed]:
+def equal_keys(position: int, probe_key: str, store_key: str) -> Equality[Probed]:
     """Return what a step requires: a key of what has been joined equals one of the probed store."""
-    return predicates.Equality(left=Place(position, probe_key), right=Place(None, store_key))
+    return Equality(left=Place(position, probe_key), right=Place(None, store_key))

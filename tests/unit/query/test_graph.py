@@ -3,7 +3,8 @@ from itertools import combinations
 import pytest
 
 from plait.query.graph import QueryGraph
-from plait.query.model import Equality, Operand, SourceExpression
+from plait.query.model import Operand, SourceExpression
+from plait.query.predicates import Equality
 from tests.unit.sql.reading import bound
 
 KEY = SourceExpression(sql="`k`", columns=("k",))
@@ -16,7 +17,7 @@ def graph(edges: str, aliases: str | None = None) -> QueryGraph:
         for left, right in edges.split()
     )
     names = aliases or "".join(dict.fromkeys(edges.replace(" ", "")))
-    return QueryGraph(aliases=tuple(names), equalities=equalities)
+    return QueryGraph(aliases=tuple(names), predicates=equalities)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_neighbours_are_counted_once_however_many_equalities_there_are() -> None
     assert found.neighbours_of("ab") == ("c",)
     assert found.edges == (("a", "b"), ("b", "c"))
     assert len(found.between("a", "b")) == 2
-    assert found.between("ac", "b") == found.equalities
+    assert found.between("ac", "b") == found.predicates
 
 
 @pytest.mark.parametrize("edges", ["ab bc cd", "ab ac ad", "ab bc cd da", "ab ac ad bc bd cd", "ab cd"])

@@ -58,8 +58,8 @@ def test_types_are_filled_in_from_whoever_knows_the_operands() -> None:
     def type_of(operand: Operand) -> str:
         return types[operand.relation, operand.expression.sql]
 
-    assert [equality.type for equality in query.equalities] == [None, None]
-    assert [equality.type for equality in resolve_types(query, type_of).equalities] == ["bigint", "string"]
+    assert [equality.left.type for equality in query.equalities] == [None, None]
+    assert [equality.left.type for equality in resolve_types(query, type_of).equalities] == ["bigint", "string"]
 
 
 @pytest.mark.parametrize(

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from plait.query.model import Operand, Query, Relation, SinkSpec, SourceExpression, Span, Theta
+from plait.query.model import Operand, OrderedType, Query, Relation, SinkSpec, SourceExpression, band_between
+from plait.query.predicates import Band
 from plait.query.windows import with_narrow_windows
 
 TIME = SourceExpression(sql="`ts`", columns=("ts",))
 
 
-def apart(left: str, right: str, low: int | None, high: int | None, kind: str = "timestamp") -> Theta:
+def apart(left: str, right: str, low: int | None, high: int | None, kind: OrderedType = "timestamp") -> Band[Operand]:
     sides = Operand(relation=left, expression=TIME), Operand(relation=right, expression=TIME)
-    return Theta(operands=sides, sql="", span=Span(left=sides[0], right=sides[1], type=kind, low=low, high=high))
+    return band_between(*sides, kind, low, high)
 
 
-def windows(relations: dict[str, int | None], *thetas: Theta, tables: tuple[str, ...] = ()) -> dict[str, int | None]:
+def windows(
+    relations: dict[str, int | None], *bands: Band[Operand], tables: tuple[str, ...] = ()
+) -> dict[str, int | None]:
     query = Query(
         name="q",
         relations=tuple(
             Relation(alias=alias, source=alias, window_us=window, is_table=alias in tables)
             for alias, window in relations.items()
         ),
-        equalities=(),
+        predicates=bands,
         output=(),
         sink=SinkSpec(format="noop"),
         text="",
         spark_text="",
-        thetas=thetas,
     )
     narrowed = with_narrow_windows(query, lambda source: None if source in tables else "ts")
     return {relation.alias: relation.window_us for relation in narrowed.relations}

@@ -169,8 +169,8 @@ def test_a_directory_without_a_checkpoint_or_without_a_batch_is_refused(tmp_path
 
 
 def test_types_that_spark_once_told_are_taken_from_the_plan() -> None:
-    typed = replace(ASKED, equalities=(equality("r.a = s.a", "string"),))
-    untyped = replace(ASKED, equalities=(equality("r.a = s.a", None),))
+    typed = replace(ASKED, predicates=(equality("r.a = s.a", "string"),))
+    untyped = replace(ASKED, predicates=(equality("r.a = s.a", None),))
     assert with_types_of(planned((typed,), sources=SOURCES), (untyped,)) == (typed,)
     other = query("p", {"r": "r", "s": "s"}, [equality("r.a = s.a", "bigint")])
     assert with_types_of(planned((typed, other), sources=SOURCES), (untyped,)) == (untyped,), "two types: cannot tell"

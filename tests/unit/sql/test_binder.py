@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import ColumnRef, Equality, JoinedExpression, Operand, OutputColumn, SinkSpec, SourceExpression
+from plait.query.model import ColumnRef, JoinedExpression, Operand, OutputColumn, SinkSpec, SourceExpression
+from plait.query.predicates import Equality
 from plait.sql import bind_query
 from plait.sql.binder import bind_statement
 from plait.sql.scope import SchemaUnknownError
@@ -274,7 +275,7 @@ def test_what_needs_unknown_columns_says_so(select: str) -> None:
 )
 def test_what_spark_reads_differently_is_no_equality(condition: str) -> None:
     query = bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
-    assert (len(query.equalities), len(query.thetas)) == (0, 1)
+    assert (len(query.equalities), len(query.residuals)) == (0, 1)
 
 
 def test_a_key_that_cannot_be_one_is_refused_even_if_the_other_side_is_unknown() -> None:

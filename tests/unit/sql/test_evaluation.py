@@ -1,4 +1,4 @@
-"""Theta predicates once types are known: spans, what DuckDB evaluates, and what is refused."""
+"""Theta predicates once types are known: bands, what DuckDB evaluates, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import UnsupportedQueryError
-from plait.query.model import Column, Operand, Query, SinkSpec, Source, Span, Stream
+from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
+from plait.query.predicates import Band, Residual, by_kind
 from plait.sql import bind_query
 from plait.sql.evaluation import resolve_thetas
 from plait.sql.translation import value_of
@@ -47,7 +48,7 @@ OF_EXPRESSIONS = (
     (r"nullif\(`i`, 0\)", "int"),
 )
 
-SPANS = (
+BANDS = (
     # integers
     ("a.i < b.i", "1 <= b.`i` - a.`i` (int)", True),
     ("a.i <= b.b", "0 <= b.`b` - a.`i` (bigint)", True),
@@ -169,32 +170,32 @@ def bound(condition: str) -> Query:
     )
 
 
-def shown(span: Span | None) -> str | None:
-    if span is None:
-        return None
-    low, high = ("" if span.low is None else f"{span.low} <= "), ("" if span.high is None else f" <= {span.high}")
-    sides = (f"{side.relation}.{side.expression.sql}" for side in (span.right, span.left))
-    return f"{low}{' - '.join(sides)}{high} ({span.type})"
+def shown(band: Band[Operand]) -> str:
+    low, high = ("" if band.low is None else f"{band.low} <= "), ("" if band.high is None else f" <= {band.high}")
+    sides = (f"{side.relation}.{side.expression.sql}" for side in (band.right, band.left))
+    return f"{low}{' - '.join(sides)}{high} ({band.left.type})"
 
 
-@pytest.mark.parametrize(("condition", "expected", "is_span"), SPANS)
-def test_bounds_on_differences_are_found(condition: str, expected: str | None, is_span: bool) -> None:
-    (theta,) = resolve_thetas(bound(condition), type_of).thetas
-    assert (shown(theta.span), theta.is_span) == (expected, is_span)
-    assert (theta.evaluated is None) == is_span
-    assert theta.types == tuple(type_of(operand) for operand in theta.operands)
+@pytest.mark.parametrize(("condition", "expected", "is_all"), BANDS)
+def test_bounds_on_differences_are_found(condition: str, expected: str | None, is_all: bool) -> None:
+    found = by_kind(resolve_thetas(bound(condition), type_of).predicates)
+    assert [shown(band) for band in found.bands] == ([] if expected is None else [expected])
+    assert [residual.sql != residual.text for residual in found.residuals] == ([] if is_all else [True])
+    for residual in found.residuals:
+        assert [operand.type for operand in residual.operands] == [type_of(operand) for operand in residual.operands]
 
 
 def test_both_halves_of_between_bound_the_same_pair() -> None:
     condition = "b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 5 MINUTES"
-    first, second = resolve_thetas(bound(condition), type_of).thetas
-    assert shown(first.span) == "-1000000 <= b.`ts` - a.`ts` (timestamp)"
-    assert shown(second.span) == "b.`ts` - a.`ts` <= 300000000 (timestamp)"
+    first, second = by_kind(resolve_thetas(bound(condition), type_of).predicates).bands
+    assert shown(first) == "-1000000 <= b.`ts` - a.`ts` (timestamp)"
+    assert shown(second) == "b.`ts` - a.`ts` <= 300000000 (timestamp)"
 
 
 def test_a_registered_predicate_needs_types_only() -> None:
-    (theta,) = resolve_thetas(bound("near(a.s, b.tags)"), type_of).thetas
-    assert (theta.types, theta.span, theta.evaluated) == (("string", "array<int>"), None, None)
+    (theta,) = resolve_thetas(bound("near(a.s, b.tags)"), type_of).predicates
+    assert isinstance(theta, Residual)
+    assert (theta.sql, [operand.type for operand in theta.operands]) == ("near", ["string", "array<int>"])
 
 
 @pytest.mark.parametrize(("condition", "says"), REFUSED)
@@ -207,8 +208,8 @@ def test_what_duckdb_is_not_trusted_with_is_refused(condition: str, says: str) -
 def test_duckdb_evaluates_as_spark_would(
     condition: str, left: list[Any], right: list[Any], expected: list[bool | None]
 ) -> None:
-    (theta,) = bound(f"({condition}) IS NULL").thetas
-    sql = theta.sql.removeprefix("(").removesuffix(" IS NULL)")
+    (theta,) = bound(f"({condition}) IS NULL").residuals
+    sql = theta.text.removeprefix("(").removesuffix(" IS NULL)")
     types = [type_of(operand) for operand in theta.operands]
     never_zero = [place for place, operand in enumerate(theta.operands) if "nullif" in operand.expression.sql]
     arrow = {"int": pa.int32(), "double": pa.float64(), "string": pa.string()}
@@ -224,10 +225,10 @@ def test_duckdb_evaluates_as_spark_would(
 
 def test_another_time_zone_leaves_days_to_spark() -> None:
     def resolved(condition: str) -> Any:
-        return resolve_thetas(bound(condition), type_of, time_zone="Europe/Berlin").thetas[0]
+        return by_kind(resolve_thetas(bound(condition), type_of, time_zone="Europe/Berlin").predicates).bands[0]
 
-    assert shown(resolved("b.ts < a.ts + INTERVAL 2 HOURS").span) == "b.`ts` - a.`ts` <= 7199999999 (timestamp)"
-    assert shown(resolved("b.ts < a.ts + INTERVAL 1 DAY").span) == "b.`ts` - a.`ts` + INTERVAL 1 DAY <= -1 (timestamp)"
+    assert shown(resolved("b.ts < a.ts + INTERVAL 2 HOURS")) == "b.`ts` - a.`ts` <= 7199999999 (timestamp)"
+    assert shown(resolved("b.ts < a.ts + INTERVAL 1 DAY")) == "b.`ts` - a.`ts` + INTERVAL 1 DAY <= -1 (timestamp)"
     for condition in ("b.ts - a.ts < INTERVAL 5 MINUTES", "timestampdiff(HOUR, a.ts, b.ts) < 5"):
         with pytest.raises(UnsupportedQueryError, match=r"time zone, Europe/Berlin; set spark\.sql\.session\.timeZone"):
             resolved(condition)

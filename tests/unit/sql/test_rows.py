@@ -43,7 +43,7 @@ def joined(query: Query) -> Counter[tuple[Any, Any]]:
 def test_rows_are_equal_if_their_fields_are_null_or_equal(condition: str) -> None:
     query = bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
     pairs = product(enumerate(ROWS), repeat=2)
-    assert query.thetas == ()
+    assert query.residuals == ()
     assert joined(query) == Counter((one, other) for (one, left), (other, right) in pairs if left == right)
 
 
@@ -55,7 +55,7 @@ def test_fields_of_one_relation_become_selections() -> None:
 def test_fields_of_unknown_type_are_compared_without_an_index() -> None:
     query = bound("SELECT 1 FROM orders o JOIN unseen u ON (o.id, o.city) = (u.id, u.city)")
     assert query.equalities == ()
-    assert [theta.sql for theta in query.thetas] == ["(`0` <=> `1`)", "(`0` <=> `1`)"]
+    assert [theta.text for theta in query.residuals] == ["(`0` <=> `1`)", "(`0` <=> `1`)"]
 
 
 def test_rows_that_are_not_compared_for_equality_are_refused() -> None:

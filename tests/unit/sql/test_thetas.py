@@ -3,7 +3,8 @@
 import pytest
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import Query, SinkSpec, Theta
+from plait.query.model import Operand, Query, SinkSpec, relations_of
+from plait.query.predicates import Residual
 from plait.sql import bind_query, check_script
 from tests.unit.sql.reading import SOURCES, equalities, selections
 
@@ -65,25 +66,25 @@ def bound(condition: str, relations: str = "orders o, items i", *, predicates: t
     )
 
 
-def operands(theta: Theta) -> str:
+def operands(theta: Residual[Operand]) -> str:
     return ", ".join(f"{operand.relation}.{operand.expression.sql}" for operand in theta.operands)
 
 
 @pytest.mark.parametrize(("condition", "sql", "parts"), CASES)
 def test_what_concerns_one_relation_is_an_operand(condition: str, sql: str, parts: str) -> None:
-    (theta,) = bound(condition).thetas
-    assert (theta.sql, operands(theta), theta.function, theta.types) == (sql, parts, None, None)
-    assert set(theta.relations) == {"o", "i"}
+    (theta,) = bound(condition).residuals
+    assert (theta.text, theta.sql, operands(theta), theta.is_function) == (sql, sql, parts, False)
+    assert set(relations_of(theta)) == {"o", "i"}
 
 
 @pytest.mark.parametrize(("condition", "sql"), PRECEDENCE)
 def test_operations_are_taken_apart_as_spark_reads_them(condition: str, sql: str) -> None:
-    assert [theta.sql for theta in bound(condition).thetas] == [sql]
+    assert [theta.text for theta in bound(condition).residuals] == [sql]
 
 
 def test_between_is_two_predicates() -> None:
     query = bound("i.ts BETWEEN o.ts AND o.ts + INTERVAL 5 MINUTES")
-    assert [(theta.sql, operands(theta)) for theta in query.thetas] == [
+    assert [(theta.text, operands(theta)) for theta in query.residuals] == [
         ("(`0` >= `1`)", "i.`ts`, o.`ts`"),
         ("(`0` <= `1`)", "i.`ts`, o.`ts` + INTERVAL 5 MINUTES"),
     ]
@@ -92,47 +93,47 @@ def test_between_is_two_predicates() -> None:
 def test_a_bound_of_between_may_be_a_selection() -> None:
     query = bound("i.qty + 1 BETWEEN 5 AND o.id + i.oid")
     assert selections(query) == {"i": ["(`qty` + 1) >= (5)"]}
-    assert [theta.sql for theta in query.thetas] == ["(`0` <= (`1` + `2`))"]
+    assert [theta.text for theta in query.residuals] == ["(`0` <= (`1` + `2`))"]
 
 
 def test_the_bounds_of_between_may_be_of_two_other_relations() -> None:
     query = bound("o.id BETWEEN i.oid AND n.code", "orders o, items i, nation n")
-    assert [operands(theta) for theta in query.thetas] == ["o.`id`, i.`oid`", "o.`id`, n.`code`"]
+    assert [operands(theta) for theta in query.residuals] == ["o.`id`, i.`oid`", "o.`id`, n.`code`"]
 
 
 def test_a_predicate_written_twice_is_one() -> None:
     query = bound("o.id < i.oid AND o . id<i.oid AND o.id = i.oid")
-    assert (len(query.thetas), equalities(query)) == (1, ["o.`id` = i.`oid`"])
+    assert (len(query.residuals), equalities(query)) == (1, ["o.`id` = i.`oid`"])
 
 
 def test_two_relations_over_one_stream_have_operands_of_their_own() -> None:
-    (theta,) = bound("a.id < b.id", "orders a, orders b").thetas
+    (theta,) = bound("a.id < b.id", "orders a, orders b").residuals
     assert operands(theta) == "a.`id`, b.`id`"
 
 
 def test_a_theta_predicate_connects_relations() -> None:
-    assert len(bound("o.id < i.oid AND i.sku = n.city", "orders o, items i, nation n").thetas) == 1
+    assert len(bound("o.id < i.oid AND i.sku = n.city", "orders o, items i, nation n").residuals) == 1
     with pytest.raises(SqlError, match=r"nothing joins 'o' and 'i' with 'n'; add a condition on both"):
         bound("o.id < i.oid", "orders o, items i, nation n")
 
 
 def test_predicates_over_unknown_columns_are_cut_all_the_same() -> None:
-    (theta,) = bound("u.x + o.id > 3", "unseen u, orders o").thetas
-    assert (theta.sql, operands(theta)) == ("((`0` + `1`) > 3)", "u.`x`, o.`id`")
+    (theta,) = bound("u.x + o.id > 3", "unseen u, orders o").residuals
+    assert (theta.text, operands(theta)) == ("((`0` + `1`) > 3)", "u.`x`, o.`id`")
 
 
 def test_a_registered_predicate_takes_its_arguments_in_order() -> None:
     query = bound("o.cust > 1 AND (SIMILAR(upper(i.sku), o.city, i.sku))")
-    (theta,) = query.thetas
-    assert (theta.function, operands(theta)) == ("similar", "i.upper(`sku`), o.`city`, i.`sku`")
+    (theta,) = query.residuals
+    assert (theta.is_function, theta.sql, operands(theta)) == (True, "similar", "i.upper(`sku`), o.`city`, i.`sku`")
     assert query.spark_text == (
         "SELECT 1 FROM {orders} o, {items} i WHERE o.cust > 1 AND ((upper(i.sku), o.city, i.sku) IS NOT NULL)"
     )
 
 
 def test_an_argument_given_twice_stays_twice() -> None:
-    (theta,) = bound("similar(o.city, o.city, i.sku)").thetas
-    assert (theta.sql, operands(theta)) == ("similar(`0`, `1`, `2`)", "o.`city`, o.`city`, i.`sku`")
+    (theta,) = bound("similar(o.city, o.city, i.sku)").residuals
+    assert (theta.text, operands(theta)) == ("similar(`0`, `1`, `2`)", "o.`city`, o.`city`, i.`sku`")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from plait.plan.explain import FORMATS, explain
 from plait.plan.model import Plan
 from plait.plan.validate import validate
 from plait.query.model import Query
+from plait.query.predicates import mapped
 from plait.stats.model import Statistics
 from tests.unit.optimizer.queries import options
 from tests.unit.optimizer.random_queries import SOURCES, query_sets, random_statistics
@@ -87,13 +88,9 @@ def _reversed_aliases(query: Query) -> Query:
     return replace(
         query,
         relations=tuple(replace(relation, alias=names[relation.alias]) for relation in query.relations),
-        equalities=tuple(
-            replace(
-                equality,
-                left=replace(equality.left, relation=names[equality.left.relation]),
-                right=replace(equality.right, relation=names[equality.right.relation]),
-            )
-            for equality in query.equalities
+        predicates=tuple(
+            mapped(predicate, lambda operand: replace(operand, relation=names[operand.relation]))
+            for predicate in query.predicates
         ),
         output=tuple(
             replace(

@@ -16,9 +16,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
 
-from plait.query.model import Operand, OrderedType, SourceExpression, Span, Theta
+from plait.query.model import Operand, OrderedType, SourceExpression, band_between
+from plait.query.predicates import Band, Residual
 from plait.query.types import common_type, ordered_type
 from plait.sql.literals import INTERVAL, Literal, literal
 from plait.sql.numbers import INTEGERS, TIMES, decimal_size, is_decimal, is_fractional
@@ -27,6 +28,8 @@ from plait.sql.text import SourceText, scan
 from plait.sql.tokens import Token, rendered, tokenize, without_outer_parentheses
 
 TypeOf = Callable[[Operand], str]
+Found: TypeAlias = tuple[Band[Operand], bool]
+"""A band, and whether it is all of the predicate."""
 
 DAY_US: Final = 86_400_000_000
 _DOUBLE_DIGITS: Final = 15
@@ -55,13 +58,13 @@ class _Sum:
     terms: tuple[_Term, ...] = ()
 
 
-def span_of(theta: Theta, type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True) -> tuple[Span, bool] | None:
-    """Return the span a predicate implies, and whether it is all of it; None if there is none.
+def band_of(theta: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True) -> Found | None:
+    """Return the band a predicate implies, and whether it is all of it; None if there is none.
 
     Its `left` is of the relation that comes first in `order`. `is_utc`: every day of the session's time zone has 24
     hours.
     """
-    tokens = tokenize(SourceText(text=theta.sql), scan(theta.sql).masked, 0, len(theta.sql))
+    tokens = tokenize(SourceText(text=theta.text), scan(theta.text).masked, 0, len(theta.text))
     return _Reader(theta, type_of, order, is_utc=is_utc).read(tokens)
 
 
@@ -133,11 +136,11 @@ def _step(base: str, whole: str, offset: Literal, *, is_utc: bool) -> Fraction |
 class _Reader:
     """Reads one predicate."""
 
-    def __init__(self, theta: Theta, type_of: TypeOf, order: Sequence[str], *, is_utc: bool) -> None:
+    def __init__(self, theta: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool) -> None:
         self._theta, self._type_of, self._order, self._is_utc = theta, type_of, order, is_utc
 
-    def read(self, tokens: Sequence[Token], *, negated: bool = False) -> tuple[Span, bool] | None:
-        operation = taken_apart(self._theta.sql, tokens)
+    def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Found | None:
+        operation = taken_apart(self._theta.text, tokens)
         if operation is None:
             return None
         if operation.kind == "NOT":
@@ -147,13 +150,13 @@ class _Reader:
             return None
         left, right = operation.parts
         for value, sign, bound in ((left, kind, right), (right, _MIRRORED[kind], left)):
-            inside = taken_apart(self._theta.sql, value)
+            inside = taken_apart(self._theta.text, value)
             if inside is not None and inside.name == "abs" and len(inside.parts) == 1:
                 return self._distance(inside.parts[0], sign, bound)
         first, second = self._sum(left), self._sum(right)
         return None if first is None or second is None else self._comparison(first, kind, second)
 
-    def _distance(self, inside: Tokens, sign: str, bound: Tokens) -> tuple[Span, bool] | None:
+    def _distance(self, inside: Tokens, sign: str, bound: Tokens) -> Found | None:
         """Read ``abs(inside) sign bound``."""
         distance, limit = self._sum(inside), self._sum(bound)
         if distance is None or limit is None or limit.terms or sign not in ("<", "<="):
@@ -163,12 +166,12 @@ class _Reader:
         below = self._comparison(distance, _MIRRORED[sign], opposite, is_finite=True)
         if above is None or below is None:
             return None
-        spans = (above[0], below[0])
-        low = next((span.low for span in spans if span.low is not None), math.inf)
-        high = next((span.high for span in spans if span.high is not None), -math.inf)
+        bands = (above[0], below[0])
+        low = next((band.low for band in bands if band.low is not None), math.inf)
+        high = next((band.high for band in bands if band.high is not None), -math.inf)
         return (replace(above[0], low=low, high=high), above[1] and below[1]) if low <= high else None
 
-    def _comparison(self, left: _Sum, sign: str, right: _Sum, *, is_finite: bool = False) -> tuple[Span, bool] | None:
+    def _comparison(self, left: _Sum, sign: str, right: _Sum, *, is_finite: bool = False) -> Found | None:
         """Read ``left sign right``. `is_finite`: something else says that it is no difference of infinities."""
         difference = self._added(left, right, -1)
         if difference is None or len(difference.terms) != 2:
@@ -178,13 +181,13 @@ class _Reader:
             return None
         if difference.unit in ("int", "days", "interval"):
             type_ = ordered_type(common_type(minus.type, plus.type))
-            return self._oriented(minus, plus, _whole_bounds(sign, -difference.constant), type_, is_span=True)
+            return self._oriented(minus, plus, _whole_bounds(sign, -difference.constant), type_, is_all=True)
         is_direct = len(left.terms) == len(right.terms)
         is_finite = is_finite or is_direct or sign in ("=", "==") or ("<" in sign) == bool(left.terms)
         if difference.unit != "double" or not is_finite:
             return None
-        is_span = is_direct and not difference.constant and sign in ("<=", ">=") and _is_double(minus.type, plus.type)
-        return self._oriented(minus, plus, _double_bounds(sign, -difference.constant), "double", is_span=is_span)
+        is_all = is_direct and not difference.constant and sign in ("<=", ">=") and _is_double(minus.type, plus.type)
+        return self._oriented(minus, plus, _double_bounds(sign, -difference.constant), "double", is_all=is_all)
 
     def _oriented(
         self,
@@ -193,24 +196,24 @@ class _Reader:
         bounds: tuple[float | None, float | None] | None,
         type_: OrderedType | None,
         *,
-        is_span: bool,
-    ) -> tuple[Span, bool] | None:
+        is_all: bool,
+    ) -> Found | None:
         if bounds is None or type_ is None or any(abs(bound or 0) > _LARGEST for bound in bounds):
             return None
         low, high = bounds
         if self._order.index(minus.operand.relation) > self._order.index(plus.operand.relation):
             minus, plus = plus, minus
             low, high = (None if high is None else 0 - high), (None if low is None else 0 - low)
-        return Span(left=minus.operand, right=plus.operand, type=type_, low=low, high=high), is_span
+        return band_between(minus.operand, plus.operand, type_, low, high), is_all
 
     def _sum(self, tokens: Sequence[Token]) -> _Sum | None:
         inner = without_outer_parentheses(tokens)
         if len(inner) == 1 and inner[0].kind == "quoted":
             return self._operand(self._theta.operands[int(inner[0].value)])
-        found = signed_literal(self._theta.sql, inner)
+        found = signed_literal(self._theta.text, inner)
         if found is not None:
             return _constant_sum(found)
-        operation = taken_apart(self._theta.sql, inner)
+        operation = taken_apart(self._theta.text, inner)
         if operation is None:
             return None
         parts = [self._sum(part) for part in operation.parts]
