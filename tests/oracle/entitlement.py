@@ -9,11 +9,11 @@ A query that lives from batch A to batch Z is entitled to each combination that 
 
 A row that arrived earlier, in batch b, was kept if in every batch from b to A − 1
 
-3. its stream was read, and some query that lived then **wanted the row**: it is a join with another relation over a
-   stream, its selections hold for the row, and the row's sides of its join conditions are not NULL. A stream that keeps
-   'all' wants every row;
-4. it was **young enough**: its event time plus the largest window of its stream among the queries that lived lay not
-   below the watermark at the end of the batch;
+3. some query that lived then **wanted the row**: it is a join with another relation over a stream, its selections hold
+   for the row, and the row's sides of its join conditions are not NULL. A stream that keeps 'all' wants every row; while
+   no query reads a stream, its rows rest and nobody needs to want them;
+4. it was **young enough**: its event time plus the largest window of its stream among the queries that lived, or where
+   none reads it the last ones that did, lay not below the watermark at the end of the batch;
 
 and if
 
@@ -313,8 +313,8 @@ class _Kept:
         values = self._values(row)
         batches = self.played.batches[row.batch : added]
         is_kept = (
-            all(self._is_wanted(self.life.spans[span], values) for span in spans)
-            and all(self._is_young(self.life.spans[each.span], each, row) for each in batches)
+            all(self._is_wanted(self.life.spans[span], values) for span in spans if self._is_read(span))
+            and all(self._is_young(self._reader(each.span), each, row) for each in batches)
             and self._is_carried(spans[0], spans)
         )
         if not is_kept or Leave.UNWANTED_PAST not in self.leave:
@@ -322,6 +322,14 @@ class _Kept:
         now = self.life.spans[self.incarnation.first]
         is_filled = self._is_wanted(now, values) and self._is_young(now, batches[-1], row)
         return is_kept, is_filled and until >= added, until
+
+    def _is_read(self, span: int) -> bool:
+        return any(each.name == self.stream for each in self.life.spans[span].read())
+
+    def _reader(self, span: int) -> Span:
+        """Return the last span up to this one that reads the stream; of those with batches, if any has some since."""
+        read = (number for number in range(span, -1, -1) if self._is_read(number) and self._has_batches(number))
+        return self.life.spans[next(read)]
 
     def _values(self, row: Arrived) -> dict[str, Any]:
         span = self.life.spans[self.incarnation.first]
@@ -355,7 +363,7 @@ class _Kept:
     def _carry(self, first: int, spans: Iterable[int]) -> tuple[set[Item], int | None]:
         """Return what rows of span `first` still carry after these spans, and the first one that needs more of them."""
         carried, lacking = set(_needed(self.life.spans[first], self.stream)), None
-        for number in spans:
+        for number in filter(self._is_read, spans):
             wanted = set(_needed(self.life.spans[number], self.stream))
             columns = {item.text for item in carried if item.kind == "column"}
             carried = {item for item in wanted if item in carried or item.columns <= columns}

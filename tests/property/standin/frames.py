@@ -65,13 +65,14 @@ class _Anywhere(str):
 class Frame:
     """A DataFrame. `parts` computes its partitions from the inputs of a micro-batch (none for a static one).
 
-    `sources`: (name, folder, schema) of the streams it reads.
+    `sources`: (name, folder, schema) of the streams it reads; `files`: those a static one is read from.
     """
 
     columns_: Schema
     parts: Callable[[Inputs, int | None], Parts]
     sources: tuple[tuple[str, str, Schema], ...] = ()
     session: Any = None
+    files: tuple[str, ...] = ()
 
     @property
     def isStreaming(self) -> bool:
@@ -155,6 +156,9 @@ class Frame:
 
     def collect(self) -> list[dict[str, Any]]:
         return [row for part in self.parts({}, None) for row in part.to_pylist()]
+
+    def inputFiles(self) -> list[str]:
+        return list(self.files)
 
     def of_batch(self, inputs: Inputs, batch: int) -> Frame:
         """Return what a micro-batch hands over: planned already, evaluated with every action."""

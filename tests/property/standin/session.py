@@ -111,7 +111,11 @@ class _Reader:
     def load(self, path: str | None = None) -> Frame:
         folder, columns = Path((path or self.path).removeprefix("file://")), self.columns
         if not self.is_stream:
-            return Frame(columns, lambda *_: [_read(file, columns) for file in _files(folder)])
+            return Frame(
+                columns,
+                lambda *_: [_read(file, columns) for file in _files(folder)],
+                files=tuple(f"file://{file}" for file in _files(folder)),
+            )
         return Frame(
             columns,
             lambda inputs, _: _in_two(inputs[self.source]),
