@@ -20,8 +20,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks.systems.edges import EdgeTruth, q_error
+from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.flows import reestimated
 from plait.plan.model import Member, Plan, Step
 from plait.plan.walks import probes
 from plait.state.model import SourceProgress

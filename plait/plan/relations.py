@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
@@ -104,3 +104,10 @@ def member_name(member: Member) -> str:
 def store_name(store_id: str) -> str:
     """Return the id of a store, in backquotes if it could be taken for something else, an edge for instance."""
     return store_id if _PLAIN_STORE.fullmatch(store_id) else "`" + store_id.replace("`", "``") + "`"
+
+
+def widest_window(windows: Iterable[int | None]) -> int | None:
+    """Return the largest window, None if one is unbounded."""
+    listed = list(windows)
+    bounded = [window for window in listed if window is not None]
+    return max(bounded) if len(bounded) == len(listed) else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plait.optimizer.advise.comparing import compare
+from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.flows import reestimated
 from plait.plan import coverage
 from plait.plan.explain import Measured, check_format, explain, wording
 from plait.plan.model import Plan

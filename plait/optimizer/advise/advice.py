@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
+from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.flows import reestimated
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.optimizer.strategies import STRATEGIES

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import extent_of
 from plait.plan.model import ProbeTree, Store
@@ -95,3 +96,10 @@ class _Keys:
             part = store.intermediate.parts[key.part].store
             store = next(other for other in self.stores if other.id == part)
         return self.cardinality.distinct(extent_of(store, store.window_us), key)
+
+
+def choose_indexes_and_partitionings(draft: Draft) -> Draft:
+    """Let stores be indexed and partitioned as suits most of the tuples that probe them."""
+    arrivals = {edge: flow.arriving_per_s for edge, flow in draft.flows.items()}
+    stores = choose_access(draft.stores, draft.trees, arrivals, draft.cardinality, draft.options.at_random)
+    return replace(draft, stores=stores)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from plait.plan.model import Narrowing, Selection
-from plait.plan.relations import selection_of, window_of
+from plait.plan.relations import selection_of, widest_window, window_of
 from plait.query.model import Query, Relation
 
 
@@ -53,13 +53,6 @@ def widest_selection(selections: Iterable[Selection]) -> Selection:
     if len(distinct) == 1:
         return next(iter(distinct.values()))
     return Selection(any_of=tuple(distinct[sql] for sql in sorted(distinct)))
-
-
-def widest_window(windows: Iterable[int | None]) -> int | None:
-    """Return the largest window, None if one is unbounded."""
-    listed = list(windows)
-    bounded = [window for window in listed if window is not None]
-    return max(bounded) if len(bounded) == len(listed) else None
 
 
 Variant = Callable[[Query, Relation], str | None]
@@ -113,9 +106,3 @@ def residual_filters(own: Query, covering: Query, positions: Iterable[tuple[str,
         if residual != Narrowing(position=position):
             filters.append(residual)
     return tuple(sorted(filters, key=lambda residual: residual.position))
-
-
-def widest(query: Query, aliases: Iterable[str]) -> int | None:
-    """Return the largest window of these relations' streams, None if one is unbounded."""
-    relations = [query.relation(alias) for alias in aliases]
-    return widest_window(relation.window_us for relation in relations if not relation.is_table)

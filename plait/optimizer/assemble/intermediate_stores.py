@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
+from typing import Any
 
-from plait.optimizer.assemble.covering import CoveredQueries, widest
-from plait.optimizer.assemble.edge_names import residual_content
-from plait.optimizer.join_graph import probing
+from plait.optimizer.assemble.covering import CoveredQueries
+from plait.optimizer.assemble.draft import Draft
+from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
 from plait.plan.conditions import between, keys_of_right, placed
@@ -22,16 +23,23 @@ from plait.plan.model import (
     KeyColumn,
     Member,
     Place,
-    Probed,
     Requirement,
     Selection,
     Store,
     ValueColumn,
     part_column,
 )
-from plait.plan.relations import columns_of, member_name, operands_of, ordinal_of, selection_of, window_of
+from plait.plan.relations import (
+    columns_of,
+    member_name,
+    operands_of,
+    ordinal_of,
+    selection_of,
+    widest_window,
+    window_of,
+)
 from plait.query.model import Query
-from plait.query.predicates import Conjunction, by_kind
+from plait.query.predicates import Conjunction, Residual, by_kind
 
 _DIGEST_BYTES = 4
 
@@ -65,13 +73,15 @@ class Subset:
         )
         return f"{name}~{blake2b(content.encode(), digest_size=_DIGEST_BYTES).hexdigest()}"
 
+    @property
+    def window_us(self) -> int | None:
+        """The largest window of its streams, None if one is unbounded."""
+        relations = [self.query.relation(alias) for alias in self.aliases]
+        return widest_window(relation.window_us for relation in relations if not relation.is_table)
+
     def key(self, alias: str, key: KeyColumn) -> KeyColumn:
         """Return a key of one of the relations as a key of the intermediate store."""
         return replace(key, part=self.aliases.index(alias))
-
-    def column(self, alias: str, name: str) -> str:
-        """Return the name of a column of one of the relations in the intermediate store."""
-        return part_column(self.aliases.index(alias), name)
 
     def outer_keys(self, others: Collection[str]) -> tuple[KeyColumn, ...]:
         """Return the keys by which the subset is joined with `others`, relations of the query outside it."""
@@ -87,10 +97,6 @@ class Subset:
         for part, alias in enumerate(self.aliases):
             for operand in operands_of(self.query, alias, others):
                 yield part_column(part, operand) if isinstance(operand, str) else replace(operand, part=part)
-
-    def probing(self, joined: tuple[str, ...]) -> Conjunction[Probed]:
-        """Return what joins a probe path (aliases by position) with the subset."""
-        return probing(self.query, joined, self.aliases, self.column)
 
 
 def _intermediate(query: Query, ordered: Sequence[str], store_name: StoreName) -> Intermediate:
@@ -210,7 +216,31 @@ def _store(draft: _Draft, options: PlanOptions) -> Store:
         indexes=(),
         partition_by=(),
         parallelism=max(options.parallelism_of(query.relation(alias).source) for alias in aliases),
-        window_us=widest(query, aliases),
+        window_us=draft.subset.window_us,
         intermediate=draft.subset.intermediate,
         values=tuple(draft.values[name] for name in sorted(draft.values)),
     )
+
+
+def lay_out_intermediate_stores(draft: Draft) -> Draft:
+    """Add the stores of intermediate results, with all that orders need from them later."""
+    made = gather_intermediates(draft.queries, draft.orders, draft.options, draft.store_name)
+    return replace(draft, stores=tuple(sorted((*draft.stores, *made), key=lambda store: store.id)))
+
+
+def settle_parallelism(draft: Draft) -> Draft:
+    """Give intermediate stores as many partitions as what they keep asks for, if tasks have a size."""
+    sizes = MemberSizes(stores=draft.stores, cardinality=draft.cardinality)
+
+    def settled(store: Store) -> Store:
+        if store.intermediate is None or draft.options.task_rows is None:
+            return store
+        return replace(store, parallelism=draft.options.partitions_of_join((), sizes.size(store.intermediate)))
+
+    return replace(draft, stores=tuple(map(settled, draft.stores)))
+
+
+def residual_content(residual: Residual[Place[Any]]) -> str:
+    """Return a residual predicate, for digests, as it was first written."""
+    formula = f"Formula(sql={residual.sql!r}, text={residual.text!r}, is_function={residual.is_function})"
+    return f"formula={formula}, operands={tuple((place.at, place.name) for place in residual.operands)}"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TypeAlias
 
-from plait.optimizer.assemble.covering import CoveredQueries, widest
-from plait.optimizer.assemble.edge_names import Arrow, Path, content_of, edge_names
-from plait.optimizer.assemble.intermediate_stores import Subset, member_of
-from plait.optimizer.join_graph import probing
+from plait.optimizer.assemble.covering import CoveredQueries
+from plait.optimizer.assemble.draft import Draft
+from plait.optimizer.assemble.intermediate_stores import Subset, member_of, residual_content
+from plait.optimizer.join_graph import StoredName, probing
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
-from plait.plan.model import Fill, Member, Output, ProbeTree, Selection, Step
+from plait.plan.model import Fill, Member, Output, Probed, ProbeTree, Selection, Step, part_column
+from plait.plan.relations import member_name
 from plait.query.model import Query
+from plait.query.predicates import Conjunction, by_kind
 
 
 @dataclass(slots=True)
@@ -62,13 +66,18 @@ def _insert(
             subset = Subset.of(query, unit, store_name)
             unit = subset.aliases
             arrow = Arrow(
-                member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=widest(query, unit)),
-                predicates=subset.probing(joined),
+                member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=subset.window_us),
+                predicates=probing(query, joined, unit, _names_in(unit)),
                 parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
             )
         node = node.children.setdefault(arrow, _Node())
         joined = (*joined, *unit)
     return node, joined
+
+
+def _names_in(parts: tuple[str, ...]) -> StoredName:
+    """Return how the columns of these relations are called in the intermediate store of which they are the parts."""
+    return lambda alias, name: part_column(parts.index(alias), name)
 
 
 def _end(
@@ -121,3 +130,84 @@ def _member_order(member: Member) -> tuple[str, int, str, bool, int]:
 
 def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
     return _member_order(arrow.member), content_of(arrow.predicates), [_member_order(part) for part in arrow.parts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """One step of a path by content, or the starting member without matches."""
+
+    member: Member
+    predicates: Conjunction[Probed] = ()
+    parts: tuple[Member, ...] = ()
+
+
+Path: TypeAlias = tuple[Arrow, ...]
+"""A probe path from its starting member on."""
+
+
+_SHORTEST_DIGEST = 4
+
+
+def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
+    """Name the last step of every path: its stores, and a digest of its content where these do not tell it apart.
+
+    Two paths over the same stores differ in selections, windows or predicates.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        groups.setdefault("→".join(member_name(arrow.member) for arrow in path), []).append(path)
+    names: dict[Path, str] = {}
+    for name, group in groups.items():
+        if len(group) == 1:
+            names[group[0]] = name
+        else:
+            names.update((path, f"{name}~{digest}") for path, digest in _digests(group).items())
+    return names
+
+
+def _digests(paths: list[Path]) -> dict[Path, str]:
+    """Return the shortest digests, all of one length, that tell the paths apart."""
+    full = {path: blake2b(_content(path).encode(), digest_size=16).hexdigest() for path in paths}
+    length = _SHORTEST_DIGEST
+    while len({digest[:length] for digest in full.values()}) < len(full):
+        length += 1
+    return {path: digest[:length] for path, digest in full.items()}
+
+
+def _content(path: Path) -> str:
+    return repr(
+        [
+            (
+                *_member_content(arrow.member),
+                *content_of(arrow.predicates),
+                *(_member_content(part) for part in arrow.parts),
+            )
+            for arrow in path
+        ]
+    )
+
+
+def content_of(predicates: Conjunction[Probed]) -> tuple[object, ...]:
+    """Return what a step requires, for ordering and digests: equalities alone where there is nothing else.
+
+    Identifiers in checkpoints come of it, so it stays as it was first written.
+    """
+    found = by_kind(predicates)
+    return (
+        [(each.left.at, each.left.name, each.right.name) for each in found.equalities],
+        *(
+            f"SpanMatch(position={each.left.at}, probe_key={each.left.name!r}, store_key={each.right.name!r}, "
+            f"low={each.low}, high={each.high})"
+            for each in found.bands
+        ),
+        *(f"Check({residual_content(each)})" for each in found.residuals),
+    )
+
+
+def _member_content(member: Member) -> tuple[object, ...]:
+    return member.store, member.ordinal, member.selection.sql, member.window_us
+
+
+def merge_into_trees(draft: Draft) -> Draft:
+    """Make one probe tree for each starting member: equal prefixes of probe orders are the same steps."""
+    return replace(draft, trees=merge_orders(draft.queries, draft.orders, draft.store_name))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from plait.optimizer.assemble.covering import widest_window
+from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import StoreName
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
-from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, window_of
+from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, widest_window, window_of
 from plait.query.model import Query, Relation, Source, Stream
 
 
@@ -96,3 +96,8 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
     if _keeps_all(source):
         windows.append(source.window_us)
     return widest_window(windows)
+
+
+def lay_out_source_stores(draft: Draft) -> Draft:
+    """Add the stores of sources, with what they keep for whom."""
+    return replace(draft, stores=gather_stores(draft.queries.own, draft.options, draft.store_name))

@@ -17,7 +17,7 @@ from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.join_graph import canonical
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import Conditions, between, conditions, in_order, joining
-from plait.plan.model import Intermediate, KeyColumn, Member, Place, Step, Store
+from plait.plan.model import Intermediate, KeyColumn, Member, Place, ProbeTree, Step, Store
 from plait.plan.relations import selection_of, window_of
 from plait.plan.walks import conditions_of_step
 from plait.query.masks import Mask, positions
@@ -194,3 +194,26 @@ class MemberSizes:
         """Return the selectivities between the relations of `path` and those that a step adds."""
         found = conditions_of_step(self.store(step.member.store), step, len(path))
         return self._selectivities(found, (*path, *step.members)).values()
+
+
+def arriving(size: float, streams: int) -> float:
+    """Return the tuples of a join of this size, over so many streams, that one probe path holds: |⋈ X| / j."""
+    return size / streams
+
+
+def step_cost(size: float, *, streams: int, copies: int) -> float:
+    """Return the probe tuples of a step from a join of this size: |⋈ X| / j · χ.
+
+    `copies` is χ: 1 when the tuple knows the target's partition, otherwise the target's parallelism.
+    """
+    return arriving(size, streams) * copies
+
+
+def probe_cost(trees: Iterable[ProbeTree]) -> float:
+    """Return the probe tuples of all distinct steps: each step stands once in its tree, however many queries use it."""
+    return sum(step.estimate.probe_tuples or 0.0 for tree in trees for _, step in tree.walk())
+
+
+def storage_cost(inputs: Iterable[float], intermediates: Iterable[float] = ()) -> float:
+    """Return the stored tuples: Σ |R| over input stores + Σ |⋈ X| over intermediate stores."""
+    return sum(inputs) + sum(intermediates)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from plait.optimizer.estimate.cost import arriving, storage_cost
-from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes, arriving, storage_cost
 from plait.optimizer.join_graph import canonical, starts
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs

@@ -4,8 +4,7 @@ import pytest
 
 from plait.optimizer import plan
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import arriving, probe_cost, step_cost, storage_cost
-from plait.optimizer.estimate.join_sizes import JoinSizes, join_size
+from plait.optimizer.estimate.join_sizes import JoinSizes, arriving, join_size, probe_cost, step_cost, storage_cost
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
 from plait.plan.walks import probe_tuples_estimate
 

@@ -12,8 +12,7 @@ import pytest
 from plait.optimizer import plan
 from plait.optimizer.assemble.build import build
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import probe_cost
-from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes, probe_cost
 from plait.optimizer.join_trees.best_tree import splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
 from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import step_cost
-from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
 from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder

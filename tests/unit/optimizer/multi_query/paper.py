@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import step_cost
-from plait.optimizer.estimate.join_sizes import JoinSizes
+from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
 from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import between, key_pairs

@@ -7,83 +7,38 @@ several queries share has one estimate, and an equal plan has equal numbers what
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from plait.optimizer.assemble.draft import Draft, Flow
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.cost import arriving, step_cost, storage_cost
-from plait.optimizer.estimate.join_sizes import MemberSizes, extent_of, join_size
-from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
-from plait.plan.walks import kept_stores
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
-    """Sizes around one step: the join before it and after it, and the number of streams in each.
-
-    Sizes are per window of the starting relation, which `pace` (windows per second) makes comparable between trees.
-    `endless_before` and `endless_after` count the streams among what has been probed that are kept for ever.
-    """
-
-    size_before: float
-    streams_before: int
-    size_after: float
-    streams_after: int
-    pace: float
-    endless_before: int = 0
-    endless_after: int = 0
-
-    @property
-    def arriving(self) -> float:
-        """Return the tuples that come in on the edge, each counted once."""
-        return arriving(self.size_before, self.streams_before)
-
-    @property
-    def arriving_per_s(self) -> float:
-        """Return the tuples that come in on the edge per second of event time, each counted once."""
-        return self.arriving * self.pace
-
-    @property
-    def results(self) -> float:
-        """Return the tuples that match."""
-        return arriving(self.size_after, self.streams_after)
-
-    @property
-    def steady_per_s(self) -> float:
-        """Return the tuples that come in on the edge per second of event time, once windows are full.
-
-        The share 1/j of the papers is of a history that begins with nothing: on average an arrival then finds part of
-        the others. A window that slides is always full, so only streams that are kept for ever take that share.
-        """
-        return arriving(self.size_before, 1 + self.endless_before) * self.pace
-
-    @property
-    def steady_results_per_s(self) -> float:
-        """Return the tuples that match per second of event time, once windows are full."""
-        return arriving(self.size_after, 1 + self.endless_after) * self.pace
+from plait.optimizer.estimate.join_sizes import MemberSizes, arriving, extent_of, join_size, storage_cost
+from plait.plan.model import Estimate, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
+from plait.plan.walks import kept_stores, path_members
 
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
     """Return the flow of every edge."""
     sizes = MemberSizes(stores=stores, cardinality=cardinality)
     by_edge: dict[str, Flow] = {}
-
-    def visit(path: tuple[Member, ...], size: float, streams: int, steps: tuple[Step, ...]) -> None:
-        endless = sizes.endless(path[1:])
-        for step in steps:
-            flow = Flow(
-                size_before=size,
-                streams_before=streams,
-                size_after=join_size((size, sizes.added_rows(step)), sizes.selectivities(path, step)),
-                streams_after=streams + sizes.streams(step.members),
-                pace=sizes.pace(path[0]),
-                endless_before=endless,
-                endless_after=endless + sizes.endless(step.members),
-            )
-            by_edge[step.edge] = flow
-            visit((*path, *step.members), flow.size_after, flow.streams_after, step.children)
-
     for tree in trees:
-        visit((tree.start,), sizes.rows(tree.start), 1, tree.children)
+        pace = sizes.pace(tree.start)
+        # The join so far by the edge that leads there: each step multiplies what the one before it has.
+        reached = {"": (sizes.rows(tree.start), 1)}
+        for steps, step in tree.walk():
+            size, streams = reached[steps[-1].edge if steps else ""]
+            path = path_members(tree.start, steps)
+            size_after = join_size((size, sizes.added_rows(step)), sizes.selectivities(path, step))
+            streams_after = streams + sizes.streams(step.members)
+            endless = sizes.endless(path[1:])
+            endless_after = endless + sizes.endless(step.members)
+            by_edge[step.edge] = Flow(
+                arriving=arriving(size, streams),
+                arriving_per_s=arriving(size, streams) * pace,
+                results=arriving(size_after, streams_after),
+                steady_per_s=arriving(size, 1 + endless) * pace,
+                steady_results_per_s=arriving(size_after, 1 + endless_after) * pace,
+            )
+            reached[step.edge] = size_after, streams_after
     return by_edge
 
 
@@ -109,7 +64,7 @@ def with_estimates(
 def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
     copies = 1 if is_routed(store, step) else store.parallelism
     return Estimate(
-        probe_tuples=step_cost(flow.size_before, streams=flow.streams_before, copies=copies),
+        probe_tuples=flow.arriving * copies,
         results=flow.results,
         probe_tuples_per_s=flow.steady_per_s * copies,
         results_per_s=flow.steady_results_per_s,
@@ -159,3 +114,13 @@ def _kept_rows(store: Store, cardinality: Cardinality) -> float:
     extent = extent_of(store, store.window_us)
     passing = sum(cardinality.selectivity(extent.source, selection) for selection in store.selections)
     return cardinality.rows(extent) * min(passing, 1.0)
+
+
+def estimate_flows(draft: Draft) -> Draft:
+    """Estimate how many tuples come in on each edge and how many match."""
+    return replace(draft, flows=flows(draft.trees, draft.stores, draft.cardinality))
+
+
+def write_estimates(draft: Draft) -> Draft:
+    """Write the estimates into the steps; how often a tuple is copied depends on the partitioning of what it probes."""
+    return replace(draft, trees=with_estimates(draft.trees, draft.stores, draft.flows))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.flows import reestimated
 from plait.plan.model import Plan
 from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import planned, query, stream, table
