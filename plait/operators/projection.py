@@ -14,6 +14,8 @@ from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
 
+_TRIED = frozenset({"cast", "to_timestamp", "to_date", "make_timestamp", "make_timestamp_ntz"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSpec:
@@ -98,8 +100,9 @@ def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -
     """Return which added columns repeat a raw one: τ of a timestamp column, keys that are a bigint column."""
     types = {column.name: column.type for column in source.schema or () if column.name in raw}
     found = []
-    if isinstance(source, Stream) and types.get(source.time) in ("timestamp", "timestamp_ntz"):
-        found.append((TAU, source.time))
+    time = source.time if isinstance(source, Stream) and source.computed is None else None
+    if time is not None and types.get(time) in ("timestamp", "timestamp_ntz"):
+        found.append((TAU, time))
     bare = {quoted(name): name for name, kind in types.items() if kind == "bigint"}
     for key in keys:
         if key.type == "bigint" and key.expression.sql in bare:
@@ -112,15 +115,27 @@ def tau_sql(stream: Stream) -> str:
     whatever the session's zone: Spark has no function that counts the microseconds of a wall-clock time without going
     through that zone, where the hour that a clock change leaves out is the one after it.
     """
-    time = quoted(stream.time)
-    types = {column.name: column.type for column in stream.schema or ()}
-    match types.get(stream.time):
+    if stream.computed is not None:
+        time, type_ = forgiving(stream.computed.sql), stream.computed.type
+    else:
+        time = quoted(stream.time)
+        type_ = next((column.type for column in stream.schema or () if column.name == stream.time), None)
+    match type_:
         case "timestamp_ntz":
             return time
         case "date":
             return f"unix_date({time}) * 86400000000L"
         case _:
             return f"unix_micros(CAST({time} AS TIMESTAMP))"
+
+
+def forgiving(sql: str) -> str:
+    """Return an event-time expression that is NULL where a text cannot be read: a bad record, not the end of the run.
+
+    ``to_timestamp(t, 'yyyy')`` → ``try_to_timestamp(t, 'yyyy')``.
+    """
+    name, bracket, rest = sql.partition("(")
+    return f"try_{name}{bracket}{rest}" if bracket and name.strip().lower() in _TRIED else sql
 
 
 def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:

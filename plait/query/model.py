@@ -47,17 +47,27 @@ class Connector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventTime:
+    """An event time that is computed: Spark SQL over the stream's columns, and its type, None until Spark was asked."""
+
+    sql: str
+    columns: tuple[str, ...]
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
     """An unbounded input. Durations are microseconds; `window_us` None keeps the full history.
 
     `connector` is None when the user handed over a DataFrame. `keep` is ``needed`` (store what the queries use)
     or ``all`` (store every column and row, so that later queries can reach back). `placement` is ``keys`` (a store is
     partitioned by a key that probes know) or ``random``: frequent keys cannot make a partition large, but every probe
-    goes to all of them.
+    goes to all of them. `time` is a column; or an expression as the user wrote it, and `computed` what it stands for.
     """
 
     name: str
     time: str
+    computed: EventTime | None = None
     schema: tuple[Column, ...] | None = None
     window_us: int | None = None
     delay_us: int = 0

@@ -17,7 +17,7 @@ from plait.query.model import Operand, Query
 from plait.query.predicates import by_kind, negated
 
 TimeOf = Callable[[str], str | None]
-"""Source → its event-time column if that is a TIMESTAMP, None for tables and other types."""
+"""Source → its event time as an operand's SQL if that is a TIMESTAMP, None for tables and other types."""
 
 
 def with_narrow_windows(query: Query, time_of: TimeOf) -> Query:
@@ -62,7 +62,7 @@ def _bounds(query: Query, time_of: TimeOf) -> Iterator[tuple[tuple[str, str], fl
 
 def _is_time(query: Query, operand: Operand, time_of: TimeOf) -> bool:
     time = time_of(query.relation(operand.relation).source)
-    return time is not None and operand.expression.sql == "`" + time.replace("`", "``") + "`"
+    return time is not None and operand.expression.sql == time
 
 
 def _closure(aliases: list[str], known: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:

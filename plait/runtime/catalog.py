@@ -156,8 +156,12 @@ def _check_names(before: Catalog, named: bool) -> None:
     )
 
 
+def _time_of(stream: Stream) -> str:
+    return stream.time if stream.computed is None else stream.computed.sql
+
+
 def _evolve_source(before: KnownSource | None, source: Source, next_batch: int) -> KnownSource:
-    time = source.time if isinstance(source, Stream) else None
+    time = _time_of(source) if isinstance(source, Stream) else None
     columns, path = source.schema or (), path_of(source)
     if before is None:
         added = tuple(KnownColumn(name=column.name, type=column.type, since=-1) for column in columns)
@@ -166,7 +170,7 @@ def _evolve_source(before: KnownSource | None, source: Source, next_batch: int) 
         kinds = ("a table", "a stream") if before.time is None else ("a stream", "a table")
         raise _changed(source.name, f"it was {kinds[0]} and is now {kinds[1]}")
     if before.time != time:
-        raise _changed(source.name, f"its event time was column '{before.time}' and is now '{time}'")
+        raise _changed(source.name, f"its event time was '{before.time}' and is now '{time}'")
     if time is not None:
         _refuse_another_place(before, path)
     _refuse_changes(before, columns)
@@ -180,8 +184,8 @@ def _evolve_source(before: KnownSource | None, source: Source, next_batch: int) 
 
 def path_of(source: Source) -> str | None:
     """Return where the files of a source are, as a script says it; None for a DataFrame and for what has no path."""
-    options = {} if source.connector is None else dict(source.connector.options)
-    path = options.get("path")
+    options = () if source.connector is None else source.connector.options
+    path = next((value for name, value in options if name.lower() == "path"), None)
     return None if path is None else path.removeprefix("file://").rstrip("/")
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import OptionError
+from plait.errors import OptionError, SqlError
+from plait.operators.projection import quoted
 from plait.query.model import Query, Source, Stream
+from plait.query.walks import columns_of
 from plait.runtime.binding import Binding, bind
-from plait.runtime.sources import OpenSource, schema_of
+from plait.runtime.sources import OpenSource, attempt, visible, visible_schema
 from plait.sinks import Sink
+from plait.spelling import folded
+from plait.sql.binder import bind_query
+from plait.sql.event_time import bind_event_time, refuse_other_types
+from plait.sql.names import naming_problem
+from plait.sql.sources import statistics_problem
+from plait.sql.text import SourceText
 
-_TIME_TYPES = frozenset({"timestamp", "timestamp_ntz", "date"})
 _NAME = re.compile(r"[A-Za-z]\w*")
 _KEEPS = ("needed", "all")
 _PLACEMENTS = ("keys", "random")
@@ -50,10 +58,27 @@ class Registry:
             raise OptionError(
                 f"'{source.name}' needs {expected} DataFrame (spark.readStream for streams, spark.read for tables)"
             )
-        described = replace(source, schema=schema_of(opened.frame))
+        problem = naming_problem("stream or table", source.name)
+        if problem is not None:
+            raise OptionError(problem)
+        described = _with_names(replace(source, schema=visible_schema(opened)))
         if isinstance(described, Stream):
-            described = _checked(described)
+            described = self._timed(_checked(described), opened.frame)
         self.opened[source.name] = replace(opened, source=described)
+
+    def _timed(self, stream: Stream, frame: DataFrame) -> Stream:
+        """Return the stream with its event time bound; Spark is asked for a type that only it knows."""
+        text = SourceText(text=stream.time)
+        try:
+            bound = bind_event_time(stream, text, self._spark.catalog.functionExists)
+            if bound.computed is None:
+                return bound
+            found = attempt(stream, partial(frame.selectExpr, bound.computed.sql)).schema[0].dataType
+            type_ = str(found.simpleString()).lower()
+            refuse_other_types(type_, bound.time, text)
+        except SqlError as problem:
+            raise OptionError(f"stream '{stream.name}': {problem.message}") from problem
+        return replace(bound, computed=replace(bound.computed, type=type_))
 
     def add_predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
         """Register a join predicate. Raises OptionError for a name that SQL could take for something else."""
@@ -69,16 +94,40 @@ class Registry:
         """Register a query that Spark accepts. Raises SqlError with Spark's words, OptionError for a taken name."""
         if query.name in self.bindings:
             raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
-        frames: dict[str, DataFrame] = {name: opened.frame for name, opened in self.opened.items()}
+        query = self._with_schema_names(query)
+        frames: dict[str, DataFrame] = {name: visible(opened) for name, opened in self.opened.items()}
         self.bindings[query.name] = bind(self._spark, query, sink, frames, self._time_of)
 
+    def _with_schema_names(self, query: Query) -> Query:
+        """Return the query with every column named as in the schemas, which are known now.
+
+        Before, columns of a source that declares none were taken on trust, in the user's spelling.
+        """
+        known = {name: {column.name for column in source.schema or ()} for name, source in self.sources().items()}
+        if all(column in known.get(source, ()) for source, column in columns_of(query)):
+            return query
+        return bind_query(
+            name=query.name,
+            select=query.text,
+            sink=query.sink,
+            sources=self.sources(),
+            windows={relation.alias: relation.window_us for relation in query.relations if not relation.is_table},
+            predicates=self.predicates,
+            is_function=self._spark.catalog.functionExists,
+            file=query.place.file,
+            line=query.place.line,
+            column=query.place.column,
+        )
+
     def _time_of(self, source: str) -> str | None:
-        """Return the event-time column of a stream if it is a TIMESTAMP: then predicates can bound it."""
+        """Return the event time of a stream if it is a TIMESTAMP: then predicates can bound it."""
         found = self.opened[source].source
         if not isinstance(found, Stream):
             return None
+        if found.computed is not None:
+            return found.computed.sql if found.computed.type == "timestamp" else None
         types = {column.name: column.type for column in found.schema or ()}
-        return found.time if types.get(found.time) == "timestamp" else None
+        return quoted(found.time) if types.get(found.time) == "timestamp" else None
 
     def drop_query(self, name: str) -> None:
         """Forget a query. Raises OptionError if there is none of this name."""
@@ -88,22 +137,28 @@ class Registry:
         del self.bindings[name]
 
 
+def _with_names(source: Source) -> Source:
+    """Return the source with the columns its declarations name spelled as in the schema. Raises OptionError."""
+    names: dict[str, str] = {}
+    for column in source.schema or ():
+        other = names.setdefault(folded(column.name), column.name)
+        if other != column.name:
+            raise OptionError(
+                f"'{source.name}' has columns '{other}' and '{column.name}', which Spark cannot tell apart; rename one"
+            )
+    problem = statistics_problem(source)
+    if problem is not None:
+        raise OptionError(f"'{source.name}': {problem}")
+    distinct = tuple((names[folded(name)], count) for name, count in source.declared.distinct)
+    return replace(source, declared=replace(source.declared, distinct=distinct))
+
+
 def _checked(stream: Stream) -> Stream:
-    """Return the stream with its time column spelled as in the schema; refuse one that cannot be event time."""
-    columns = {column.name.lower(): column for column in stream.schema or ()}
-    found = columns.get(stream.time.lower())
-    if found is None:
-        known = ", ".join(column.name for column in columns.values())
-        raise OptionError(f"stream '{stream.name}' has no column '{stream.time}'; its columns are {known}")
-    if found.type not in _TIME_TYPES:
-        raise OptionError(
-            f"stream '{stream.name}': event-time column '{found.name}' is {found.type}; expected timestamp "
-            "(cast it in the DataFrame or the schema)"
-        )
+    """Refuse options of a stream that have no such value."""
     if stream.keep not in _KEEPS:
         raise OptionError(f"stream '{stream.name}': keep is '{stream.keep}'; expected {' or '.join(_KEEPS)}")
     if stream.placement not in _PLACEMENTS:
         raise OptionError(
             f"stream '{stream.name}': placement is '{stream.placement}'; expected {' or '.join(_PLACEMENTS)}"
         )
-    return replace(stream, time=found.name)
+    return stream

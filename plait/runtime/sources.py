@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SourceError
-from plait.query.model import Column, Source, Stream
+from plait.query.model import Column, Connector, Source, Stream
 from plait.sources import format_of
+from plait.spelling import folded
 
 CORRUPT = "_corrupt_record"
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
@@ -44,17 +45,18 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     reader = spark.readStream.name(spark_name(source.name)) if isinstance(source, Stream) else spark.read
     options, known = dict(connector.options), format_of(connector.format)
     corrupt = None
-    if known.keeps_malformed and options.get("mode", "PERMISSIVE").upper() == "PERMISSIVE":
-        corrupt = options.setdefault("columnNameOfCorruptRecord", CORRUPT)
+    if known.keeps_malformed and (option_of(connector, "mode") or "PERMISSIVE").upper() == "PERMISSIVE":
+        corrupt = option_of(connector, "columnNameOfCorruptRecord") or CORRUPT
+        options = {**options, "columnNameOfCorruptRecord": corrupt}
     if source.schema is not None and known.takes_columns:
         columns = [*source.schema]
-        if corrupt is not None and corrupt not in {column.name for column in columns}:
+        if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:
             columns.append(Column(name=corrupt, type="string"))
         reader = reader.schema(schema_ddl(tuple(columns)))
     try:
         if isinstance(source, Stream) and source.schema is None and known.has_columns_in_files:
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
-            reader = reader.schema(spark.read.format(connector.format).load(options.get("path")).schema)
+            reader = reader.schema(spark.read.format(connector.format).load(option_of(connector, "path")).schema)
         frame = reader.format(connector.format).options(**options).load(files)
     except PySparkException as error:
         raise _source_error(source, error) from error
@@ -63,18 +65,35 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
 
 
+def option_of(connector: Connector, name: str) -> str | None:
+    """Return an option of a source; names of options do not mind case."""
+    return next((value for found, value in connector.options if folded(found) == folded(name)), None)
+
+
 def schema_ddl(columns: tuple[Column, ...]) -> str:
     """Return a schema as Spark DDL."""
     return ", ".join(f"`{column.name.replace('`', '``')}` {column.type}" for column in columns)
 
 
-def schema_of(frame: DataFrame) -> tuple[Column, ...]:
-    """Return a DataFrame's columns, without the one for malformed records."""
+def schema_of(frame: DataFrame, hidden: Collection[str | None] = (CORRUPT,)) -> tuple[Column, ...]:
+    """Return a DataFrame's columns, without the hidden ones: those for malformed records."""
     return tuple(
         Column(name=field.name, type=field.dataType.simpleString().lower())
         for field in frame.schema.fields
-        if field.name != CORRUPT
+        if field.name not in hidden
     )
+
+
+def visible_schema(opened: OpenSource) -> tuple[Column, ...]:
+    """Return the columns that queries see: not the one for malformed records, unless the user declared it."""
+    declared = {column.name for column in opened.source.schema or ()}
+    return schema_of(opened.frame, {CORRUPT, opened.corrupt_column} - declared)
+
+
+def visible(opened: OpenSource) -> DataFrame:
+    """Return the frame with the columns that queries see."""
+    names = [column.name for column in opened.source.schema or ()]
+    return opened.frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
 
 
 def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:

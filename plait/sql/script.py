@@ -12,6 +12,7 @@ from plait.sql.cursor import Cursor
 from plait.sql.ddl import parse_columns
 from plait.sql.durations import delay_us, window_us
 from plait.sql.entries import Entry, plain_options, read_entries, source_options
+from plait.sql.event_time import read_event_time
 from plait.sql.names import did_you_mean, folded, naming_problem
 from plait.sql.statements import (
     CreateQuery,
@@ -267,7 +268,7 @@ class _SourceClauses:
         elif token.keyword == "TIMESTAMP":
             cursor.expect_word("BY", " after TIMESTAMP")
             self._seen["time"] = cursor.source.place(cursor.offset)
-            self.time = cursor.name("the name of the time column").value
+            self.time = read_event_time(cursor)
         elif token.keyword == "WINDOW":
             self.window_us = _duration(cursor, window_us)
         else:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sources import format_of, format_problem, reader_option_problem
+from plait.sql.event_time import bind_event_time
 from plait.sql.names import did_you_mean, folded
 from plait.sql.paths import input_problem, output_problem
 from plait.sql.schemas import UnreadableFileError, known_schema
 from plait.sql.statements import CreateStream, CreateTable, place_of
+from plait.sql.text import SourceText
 
 SchemaOf: TypeAlias = Callable[[Source], tuple[Column, ...]]
-_TIME_TYPES: Final = ("timestamp", "timestamp_ntz", "date")
 
 
 class SourceCheck:
@@ -89,20 +91,36 @@ class SourceCheck:
             self.source = replace(self.source, schema=schema)
 
     def _check_columns(self, schema: tuple[Column, ...]) -> None:
-        names = [column.name for column in schema]
+        names = {folded(column.name): column.name for column in schema}
         for key, _ in self.source.declared.distinct:
-            if not any(folded(name) == folded(key) for name in names):
-                message = f"option 'distinct.{key}' names no column{did_you_mean(key, names)}"
+            if folded(key) not in names:
+                message = f"option 'distinct.{key}' names no column{did_you_mean(key, names.values())}"
                 self._report(message, f"option {folded(f'distinct.{key}')}", OptionError)
+        distinct = tuple((names.get(folded(key), key), count) for key, count in self.source.declared.distinct)
+        self.source = replace(self.source, declared=replace(self.source.declared, distinct=distinct))
         if not isinstance(self.source, Stream):
             return
-        stream = self.source
-        time = next((column for column in schema if folded(column.name) == folded(stream.time)), None)
-        if time is None:
-            message = f"TIMESTAMP BY names '{stream.time}', which is no column{did_you_mean(stream.time, names)}"
-            self._report(message, "time")
-        elif time.type not in _TIME_TYPES:
-            message = f"the time column '{time.name}' has type {time.type}; store it as a TIMESTAMP, or declare it so"
-            self._report(message, "time")
-        else:
-            self.source = replace(stream, time=time.name)
+        line, column = place_of(self._statement, "time")
+        text = SourceText(text=self.source.time, file=self._file, line=line, column=column)
+        try:
+            self.source = bind_event_time(self.source, text)
+        except SqlError as problem:
+            self.problems.append(_about(self.source, problem))
+
+
+def _about(stream: Stream, problem: SqlError) -> SqlError:
+    message = f"stream '{stream.name}': {problem.message}"
+    return type(problem)(message, line=problem.line, column=problem.column, file=problem.file)
+
+
+def statistics_problem(source: Source) -> str | None:
+    """Say what is wrong with the declared statistics of a source whose columns are known, or None."""
+    declared = source.declared
+    for name, value in (("rate", declared.rate_rows_per_s), ("rows", declared.rows), *declared.distinct):
+        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+            return f"{name} is {value}; expected a number above zero"
+    names = [column.name for column in source.schema or ()]
+    for key, _ in declared.distinct:
+        if folded(key) not in map(folded, names):
+            return f"distinct names '{key}', which is no column{did_you_mean(key, names)}"
+    return None

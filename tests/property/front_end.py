@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from plait.operators.projection import quoted
 from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
@@ -71,7 +72,8 @@ def _with_types(case: Case, query: Query) -> Query:
         return operand_type(case, query, operand)
 
     resolved = resolve_thetas(resolve_types(query, type_of), type_of)
-    return with_narrow_windows(resolved, lambda source: case.source(source).time)
+    times = {source.name: source.time and quoted(source.time) for source in case.sources}
+    return with_narrow_windows(resolved, lambda source: times[source])
 
 
 def operand_type(case: Case, query: Query, operand: Operand) -> str:

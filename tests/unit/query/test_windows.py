@@ -29,7 +29,7 @@ def windows(
         text="",
         spark_text="",
     )
-    narrowed = with_narrow_windows(query, lambda source: None if source in tables else "ts")
+    narrowed = with_narrow_windows(query, lambda source: None if source in tables else "`ts`")
     return {relation.alias: relation.window_us for relation in narrowed.relations}
 
 

@@ -65,7 +65,7 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp DELAY ▸UNBOUNDED", SqlError, "say how late rows may come"),
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸TIMESTAMP BY value", SqlError, "given twice; keep one"),
     ("CREATE STREAM s USING rate TIMESTAMP BY ▸tmestamp", SqlError, "did you mean 'timestamp'"),
-    ("CREATE STREAM s USING rate TIMESTAMP BY ▸value", SqlError, "has type bigint; store it as a TIMESTAMP"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY ▸value", SqlError, "write timestamp_millis(value) if it counts"),
     ("CREATE STREAM s (ts TIMESTAMP, ▸TS INT) USING rate TIMESTAMP BY ts", SqlError, "declared twice"),
     ("CREATE STREAM s (a ▸TEXT) USING rate TIMESTAMP BY a", SqlError, "use STRING"),
     (
