@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 from pyspark.sql.types import StructField, StructType
 
 from plait.errors import SqlError
@@ -19,6 +21,7 @@ from plait.operators.projection import quoted
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
+from plait.runtime.rejections import nullable, refuse_types, rejected
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
@@ -76,8 +79,11 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         query = resolve_thetas(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
         query = with_narrow_windows(query, time_of)
     except PySparkException as error:
-        raise SqlError(f"query '{query.name}': {_first_lines(error)}") from error
+        raise rejected(query, error) from error
+    except SqlError as problem:
+        raise _in_query(query, problem) from problem
     _check_names(query, output)
+    refuse_types(query, output)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
     fields = [_field(query, ref, frames) for ref in joined]
     return Binding(
@@ -93,7 +99,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
 
 def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
     """Return the schema as Arrow has it. No task runs for it: of no rows Spark computes nothing."""
-    return spark.range(0).mapInArrow(_as_it_is, schema).limit(0).toArrow().schema
+    return spark.range(0).mapInArrow(_as_it_is, cast(StructType, nullable(schema))).limit(0).toArrow().schema
 
 
 def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -120,16 +126,18 @@ def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:
     return len(columns) == 1 and sql.strip() == quoted(columns[0].name)
 
 
-def _first_lines(error: Exception) -> str:
-    """Return what Spark says, without its plan and stack."""
-    text = str(error).split("== SQL", 1)[0].split(";\n", 1)[0].strip()
-    return text.split("\nJVM stacktrace", 1)[0]
+def _in_query(query: Query, problem: SqlError) -> SqlError:
+    """Return the problem with the place of the query, if it has none."""
+    if problem.line is not None:
+        return problem
+    place = query.place
+    return type(problem)(problem.message, line=place.line, column=place.column, file=place.file)
 
 
 def project(frame: DataFrame, binding: Binding) -> DataFrame:
     """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
-    expressions = [
-        f"CAST(({column.expression.sql}) AS {field.dataType.simpleString()}) AS {quoted(f'c{i}')}"
+    columns = [
+        expr(column.expression.sql).cast(field.dataType).alias(f"c{i}")
         for i, (column, field) in enumerate(zip(binding.query.output, binding.output.fields, strict=True))
     ]
-    return frame.selectExpr(*expressions).toDF(*binding.output.names)
+    return frame.select(*columns).toDF(*binding.output.names)

@@ -61,6 +61,9 @@ RESULTS: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(_WALL_CLOCKS.split(), "timestamp_ntz"),
         **dict.fromkeys(_DATES.split(), "date"),
         **{name: name for name in _CONVERSIONS},
+        **dict.fromkeys(("make_interval", "try_make_interval"), "interval"),
+        "make_ym_interval": "interval year to month",
+        "make_dt_interval": INTERVAL,
     }
 )
 """Functions that always give the same type (of texts without a collation)."""
@@ -76,10 +79,20 @@ def inferred_type(expression: BoundExpression) -> str | None:
     found = None if inner.meanings else literal(inner.text, inner.tokens)
     if found is not None:
         return found.type
+    if inner.tokens[0].keyword == "INTERVAL":
+        return _interval_type(inner)
     operation = taken_apart(inner.text, inner.tokens)
     if operation is None or not all(operation.parts):
         return None
     return _type_of(operation, inner)
+
+
+def _interval_type(written: BoundExpression) -> str | None:
+    """Return the type of an INTERVAL literal of years and months; that of a fixed length is a literal already."""
+    units = {token.keyword.removesuffix("S") for token in written.tokens[1:] if token.keyword not in ("", "TO")}
+    if len(written.tokens) > 5 or not units or not units <= {"YEAR", "MONTH"}:
+        return None
+    return f"interval {' to '.join(unit.lower() for unit in ('YEAR', 'MONTH') if unit in units)}"
 
 
 def _type_of(operation: Operation, whole: BoundExpression) -> str | None:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import OutputColumn, SinkSpec
 from plait.sinks.kinds import KINDS
-from plait.sql.bound import column_of_join
+from plait.sql.bound import BoundExpression, column_of_join
 from plait.sql.expression_binder import ExpressionBinder
+from plait.sql.inference import inferred_type
 from plait.sql.names import did_you_mean, folded
 from plait.sql.scope import SchemaUnknownError, Scope
-from plait.sql.structs import zipped_arguments
+from plait.sql.structs import rows_of_fields, zipped_arguments
 from plait.sql.tokens import Token, depths
+
+INTERVAL_ADVICE: Final = (
+    "months have no fixed length: write the number of months or years, or CAST(... AS STRING); an INTERVAL of days and "
+    "seconds can be written"
+)
+_CALENDAR: Final = ("interval year", "interval month")
 
 
 def bind_output(
@@ -90,12 +98,37 @@ def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder
     bound = expressions.bind(parsed, tokens, scope)
     if bound is None:
         return []
+    refuse_type(inferred_type(bound), bound, expressions)
+    _refuse_equal_fields(bound, expressions)
     for argument in zipped_arguments(tokens):
         if argument and bound.part(argument).is_column:
             message = "Plait does not run arrays_zip() of columns: use zip_with(a, b, (x, y) -> struct(x, y))"
             raise expressions.text.error(message, argument[0].start, UnsupportedQueryError)
     name = alias.value if alias else tokens[-1].value if bound.is_column else None
     return [OutputColumn(name=name, expression=bound.over_join())]
+
+
+def refuse_type(type_: str | None, bound: BoundExpression, expressions: ExpressionBinder) -> None:
+    """Refuse a type that results cannot carry. Raises SqlError."""
+    if type_ is not None and (type_ == "interval" or type_.startswith(_CALENDAR)):
+        message = f"'{bound.as_written()}' has type {type_}, which results cannot carry; {INTERVAL_ADVICE}"
+        raise expressions.text.error(message, bound.tokens[0].start, UnsupportedQueryError)
+
+
+def _refuse_equal_fields(bound: BoundExpression, expressions: ExpressionBinder) -> None:
+    """Refuse ``struct(a.id, b.id)``, whose fields have one name. Raises SqlError."""
+    for arguments in rows_of_fields(bound.tokens):
+        parts = [bound.part(argument) for argument in arguments if argument]
+        seen: set[str] = set()
+        for part in (part for part in parts if part.is_column):
+            name = folded(part.tokens[-1].value)
+            if name in seen:
+                message = (
+                    f"two fields of this struct are called '{part.tokens[-1].value}'; name them: "
+                    f"struct({', '.join(f'{part.as_written()} AS field{n}' for n, part in enumerate(parts, 1))})"
+                )
+                raise expressions.text.error(message, part.tokens[0].start)
+            seen.add(name)
 
 
 def _without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tuple[tuple[Token, ...], Token | None]:

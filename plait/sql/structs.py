@@ -16,12 +16,18 @@ Tokens: TypeAlias = tuple[Token, ...]
 
 def field_arguments(tokens: Sequence[Token]) -> Iterator[Tokens]:
     """Yield every argument whose name, if it has one, becomes the name of a field."""
+    for arguments in rows_of_fields(tokens):
+        yield from arguments
+
+
+def rows_of_fields(tokens: Sequence[Token]) -> Iterator[list[Tokens]]:
+    """Yield the arguments that together become one struct, for each struct."""
     for opener, arguments, following in _calls(tokens):
         previous = tokens[opener - 1] if opener else None
         is_lambda = following is not None and following.is_symbol("->")
         is_row = len(arguments) > 1 and not is_lambda and _is_value_position(previous)
         if is_row or (previous is not None and previous.value.lower() == "struct" and previous.kind == "word"):
-            yield from arguments
+            yield arguments
 
 
 def zipped_arguments(tokens: Sequence[Token]) -> Iterator[Tokens]:

@@ -237,7 +237,10 @@ EXAMPLES = {
     "2024, 1, 1, 0, 0, 0": ("make_timestamp make_timestamp_ltz make_timestamp_ntz try_make_timestamp_ntz"),
     "2024, 1, 1": ("make_date regexp_replace substring_index translate"),
     "TIMESTAMP'2024-01-01 00:00:00'": ("unix_micros unix_millis unix_seconds"),
-    "1": ("timestamp_micros timestamp_millis timestamp_seconds"),
+    "1": (
+        "make_dt_interval make_interval make_ym_interval try_make_interval timestamp_micros timestamp_millis "
+        "timestamp_seconds"
+    ),
     "array(1), x -> x > 1": ("exists forall"),
     "1.5BD, '999'": ("format_number to_char"),
     "parse_json('1')": ("is_variant_null"),
@@ -280,6 +283,10 @@ EXPRESSIONS = (
     "'x'",
     "o.cust + 1.5F",
     "o.id % o.cust",
+    "INTERVAL '1' YEAR",
+    "INTERVAL 3 MONTHS",
+    "INTERVAL '1-2' YEAR TO MONTH",
+    "INTERVAL 1 HOUR",
 )
 
 
