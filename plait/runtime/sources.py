@@ -13,6 +13,7 @@ from plait.errors import SourceError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sources import format_of
 from plait.spelling import folded
+from plait.sql.files import checks_header
 
 CORRUPT = "_corrupt_record"
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
@@ -48,6 +49,9 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     if known.keeps_malformed and (option_of(connector, "mode") or "PERMISSIVE").upper() == "PERMISSIVE":
         corrupt = option_of(connector, "columnNameOfCorruptRecord") or CORRUPT
         options = {**options, "columnNameOfCorruptRecord": corrupt}
+    if source.schema is not None and checks_header(connector):
+        # Spark's default is to read by position, whatever the header says; columns in another order are then swapped.
+        options["enforceSchema"] = "false"
     if source.schema is not None and known.takes_columns:
         columns = [*source.schema]
         if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.query.model import Column
+from plait.sql.files import UnreadableFileError
 from plait.sql.names import backquoted
-from plait.sql.schemas import UnreadableFileError
 
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _ARROW: Final = {

@@ -25,7 +25,7 @@ def local(path: str) -> str | None:
     return unquote(urlparse(path).path) if path.lower().startswith("file:") else None
 
 
-def input_problem(path: str) -> str | None:
+def input_problem(path: str, *, is_stream: bool = False) -> str | None:
     """Say why a local path (Hadoop globs allowed) cannot be read, or None. Remote paths are taken on trust."""
     here = local(path)
     if here is None:
@@ -34,6 +34,8 @@ def input_problem(path: str) -> str | None:
         return None if "{" in here or glob.glob(here) else f"nothing matches the path '{path}'; correct the pattern"
     if not os.path.exists(here):
         return f"the path '{path}' does not exist; correct it, or create it first"
+    if is_stream and not os.path.isdir(here):
+        return f"the path '{path}' is a file; a stream reads a directory, into which files arrive: name the directory"
     needed = os.R_OK | os.X_OK if os.path.isdir(here) else os.R_OK
     return (
         None if os.access(here, needed) else f"no permission to read '{path}'; change its mode or choose another path"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 
 from plait.query.model import Column, Connector
 from plait.sources import format_of
+from plait.sql.files import UnreadableFileError, read_header
 from plait.sql.names import folded
 from plait.sql.paths import data_files
-
-
-class UnreadableFileError(Exception):
-    """No columns can be found where there should be some. The message says where, why, and what to do."""
 
 
 def known_schema(connector: Connector, *, is_stream: bool) -> tuple[Column, ...] | None:
@@ -46,15 +42,8 @@ def _is_on(options: Mapping[str, str], name: str) -> bool:
 
 def _csv_schema(path: str, options: Mapping[str, str]) -> tuple[Column, ...] | None:
     """Read the header; without type inference every column is a string."""
-    separator = options.get("sep", options.get("delimiter", ","))
-    encoding = options.get("encoding", options.get("charset", "utf-8"))
-    if not _is_on(options, "header") or _is_on(options, "inferschema") or len(separator) != 1 or path.endswith(".gz"):
+    if not _is_on(options, "header") or _is_on(options, "inferschema"):
         return None
-    try:
-        with open(path, encoding=encoding, newline="") as lines:
-            names = next(csv.reader(lines, delimiter=separator), [])
-    except (OSError, UnicodeError, LookupError, csv.Error) as problem:
-        message = f"the header of '{path}' cannot be read: {problem}; repair it, or declare the columns"
-        raise UnreadableFileError(message) from problem
-    distinct = len({folded(name) for name in names}) == len(names) and all(names)
-    return tuple(Column(name=name, type="string") for name in names) if distinct else None
+    names = read_header(path, options)
+    distinct = names is not None and len({folded(name) for name in names}) == len(names) and all(names)
+    return tuple(Column(name=name, type="string") for name in names or ()) if distinct else None

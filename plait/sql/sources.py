@@ -11,9 +11,10 @@ from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sources import format_of, format_problem, reader_option_problem
 from plait.sql.event_time import bind_event_time
+from plait.sql.files import UnreadableFileError, header_problem, nanoseconds_problem
 from plait.sql.names import did_you_mean, folded
 from plait.sql.paths import input_problem, output_problem
-from plait.sql.schemas import UnreadableFileError, known_schema
+from plait.sql.schemas import known_schema
 from plait.sql.statements import CreateStream, CreateTable, place_of
 from plait.sql.text import SourceText
 
@@ -44,6 +45,8 @@ class SourceCheck:
             self._check_format(connector)
         if isinstance(self.source, Stream) and self.source.dead_letter is not None:
             self._report(output_problem(self.source.dead_letter), "option deadletter", OptionError)
+        if connector is not None and not self.problems:
+            self._check_files(connector)
         if connector is not None and self.source.schema is None and not self.problems:
             self._find_schema(connector)
         if self.source.schema is not None:
@@ -69,12 +72,18 @@ class SourceCheck:
             message = f"{connector.format} needs the path of what to read; add OPTIONS (path 'directory')"
             self._report(message, "option path", OptionError)
         else:
-            self._report(input_problem(path), "option path", SourceError)
+            self._report(input_problem(path, is_stream=self._is_stream), "option path", SourceError)
         if self._is_stream and known.declares_for_stream and self.source.schema is None and not self._may_infer:
             columns = f"CREATE STREAM {self.source.name} (id BIGINT, ...) USING {connector.format}"
             self._report(
                 f"Spark reads a stream of {known.name} only with its columns declared; write {columns}", "format"
             )
+
+    def _check_files(self, connector: Connector) -> None:
+        schema = self.source.schema
+        self._report(nanoseconds_problem(connector, schema), "option path", SourceError)
+        if schema is not None:
+            self._report(header_problem(connector, schema), "option path", SourceError)
 
     def _find_schema(self, connector: Connector) -> None:
         try:

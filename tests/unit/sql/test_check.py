@@ -230,6 +230,7 @@ def test_the_flights_workload_is_right() -> None:
 def test_options_of_formats_plait_does_not_know_and_of_hadoop_pass(base: str) -> None:
     script = (
         "CREATE STREAM s (ts TIMESTAMP) USING com.example.Source OPTIONS (anything 'goes') TIMESTAMP BY ts;"
-        "CREATE TABLE t (a INT) USING csv OPTIONS (path 't.csv', 'fs.s3a.endpoint' 'x', HEADER 'TRUE', Sep ';')"
+        "CREATE TABLE t (id INT, name STRING) USING csv "
+        "OPTIONS (path 't.csv', 'fs.s3a.endpoint' 'x', HEADER 'TRUE', Sep ',')"
     )
     assert check_script(script, base=base) == ()
