@@ -30,3 +30,5 @@ def check(file: ScriptFile) -> None:
     tables = len(loaded.sources) - streams
     found = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
     typer.echo(f"{file}: no mistakes; {', '.join(found)}")
+    for warning in loaded.warnings:
+        typer.echo(f"warning: {warning}", err=True)

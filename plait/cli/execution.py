@@ -171,6 +171,7 @@ def _described(execution: Execution, script: Script) -> RunInfo:
         strategy=execution.strategy,
         checkpoint=execution.checkpoint,
         queries=tuple(query.name for query in script.queries),
+        warnings=tuple(map(str, script.warnings)),
     )
 
 

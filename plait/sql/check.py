@@ -17,18 +17,22 @@ from plait.sql.scope import SchemaUnknownError
 from plait.sql.script import Reading, read_script
 from plait.sql.sources import SchemaOf, SourceCheck
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption, place_of
+from plait.sql.warnings import ScriptWarning, forgotten_windows
 
 _INFERENCE = "spark.sql.streaming.schemainference"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """What a script amounts to: its sources and options, the queries left after its drops, and the names it dropped."""
+    """What a script amounts to: its sources and options, the queries left after its drops, the names it dropped, and
+    what in it is probably not meant.
+    """
 
     sources: tuple[Source, ...] = ()
     queries: tuple[Query, ...] = ()
     options: tuple[SetOption, ...] = ()
     drops: tuple[str, ...] = ()
+    warnings: tuple[ScriptWarning, ...] = ()
 
 
 def check_script(
@@ -80,6 +84,7 @@ class _Loader:
         self._paths: dict[str, str] = {}
         self._options: list[SetOption] = []
         self._drops: list[str] = []
+        self._windowless: dict[str, tuple[int, int]] = {}
 
     def load(self, readings: tuple[Reading, ...]) -> None:
         for reading in readings:
@@ -100,9 +105,11 @@ class _Loader:
             self._check_source_of(option)
 
     def script(self) -> Script:
+        queries = tuple(query for query in self._queries.values() if query is not None)
         return Script(
             sources=tuple(self._sources.values()),
-            queries=tuple(query for query in self._queries.values() if query is not None),
+            queries=queries,
+            warnings=tuple(forgotten_windows(queries, self._by_name(), self._windowless, self._file)),
             options=tuple(self._options),
             drops=tuple(self._drops),
         )
@@ -137,6 +144,8 @@ class _Loader:
             check.run()
         self.problems.extend(check.problems)
         self._sources[name] = check.source
+        if isinstance(statement, CreateStream) and "window" not in dict(statement.places):
+            self._windowless[check.source.name] = (statement.line, statement.column)
 
     def _add_query(self, statement: CreateQuery) -> None:
         self._check_sink(statement)

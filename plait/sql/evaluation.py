@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cache
 
 from plait.errors import UnsupportedQueryError
-from plait.query.model import Operand, Query, Source, SourceExpression
+from plait.query.model import Operand, Query, Source
 from plait.query.predicates import Conjunction, Predicate, Residual
 from plait.sql.bands import band_of, signed_literal
 from plait.sql.coercions import Untranslatable
-from plait.sql.names import backquoted
 from plait.sql.operations import taken_apart
+from plait.sql.source_types import type_over
 from plait.sql.spark_settings import UTC
 from plait.sql.text import SourceText, scan
 from plait.sql.tokens import rendered, tokenize
@@ -39,9 +39,9 @@ def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
 
     def type_of(operand: Operand) -> str:
         source = sources.get(query.relation(operand.relation).source)
-        for column in (source.schema if source else None) or ():
-            if operand.expression == SourceExpression(sql=backquoted(column.name), columns=(column.name,)):
-                return column.type
+        type_ = None if source is None else type_over(source, operand.expression)
+        if type_ is not None:
+            return type_
         raise _UnknownType
 
     found: list[Predicate[Operand]] = []

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """What is about to run. `queries` in the order of the script."""
+    """What is about to run. `queries` in the order of the script; `warnings`: what in it is probably not meant."""
 
     script: str
     strategy: str
     checkpoint: str
     queries: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class Output(Protocol):

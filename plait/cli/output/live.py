@@ -147,7 +147,9 @@ class LiveOutput:
         yield from (("NULL keys", nulls),) if nulls else ()
 
     def _notice(self) -> list[RenderableType]:
-        shown: list[RenderableType] = [Text(warning_line(notice), style="yellow") for notice in self._warnings]
+        lines = [f"warning: {told}" for told in self._info.warnings] if self._info is not None else []
+        lines += [warning_line(notice) for notice in self._warnings]
+        shown: list[RenderableType] = [Text(line, style="yellow") for line in lines]
         if self._stopping:
             shown.append(Text("stopping after this batch (Ctrl-C again: at once)", style="yellow"))
         return shown

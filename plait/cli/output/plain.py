@@ -39,6 +39,8 @@ class PlainOutput:
         """Name the script, the strategy and the checkpoint."""
         self._write(f"{info.script}: {plural(len(info.queries), 'query', 'queries')}, strategy {info.strategy}")
         self._write(f"checkpoint {info.checkpoint}")
+        for warning in info.warnings:
+            self._errors.write(f"warning: {warning}")
 
     def noticed(self, text: str) -> None:
         """Write what the user should know about this start."""
