@@ -137,7 +137,7 @@ def _in_query(query: Query, problem: SqlError) -> SqlError:
 def project(frame: DataFrame, binding: Binding) -> DataFrame:
     """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
     columns = [
-        expr(column.expression.sql).cast(field.dataType).alias(f"c{i}")
+        expr(column.expression.sql).cast(nullable(field.dataType)).alias(f"c{i}")
         for i, (column, field) in enumerate(zip(binding.query.output, binding.output.fields, strict=True))
     ]
     return frame.select(*columns).toDF(*binding.output.names)

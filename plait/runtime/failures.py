@@ -6,6 +6,7 @@ import re
 
 from plait import errors
 from plait.errors import CheckpointError, PlaitError, SourceError
+from plait.runtime.unreadable import unreadable
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
 _SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
@@ -39,6 +40,9 @@ def explained(error: BaseException) -> PlaitError:
         return CheckpointError(
             "no space left on the device. Free some space, then start again: nothing committed is lost."
         )
+    problem = unreadable(text)
+    if problem is not None:
+        return SourceError(f"{problem}. The checkpoint is intact: mend the cause and start again.")
     if any(sign in text for sign in _OFFSET_TROUBLE):
         return CheckpointError(
             f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition "

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SourceError
 from plait.query.model import Column, Connector, Source, Stream
+from plait.runtime.unreadable import unreadable
 from plait.sources import format_of
 from plait.spelling import folded
 from plait.sql.files import checks_header
@@ -110,5 +111,8 @@ def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:
 
 def _source_error(source: Source, error: Exception) -> SourceError:
     kind = "stream" if isinstance(source, Stream) else "table"
+    problem = unreadable(str(error))
+    if problem is not None:
+        return SourceError(f"{kind} '{source.name}' cannot be read: {problem}.")
     text = str(error).split("\n", 1)[0].rstrip(". ")
     return SourceError(f"{kind} '{source.name}' cannot be read: {text}. Check its format, path, options and schema.")

@@ -1,0 +1,88 @@
+"""What Spark says about files it cannot read, found in its stack traces and told with what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import unquote
+
+_HEADER = re.compile(
+    r"CSV header does not conform to the schema\.\s*Header: (?P<header>[^\n]*)\n\s*Schema: (?P<schema>[^\n]*)\n\s*"
+    r"Expected: (?P<expected>[^\n]*) but found: (?P<found>[^\n]*)\n\s*CSV file: (?P<file>\S+)"
+)
+_HEADER_LENGTH = re.compile(
+    r"Number of column in CSV header is not equal to number of fields in the schema:\s*"
+    r"Header length: (?P<found>\d+), schema size: (?P<expected>\d+)\s*CSV file: (?P<file>\S+)"
+)
+_PARQUET_TYPE = re.compile(
+    r"reading file (?P<file>\S+)\. Data type mismatches when reading Parquet column \[(?P<column>[^\]]+)\]\. "
+    r"Expected Spark type (?P<expected>\S+), actual Parquet type (?P<found>[A-Z0-9_]+)"
+)
+_NO_PARQUET = re.compile(r"(?P<file>\S+) is not a Parquet file")
+_NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>\S+?)\.? ?(?:SQLSTATE|$|\n)")
+_NO_DIRECTORY = re.compile(r"Option 'basePath' must be a directory")
+_NO_PERMISSION = re.compile(r"(?P<file>\S+) \(Permission denied\)")
+_GONE = re.compile(r"FILE_NOT_EXIST\][^\n]*?(?P<file>(?:file|hdfs|s3a?|gs|abfss?):\S+?)(?: does not exist|[.,]?\s)")
+_FAILED = re.compile(r"Encountered error while reading file (?P<file>\S+?)\.\s")
+_CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<cause>[^\n]+)")
+
+_POSITION = "or with OPTIONS (enforceSchema 'true') read them by position whatever the header says"
+
+
+def _header(found: re.Match[str]) -> str:
+    return (
+        f"the header of {_file(found)} is {found['header']}, the declared columns are {found['schema']}: expected "
+        f"'{found['expected']}', found '{found['found']}'. Declare the columns as the files have them, {_POSITION}"
+    )
+
+
+def _header_length(found: re.Match[str]) -> str:
+    return (
+        f"the header of {_file(found)} has {found['found']} columns, expected the {found['expected']} declared ones. "
+        f"Declare the columns as the files have them, {_POSITION}"
+    )
+
+
+def _parquet_type(found: re.Match[str]) -> str:
+    advice = "Declare the column with the type that the file has"
+    if found["found"] == "INT64" and found["expected"].startswith("timestamp"):
+        advice = (
+            "If it counts nanoseconds, which Spark has no time for, declare it as BIGINT and write "
+            f"timestamp_micros({found['column']} DIV 1000); otherwise declare the type that the file has"
+        )
+    return (
+        f"column '{found['column']}' of {_file(found)} is {found['found']}, expected something to read as "
+        f"{found['expected']}. {advice}"
+    )
+
+
+_SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (_HEADER, _header),
+    (_HEADER_LENGTH, _header_length),
+    (_PARQUET_TYPE, _parquet_type),
+    (_NO_PARQUET, lambda found: f"{_file(found)} is no Parquet file. Remove it, or name the format it has"),
+    (_NOT_FOUND, lambda found: f"the path {_file(found)} does not exist. Correct it, or create the directory first"),
+    (_GONE, lambda found: f"the file {_file(found)} is gone. Put it back, or use another checkpoint"),
+    (_NO_PERMISSION, lambda found: f"no permission to read {_file(found)}. Change its mode"),
+    (_NO_DIRECTORY, lambda found: "the path of a stream is a file; a stream reads a directory. Name the directory"),
+)
+
+
+def unreadable(text: str) -> str | None:
+    """Return what is wrong with a file, and what to do, from all of Spark's text; None if it is something else."""
+    for pattern, saying in _SAYINGS:
+        found = pattern.search(text)
+        if found is not None:
+            return saying(found)
+    failed, causes = _FAILED.search(text), _CAUSE.findall(text)
+    if failed is None:
+        return None
+    why = f": {causes[-1].strip().rstrip('. ')}" if causes else ""
+    return (
+        f"the file {_file(failed)} cannot be read{why}. Remove or repair it, or correct its format, options and columns"
+    )
+
+
+def _file(found: re.Match[str]) -> str:
+    """Return the file as the user knows it."""
+    return f"'{unquote(re.sub('^file:/+', '/', found['file'])).rstrip('.')}'"
