@@ -41,7 +41,7 @@ from plait.sql.binder import bind_query
 from plait.sql.check import Script
 from plait.sql.durations import delay_us, idle_us, window_us
 from plait.sql.options import checked_option, source_option_problem
-from plait.sql.spark_settings import TIME_ZONE, UTC, zone_problem
+from plait.sql.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
 
@@ -105,8 +105,9 @@ class Engine:
         self._spark = spark
         self._checkpoint = _absolute(checkpoint) or checkpoint
         zone = str(spark.conf.get(TIME_ZONE, "UTC"))
-        if zone.lower() not in UTC:
-            raise OptionError(f"{zone_problem(zone)}. Set it first: spark.conf.set('{TIME_ZONE}', 'UTC')")
+        problem = spark_setting_problem(TIME_ZONE, zone)
+        if problem is not None:
+            raise OptionError(f"{problem}. Set it first: spark.conf.set('{TIME_ZONE}', 'UTC')")
         self._options = EngineOptions()
         self.set_option("plait.strategy", strategy)
         self.set_option("plait.routing", routing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 from plait.errors import UnsupportedQueryError
 from plait.query.model import Operand, Query, Source
@@ -13,10 +14,12 @@ from plait.sql.bands import band_of, signed_literal
 from plait.sql.coercions import Untranslatable
 from plait.sql.operations import taken_apart
 from plait.sql.source_types import type_over
-from plait.sql.spark_settings import UTC
 from plait.sql.text import SourceText, scan
 from plait.sql.tokens import rendered, tokenize
 from plait.sql.translation import translated
+
+UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "universal", "zulu"})
+"""Names of the one time zone results are right in, in lower case."""
 
 
 def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:

@@ -11,9 +11,9 @@ from plait.sql.bound import BoundExpression
 from plait.sql.expressions import Parsed, Reference, parse_expression
 from plait.sql.functions import REFUSED, IsFunction, is_clock, refused_calls, unknown_calls
 from plait.sql.names import folded
+from plait.sql.operations import named_call
 from plait.sql.scope import Meaning, Scope
 from plait.sql.text import SourceText
-from plait.sql.thetas import named_call
 from plait.sql.tokens import Token, without_outer_parentheses
 
 _MISPLACED: Final = (

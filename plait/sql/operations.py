@@ -68,6 +68,15 @@ def called(tokens: Sequence[Token]) -> tuple[Token, tuple[Tokens, ...]] | None:
     return inner[0], tuple(split(arguments, _at_level(arguments, ","))) if arguments else ()
 
 
+def named_call(tokens: Sequence[Token], names: Sequence[str]) -> tuple[str, tuple[tuple[Token, ...], ...]] | None:
+    """Return the registered name, and the arguments, if all of it is a call of one of these names."""
+    found = called(tokens)
+    if found is None:
+        return None
+    registered = next((name for name in names if name.lower() == found[0].value.lower()), None)
+    return (registered, found[1]) if registered is not None else None
+
+
 def bare_words(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
     """Yield (index, word in upper case) for the bare words outside all brackets, but not for fields."""
     for index, depth, token in depths(tokens):

@@ -13,10 +13,10 @@ from plait.sql.bound import BoundExpression, column_of_source, parted
 from plait.sql.conditions import equality_sides
 from plait.sql.inference import BOOLEAN, inferred_type
 from plait.sql.literals import NOTHING
-from plait.sql.operations import taken_apart
+from plait.sql.operations import named_call, taken_apart
 from plait.sql.rows import row_pairs, without_null
 from plait.sql.text import SourceText
-from plait.sql.thetas import ThetaWriter, named_call, operand
+from plait.sql.thetas import ThetaWriter, operand
 from plait.sql.tokens import Token, without_outer_parentheses
 
 _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "universal", "zulu"})
-"""Names of the one time zone results are right in, in lower case."""
+from plait.sql.evaluation import UTC
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 

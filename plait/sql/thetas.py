@@ -14,9 +14,9 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Operand
 from plait.query.predicates import Residual
 from plait.sql.bound import BoundExpression
-from plait.sql.operations import Operation, called, taken_apart
+from plait.sql.operations import Operation, taken_apart
 from plait.sql.text import SourceText
-from plait.sql.tokens import Token, without_outer_parentheses
+from plait.sql.tokens import without_outer_parentheses
 
 _ADVICE = (
     "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, "
@@ -96,15 +96,6 @@ class ThetaWriter:
 
     def _refused(self, message: str, at: BoundExpression) -> SqlError:
         return self._text.error(message, at.tokens[0].start, UnsupportedQueryError)
-
-
-def named_call(tokens: Sequence[Token], names: Sequence[str]) -> tuple[str, tuple[tuple[Token, ...], ...]] | None:
-    """Return the registered name, and the arguments, if all of it is a call of one of these names."""
-    found = called(tokens)
-    if found is None:
-        return None
-    registered = next((name for name in names if name.lower() == found[0].value.lower()), None)
-    return (registered, found[1]) if registered is not None else None
 
 
 def operand(expression: BoundExpression) -> Operand:
