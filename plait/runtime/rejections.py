@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     NullType,
     StructField,
     StructType,
+    TimeType,
     YearMonthIntervalType,
 )
 
@@ -84,6 +85,8 @@ def _type_problem(type_: DataType) -> str | None:
     match type_:
         case YearMonthIntervalType() | CalendarIntervalType():
             return f"has type {type_.simpleString()}, which results cannot carry; {INTERVAL_ADVICE}"
+        case TimeType():
+            return f"has type {type_.simpleString()}, which results cannot carry; write CAST(... AS STRING)"
         case ArrayType():
             return _type_problem(type_.elementType)
         case MapType():

@@ -110,8 +110,12 @@ def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder
 
 def refuse_type(type_: str | None, bound: BoundExpression, expressions: ExpressionBinder) -> None:
     """Refuse a type that results cannot carry. Raises SqlError."""
-    if type_ is not None and (type_ == "interval" or type_.startswith(_CALENDAR)):
-        message = f"'{bound.as_written()}' has type {type_}, which results cannot carry; {INTERVAL_ADVICE}"
+    if type_ is None:
+        return
+    is_interval = type_ == "interval" or type_.startswith(_CALENDAR)
+    if is_interval or type_.startswith("time("):
+        advice = INTERVAL_ADVICE if is_interval else "write CAST(... AS STRING)"
+        message = f"'{bound.as_written()}' has type {type_}, which results cannot carry; {advice}"
         raise expressions.text.error(message, bound.tokens[0].start, UnsupportedQueryError)
 
 
