@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.query.model import Query
+from plait.query.predicates import operands_of
 
 
 def columns_of(query: Query) -> Iterator[tuple[str, str]]:
@@ -12,9 +13,7 @@ def columns_of(query: Query) -> Iterator[tuple[str, str]]:
     for relation in query.relations:
         for selection in relation.selections:
             yield from ((relation.source, column) for column in selection.columns)
-    operands = [side for equality in query.equalities for side in (equality.left, equality.right)]
-    operands += [operand for theta in query.thetas for operand in theta.operands]
-    for operand in operands:
+    for operand in (operand for predicate in query.predicates for operand in operands_of(predicate)):
         source = query.relation(operand.relation).source
         yield from ((source, column) for column in operand.expression.columns)
     for output in query.output:
