@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from plait.optimizer.advise.advice import Advice, AssumptionAdvice
 from plait.optimizer.advise.comparing import named
 from plait.optimizer.advise.unknowns import Unknown
+from plait.plan.columns import stored_column
 from plait.plan.explain import cost_of, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded
@@ -160,8 +161,8 @@ def _told(found: SourceStatistics) -> Iterator[str]:
         yield _option("rows", f"{found.rows:.0f}")
     columns: dict[str, float] = {}
     for name, count in found.distinct:
-        column = name if not name.startswith("#k ") else name.split("`")[1] if name.count("`") == 2 else ""
-        if column and name.endswith((f" `{column}`", column)):
+        column = stored_column(name).source_column
+        if column is not None:
             columns.setdefault(column, count)
     yield from (_option(f"distinct.{column}", f"{count:.0f}") for column, count in sorted(columns.items()))
 

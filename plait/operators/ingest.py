@@ -24,7 +24,8 @@ from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.placing import int64_values, split
 from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
-from plait.plan.model import BY_SIZE, Store
+from plait.plan.columns import stored_column
+from plait.plan.model import Store
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket, Layout, NullKey
 from plait.state.storage import Storage
@@ -107,7 +108,7 @@ def _ingest_chunk(
         tau_min=tau_min,
         tau_max=tau_max,
         kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
-        sketches=tuple((name, _sketch(table, name)) for name in table.column_names if name.startswith("#k ")),
+        sketches=tuple((name, _sketch(table, name)) for name in _hashed_keys(table)),
         bad_rows=found,
     )
     if table.num_rows == 0:
@@ -136,7 +137,7 @@ def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
     for name, other in spec.aliases:
         table = table.append_column(name, _counted(table[other]))
     for place, name in enumerate(table.column_names):
-        if name == TAU or name.startswith(BY_SIZE):
+        if stored_column(name).kind in ("time", "ordered key"):
             table = table.set_column(place, name, _counted(table.column(place)))
     return table
 
@@ -228,6 +229,10 @@ def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
     for word in words:
         chosen = chosen.append_column(word, pa.array(values[word]))
     return chosen
+
+
+def _hashed_keys(table: pa.Table) -> Iterator[str]:
+    return (name for name in table.column_names if stored_column(name).kind == "key")
 
 
 def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:

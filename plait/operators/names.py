@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.plan.model import SELECTED, TAU
+from plait.plan.columns import BITS, SELECTED, TAU
 
 UNTIL = "#until"
 """In intermediate stores the smallest τ + W among the parts: the largest τ that can still join the tuple."""
@@ -15,7 +15,7 @@ SELECTIONS_PER_WORD = 63
 
 def bits_name(word: int) -> str:
     """Return the name of query-set word `word`: bit i of word w belongs to selection ``63 w + i``."""
-    return "#bits" if word == 0 else f"#bits{word}"
+    return BITS if word == 0 else f"{BITS}{word}"
 
 
 def bit_of(selections: tuple[str, ...], selection: str) -> tuple[str, int]:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.plan.model import TAU, Output, Probed
+from plait.plan.columns import TAU
+from plait.plan.model import Output, Probed
 
 Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]

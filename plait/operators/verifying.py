@@ -13,6 +13,7 @@ from plait.kernels.spans import bounds, within
 from plait.operators.names import UNTIL
 from plait.operators.partials import Int64s, Partials, Rows
 from plait.operators.residuals import Predicates, holds
+from plait.plan.columns import stored_column
 from plait.plan.model import KeyColumn, Probed, Step, Store
 from plait.query.predicates import Band, Equality, Residual, by_kind, operands_of
 from plait.state.buckets import OpenBucket
@@ -101,7 +102,7 @@ class Verifier:
             equal &= probing == _stored_int64(opened, key.name, stored)
             if key.value_name is not None:
                 theirs = opened.take(stored, (key.value_name,)).column(0)
-                ours = pairs.positions[equality.left.at or 0].column("#v" + equality.left.name.removeprefix("#k"))
+                ours = pairs.positions[equality.left.at or 0].column(stored_column(equality.left.name).value.name)
                 equal &= pc.fill_null(pc.equal(ours, theirs), False).to_numpy(zero_copy_only=False)
         return equal
 

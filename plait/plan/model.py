@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias
 
+from plait.plan.columns import SELECTED, TAU, StoredColumn
 from plait.query.model import SourceExpression
 from plait.query.predicates import At, Conjunction, Equality, Order, by_kind
 
@@ -45,7 +46,11 @@ class KeyColumn:
     @property
     def name(self) -> str:
         """The int64 key column's name in buckets. It tells the encoding, so that no bucket is misread."""
-        return part_column(self.part, f"{BY_SIZE if self.by_size else '#k '}{self.type} {self.expression.sql}")
+        return part_column(self.part, self._stored.name)
+
+    @property
+    def _stored(self) -> StoredColumn:
+        return StoredColumn(kind="ordered key" if self.by_size else "key", type=self.type, text=self.expression.sql)
 
     @property
     def encoding(self) -> Encoding:
@@ -63,7 +68,7 @@ class KeyColumn:
     @property
     def value_name(self) -> str | None:
         """The column holding the real value, None when the key is exact."""
-        return None if self.is_exact else part_column(self.part, f"#v {self.type} {self.expression.sql}")
+        return None if self.is_exact else part_column(self.part, self._stored.value.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +82,8 @@ class ValueColumn:
     @property
     def name(self) -> str:
         """The column's name in buckets."""
-        return part_column(self.part, f"#v {self.type} {self.expression.sql}")
-
-
-BY_SIZE = "#o "
-"""Begins the names of keys that would be hashes if they were not compared by size (`KeyColumn.by_size`)."""
-
-SELECTED = "#s "
-"""Begins the names of columns that tell whether a selection holds (`Selection.column`)."""
-
-TAU = "#tau"
-"""The column of event time, int64 microseconds since the epoch."""
+        stored = StoredColumn(kind="value", type=self.type, text=self.expression.sql)
+        return part_column(self.part, stored.name)
 
 
 def part_column(part: int | None, name: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plait.plan.columns import TAU
 from plait.plan.conditions import Conditions, conditions, renamed
-from plait.plan.model import TAU, Fill, Intermediate, Member, Output, Place, Plan, Probed, Step, Store
+from plait.plan.model import Fill, Intermediate, Member, Output, Place, Plan, Probed, Step, Store
 from plait.query.predicates import mapped
 
 

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.operators.names import TAU
 from plait.operators.projection import IngestSpec, quoted
 from plait.operators.reports import IngestReport
 from plait.operators.restoring import Rewriting
-from plait.plan.model import BY_SIZE
+from plait.plan.columns import stored_column
 from plait.runtime.sources import OpenSource, attempt
 from plait.runtime.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
 from plait.state.storage import Storage
@@ -62,8 +61,4 @@ def rewrite(
 
 
 def _type_of(name: str, types: Mapping[str, str]) -> str:
-    if name.startswith(("#k ", BY_SIZE, "#bits", TAU)):
-        return "bigint"
-    if name.startswith("#v "):
-        return name.split(" ", 2)[1]
-    return types[name]
+    return stored_column(name).stored_type or types[name]

@@ -29,7 +29,6 @@ from plait.state.paging import release
 from plait.state.storage import Storage, checksum_of
 
 TAU = "#tau"
-BITS = "#bits"
 COMBINED = "#i"
 _OPEN_LIMIT = 4096
 _RELEASED_BYTES = 32 << 20
@@ -52,7 +51,7 @@ def write_bucket(
 ) -> Bucket:
     """Sort the rows of `table`, write them and all `indexes`, and return the bucket's description.
 
-    `table` has the columns the layout names, `TAU` if it has τ and `BITS` if it has several selections. `name` must
+    `table` has the columns the layout names, `TAU` if it has τ and ``#bits`` if it has several selections. `name` must
     be new within the store partition (it carries batch and attempt).
     """
     sort_key = indexes[0] if indexes else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from plait.plan.model import TAU
+from plait.plan.columns import TAU
 from plait.sinks.staging import Publication
 
 TABLE_BATCH = -1

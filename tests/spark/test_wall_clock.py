@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 import plait
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.projection import ingest_spec
-from plait.plan.model import TAU, Requirement, Selection, Store
+from plait.plan.columns import TAU
+from plait.plan.model import Requirement, Selection, Store
 from plait.plan.relations import key_of
 from plait.query.model import Column, Operand, SourceExpression, Stream
 from plait.runtime.loading import select_ingest

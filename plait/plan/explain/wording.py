@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from plait.plan.model import (
-    SELECTED,
-    TAU,
-    KeyColumn,
-    Member,
-    Output,
-    Requirement,
-    Selection,
-    Step,
-    Store,
-    is_routed,
-)
+from plait.plan.columns import SELECTED, TAU
+from plait.plan.model import KeyColumn, Member, Output, Requirement, Selection, Step, Store, is_routed
 from plait.plan.relations import UNKNOWN_TYPE, member_name
 from plait.plan.walks import split_part
 
