@@ -10,8 +10,8 @@ A query that lives from batch A to batch Z is entitled to each combination that 
 A row that arrived earlier, in batch b, was kept if in every batch from b to A − 1
 
 3. some query that lived then **wanted the row**: it is a join with another relation over a stream, its selections hold
-   for the row, and the row's sides of its join conditions are not NULL. A stream that keeps 'all' wants every row; while
-   no query reads a stream, its rows rest and nobody needs to want them;
+   for the row, and the row's sides of its join conditions are not NULL. A stream that keeps 'all' wants every row;
+   while no query reads a stream, its rows rest and nobody needs to want them;
 4. it was **young enough**: its event time plus the largest window of its stream among the queries that lived, or where
    none reads it the last ones that did, lay not below the watermark at the end of the batch;
 
