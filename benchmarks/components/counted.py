@@ -10,7 +10,7 @@ from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.query.model import Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
-from plait.sql.binder import bind_query
+from plait.sql.select.binder import bind_query
 from plait.stats.model import SourceStatistics, Statistics
 
 if TYPE_CHECKING:

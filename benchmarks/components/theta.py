@@ -42,8 +42,8 @@ from plait.plan.model import Plan
 from plait.query.model import Column, Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
 from plait.sinks.delivery import Discarded
-from plait.sql.binder import bind_query
-from plait.sql.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.select.binder import bind_query
 from plait.state.model import Bucket
 from plait.state.storage import Storage
 from plait.stats.model import Statistics

@@ -13,7 +13,7 @@ from plait.cli.script import ScriptText, read_sound_script
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
 from plait.query.model import Query, Source
-from plait.sql.scope import SchemaUnknownError
+from plait.sql.expressions.scope import SchemaUnknownError
 from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics
 

@@ -9,7 +9,7 @@ from plait.cli.failures import report
 from plait.cli.output.wording import plural
 from plait.cli.script import ScriptError, read_script
 from plait.query.model import Stream
-from plait.sql.scope import SchemaUnknownError
+from plait.sql.expressions.scope import SchemaUnknownError
 
 
 def check(file: ScriptFile) -> None:

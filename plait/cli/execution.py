@@ -14,8 +14,8 @@ from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
-from plait.sql.options import checked_option
-from plait.sql.scope import SchemaUnknownError
+from plait.sql.expressions.scope import SchemaUnknownError
+from plait.sql.script.options import checked_option
 
 if TYPE_CHECKING:
     from plait.runtime.engine import Engine, RunHandle

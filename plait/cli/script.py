@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from plait.errors import OptionError, PlacedError, PlaitError
 from plait.sql import Script, check_script, load_script, parse_script
-from plait.sql.options import checked_option
+from plait.sql.script.options import checked_option
 from plait.sql.statements import SetOption
 
 if TYPE_CHECKING:
-    from plait.sql.sources import SchemaOf
+    from plait.sql.script.sources import SchemaOf
 
 
 class ScriptError(PlaitError):

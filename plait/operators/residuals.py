@@ -2,7 +2,7 @@
 
 DuckDB was taken because its comparisons are Spark's: NaN equals itself and is larger than anything, text is compared by
 its bytes, integers overflow with an error. What differs is translated or refused before a plan is made
-(`plait.sql.evaluation`). It runs in the task's own thread, on Arrow data in place.
+(`plait.sql.predicates.evaluation`). It runs in the task's own thread, on Arrow data in place.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from plait.runtime.rejections import nullable, refuse_types, rejected
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
-from plait.sql.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_thetas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,11 @@ from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.runtime.totals import Totals
 from plait.runtime.warming import Warming
 from plait.sinks import Sink
-from plait.sql.binder import bind_query
-from plait.sql.check import Script
-from plait.sql.durations import delay_us, idle_us, window_us
-from plait.sql.options import checked_option, source_option_problem
-from plait.sql.spark_settings import TIME_ZONE, spark_setting_problem
+from plait.sql.lexis.durations import delay_us, idle_us, window_us
+from plait.sql.script.check import Script
+from plait.sql.script.options import checked_option, source_option_problem
+from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
+from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
 

@@ -13,7 +13,7 @@ from plait.optimizer.planner import plan
 from plait.plan.changelog import changelog
 from plait.plan.model import Plan, Store
 from plait.query.model import Query, Source
-from plait.sql.durations import parse_duration_us
+from plait.sql.lexis.durations import parse_duration_us
 from plait.state.model import Manifest, SourceProgress
 from plait.stats.combine import combine
 from plait.stats.declared import declared_statistics

@@ -18,11 +18,11 @@ from plait.runtime.binding import Binding, bind
 from plait.runtime.sources import OpenSource, attempt, visible, visible_schema
 from plait.sinks import Sink
 from plait.spelling import folded
-from plait.sql.binder import bind_query
-from plait.sql.event_time import bind_event_time, refuse_other_types
-from plait.sql.names import naming_problem
-from plait.sql.sources import statistics_problem
-from plait.sql.text import SourceText
+from plait.sql.lexis.names import naming_problem
+from plait.sql.lexis.text import SourceText
+from plait.sql.script.event_time import bind_event_time, refuse_other_types
+from plait.sql.script.sources import statistics_problem
+from plait.sql.select.binder import bind_query
 
 _NAME = re.compile(r"[A-Za-z]\w*")
 _KEEPS = ("needed", "all")

@@ -23,8 +23,8 @@ from pyspark.sql.types import (
 
 from plait.errors import SqlError
 from plait.query.model import Query
-from plait.sql.located import occurrence, occurrences_before
-from plait.sql.output import INTERVAL_ADVICE
+from plait.sql.select.located import occurrence, occurrences_before
+from plait.sql.select.output import INTERVAL_ADVICE
 
 _VIEW = "_pyspark_" + "0" * 32
 """As long as the names that Spark's Python gives to the frames of ``spark.sql(text, name=frame)``."""

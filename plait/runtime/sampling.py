@@ -21,7 +21,7 @@ from plait.runtime.registry import Registry
 from plait.runtime.sources import OpenSource, open_source
 from plait.runtime.tasks import REPORT, reports, table_ingest
 from plait.sinks import Sink
-from plait.sql.check import Script
+from plait.sql.script.check import Script
 from plait.state.storage import Storage
 from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import SourceStatistics, Statistics

@@ -14,7 +14,7 @@ from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.unreadable import unreadable
 from plait.sources import format_of
 from plait.spelling import folded
-from plait.sql.files import checks_header
+from plait.sql.script.files import checks_header
 
 CORRUPT = "_corrupt_record"
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")

@@ -34,8 +34,8 @@ from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
 from plait.sinks import noop
 from plait.sinks.delivery import Delivery, Spooled
-from plait.sql.binder import bind_query
-from plait.sql.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.select.binder import bind_query
 from plait.state.buckets import open_bucket
 from plait.state.manifest import ManifestLog
 from plait.state.model import Bucket, Manifest

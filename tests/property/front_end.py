@@ -9,9 +9,9 @@ from plait.operators.projection import quoted
 from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
-from plait.sql.binder import bind_statement
-from plait.sql.evaluation import resolve_thetas
-from plait.sql.script import parse_script
+from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.script.reading import parse_script
+from plait.sql.select.binder import bind_statement
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable
 from tests.oracle.duckdb_oracle import load
 from tests.oracle.translate import connection, to_duckdb

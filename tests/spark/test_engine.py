@@ -249,7 +249,7 @@ def test_malformed_rows_and_rows_without_time_become_dead_letters(spark: Any, tm
             TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
         CREATE QUERY q INTO memory AS {JOIN};
     """
-    from plait.sql.check import load_script
+    from plait.sql.script.check import load_script
 
     engine = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"))
     engine.load(load_script(script))

@@ -15,15 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream, Table
 from plait.query.types import resolve_types
 from plait.sql import bind_query
-from plait.sql.ddl import parse_columns
-from plait.sql.expression_binder import ExpressionBinder
-from plait.sql.functions import REFUSED
-from plait.sql.inference import RESULTS, inferred_type
-from plait.sql.names import backquoted
-from plait.sql.scope import BoundRelation, Scope
-from plait.sql.spark_functions import BUILT_IN
-from plait.sql.text import SourceText
-from plait.sql.tokens import tokenize
+from plait.sql.expressions.expression_binder import ExpressionBinder
+from plait.sql.expressions.functions import REFUSED
+from plait.sql.expressions.inference import RESULTS, inferred_type
+from plait.sql.expressions.scope import BoundRelation, Scope
+from plait.sql.expressions.spark_functions import BUILT_IN
+from plait.sql.lexis.ddl import parse_columns
+from plait.sql.lexis.names import backquoted
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import tokenize
 from tests.unit.sql.reading import cursor_over
 
 pytestmark = pytest.mark.spark

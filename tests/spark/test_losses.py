@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import plait
-from plait.sql.check import load_script
+from plait.sql.script.check import load_script
 
 pytestmark = pytest.mark.spark
 

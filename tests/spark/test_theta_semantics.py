@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
 from plait.query.predicates import Band, ByKind, by_kind
 from plait.sql import bind_query
-from plait.sql.evaluation import resolve_thetas
-from plait.sql.literals import INTERVAL
-from plait.sql.translation import value_of
+from plait.sql.lexis.literals import INTERVAL
+from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.translation import value_of
 
 pytestmark = pytest.mark.spark
 

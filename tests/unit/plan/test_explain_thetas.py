@@ -9,8 +9,8 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.explain import explain
 from plait.query.model import Column, Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
-from plait.sql.binder import bind_query
-from plait.sql.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.select.binder import bind_query
 from plait.stats.model import Statistics
 
 TYPES = {"ts": "timestamp", "k": "bigint", "x": "bigint", "f": "double", "d": "date", "name": "string"}

@@ -2,10 +2,10 @@
 
 from plait.query.model import Column, Query, SinkSpec, Source, Stream, Table
 from plait.sql import bind_query
-from plait.sql.cursor import Cursor
-from plait.sql.ddl import parse_columns
-from plait.sql.text import SourceText, scan
-from plait.sql.tokens import tokenize
+from plait.sql.lexis.cursor import Cursor
+from plait.sql.lexis.ddl import parse_columns
+from plait.sql.lexis.text import SourceText, scan
+from plait.sql.lexis.tokens import tokenize
 
 
 def cursor_over(text: str) -> Cursor:

@@ -1,0 +1,100 @@
+"""Expressions with their references resolved, and how they are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from plait.query.model import ColumnRef, JoinedExpression, SourceExpression
+from plait.sql.expressions.parsing import Reference
+from plait.sql.expressions.scope import Meaning
+from plait.sql.expressions.structs import field_arguments
+from plait.sql.lexis.names import backquoted
+from plait.sql.lexis.tokens import Token, rendered, without_outer_parentheses
+
+_Naming: TypeAlias = Callable[[ColumnRef], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundExpression:
+    """Tokens of an expression, and what each reference in them means, in order of appearance."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    meanings: tuple[tuple[Reference, Meaning], ...]
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The aliases it refers to, in order of appearance."""
+        return tuple(dict.fromkeys(meaning.column.relation for _, meaning in self.meanings))
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column, or a field of one, and nothing else."""
+        names = all(token.is_symbol(".") != (index % 2 == 0) for index, token in enumerate(self.tokens))
+        return names and bool(self.meanings) and self.meanings[0][0].start == self.tokens[0].start
+
+    @property
+    def is_whole_column(self) -> bool:
+        """Whether it is a column, perhaps in parentheses, and no field of one."""
+        inner = self.part(without_outer_parentheses(self.tokens))
+        return inner.is_column and inner.meanings[0][1].used == len(inner.meanings[0][0].parts)
+
+    @property
+    def column_type(self) -> str | None:
+        """The type, if it is a column whose type is known."""
+        whole = self.is_column and self.meanings[0][0].ends[-1] == self.tokens[-1].end
+        return self.meanings[0][1].type if whole else None
+
+    def part(self, tokens: Sequence[Token]) -> BoundExpression:
+        """Return a part of this expression."""
+        starts = {token.start for token in tokens}
+        meanings = tuple((reference, meaning) for reference, meaning in self.meanings if reference.start in starts)
+        return BoundExpression(text=self.text, tokens=tuple(tokens), meanings=meanings)
+
+    def as_written(self) -> str:
+        """Return the user's text."""
+        return rendered(self.text, self.tokens, {})
+
+    def over_source(self) -> SourceExpression:
+        """Write it over the columns of the one relation it refers to."""
+        columns = tuple(dict.fromkeys(meaning.column.column for _, meaning in self.meanings))
+        return SourceExpression(sql=self._rendered(lambda column: column.column), columns=columns)
+
+    def over_join(self) -> JoinedExpression:
+        """Write it over the joined row."""
+        columns = tuple(dict.fromkeys(meaning.column for _, meaning in self.meanings))
+        return JoinedExpression(sql=self._rendered(lambda column: column.name), columns=columns)
+
+    def _rendered(self, name: _Naming) -> str:
+        replacements = {
+            reference.start: (reference.ends[meaning.used - 1], backquoted(name(meaning.column)))
+            for reference, meaning in self.meanings
+        }
+        for argument in field_arguments(self.tokens):
+            part = self.part(argument) if argument else self
+            new = name(part.meanings[0][1].column) if part.is_whole_column else ""
+            if new and new != part.meanings[0][0].parts[-1]:
+                alias = backquoted(part.meanings[0][0].parts[-1])
+                replacements[argument[0].start] = (argument[-1].end, f"{backquoted(new)} AS {alias}")
+        return rendered(self.text, self.tokens, replacements)
+
+
+def column_of_source(column: ColumnRef) -> SourceExpression:
+    """Return a bare column as an expression over its source."""
+    return SourceExpression(sql=backquoted(column.column), columns=(column.column,))
+
+
+def column_of_join(column: ColumnRef) -> JoinedExpression:
+    """Return a bare column as an expression over the joined row."""
+    return JoinedExpression(sql=backquoted(column.name), columns=(column,))
+
+
+def parted(edges: Iterable[tuple[str, str]], nodes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the connected parts of a graph, nodes in the order given."""
+    part_of = {node: frozenset((node,)) for node in nodes}
+    for left, right in edges:
+        union = part_of[left] | part_of[right]
+        part_of.update(dict.fromkeys(union, union))
+    return tuple(tuple(node for node in nodes if node in part) for part in dict.fromkeys(part_of.values()))

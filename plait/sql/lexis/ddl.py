@@ -1,0 +1,202 @@
+"""Column lists in Spark DDL: ``(id BIGINT, addr STRUCT<city: STRING>)``. Types come out as Spark prints them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from plait.errors import SqlError
+from plait.query.model import Column
+from plait.sql.lexis import foreign
+from plait.sql.lexis.cursor import Cursor
+from plait.sql.lexis.names import backquoted, did_you_mean, folded
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import Token, tokenize
+
+_SIMPLE: Final = {
+    "boolean": "boolean",
+    "tinyint": "tinyint",
+    "byte": "tinyint",
+    "smallint": "smallint",
+    "short": "smallint",
+    "int": "int",
+    "integer": "int",
+    "bigint": "bigint",
+    "long": "bigint",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "string": "string",
+    "binary": "binary",
+    "variant": "variant",
+    "void": "void",
+}
+_DECIMALS: Final = ("decimal", "dec", "numeric")
+_FOREIGN: Final = {
+    "text": "string",
+    "bool": "boolean",
+    "datetime": "timestamp",
+    "number": "decimal",
+    "timestamptz": "timestamp",
+}
+_INTERVAL_UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
+    """Read ``(name type [NOT NULL] [COMMENT 'text'], ...)``. A stream cannot promise NOT NULL, so it is ignored."""
+    cursor.expect_symbol("(")
+    columns: list[Column] = []
+    while True:
+        answer = foreign.between_columns(cursor.token, cursor.ahead(1))
+        if answer is not None:
+            raise cursor.error(answer)
+        name = cursor.name("the name of a column")
+        if cursor.at_word("AS"):
+            raise cursor.error(foreign.computed_column(name.value))
+        if any(folded(column.name) == folded(name.value) for column in columns):
+            cursor.report(f"column '{name.value}' is declared twice; Spark does not tell upper from lower case", name)
+        columns.append(Column(name=name.value, type=parse_type(cursor)))
+        cursor.take_word("NOT", "NULL")
+        _skip_comment(cursor)
+        if not cursor.take_symbol(","):
+            break
+    cursor.expect_symbol(")", " or ',' after the type of a column")
+    return tuple(columns)
+
+
+def parse_type(cursor: Cursor) -> str:
+    """Read a type."""
+    token = cursor.name("a type")
+    word = token.value.lower()
+    if word == "timestamp" and cursor.take_word("WITHOUT", "TIME", "ZONE"):
+        return "timestamp_ntz"
+    if word in _SIMPLE:
+        return _SIMPLE[word] + _collation(cursor, word)
+    if word in _DECIMALS:
+        return _decimal(cursor, token)
+    if word == "array":
+        return f"array<{_parameters(cursor, token, 1)[0]}>"
+    if word == "map":
+        return "map<{},{}>".format(*_parameters(cursor, token, 2))
+    if word == "struct":
+        return _struct(cursor)
+    if word == "interval":
+        return _interval(cursor)
+    if word == "time":
+        return f"time({_numbers(cursor, 1)[0]})" if cursor.at_symbol("(") else "time(6)"
+    raise cursor.error(_unknown_type(token.value), token)
+
+
+def struct_fields(type_: str) -> tuple[Column, ...] | None:
+    """Return the fields of a struct type; None for any other type, and where a field's name lacks quotes."""
+    if not type_.startswith("struct<") or type_ == "struct<>":
+        return () if type_ == "struct<>" else None
+    source = SourceText(text=type_)
+    try:
+        cursor = Cursor(source, type_, tokenize(source, type_, 0, len(type_)), len(type_))
+        cursor.advance()
+        cursor.advance()
+        return _fields(cursor)
+    except SqlError:
+        return None
+
+
+def _skip_comment(cursor: Cursor) -> None:
+    if cursor.take_word("COMMENT"):
+        cursor.string("the text of the comment")
+
+
+def _collation(cursor: Cursor, word: str) -> str:
+    if word == "string" and cursor.take_word("COLLATE"):
+        return f" collate {cursor.name('a collation').value.upper()}"
+    return ""
+
+
+def _decimal(cursor: Cursor, token: Token) -> str:
+    precision, scale = 10, 0
+    if cursor.at_symbol("("):
+        precision, scale = (*_numbers(cursor, 2), 0)[:2]
+    if not 1 <= precision <= 38 or scale > precision:
+        message = f"decimal({precision},{scale}) is impossible; use 1 to 38 digits, at most all of them after the point"
+        cursor.report(message, token)
+    return f"decimal({precision},{scale})"
+
+
+def _numbers(cursor: Cursor, at_most: int) -> list[int]:
+    cursor.expect_symbol("(")
+    found: list[int] = []
+    while True:
+        token = cursor.token
+        if token is None or token.kind != "number" or not token.value.isdigit():
+            raise cursor.expected("a whole number")
+        found.append(int(cursor.advance().value))
+        if len(found) == at_most or not cursor.take_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    return found
+
+
+def _parameters(cursor: Cursor, token: Token, count: int) -> list[str]:
+    cursor.expect_symbol(
+        "<", f" after {token.value}: write for example {'array<int>' if count == 1 else 'map<string,int>'}"
+    )
+    types = [parse_type(cursor)]
+    while len(types) < count:
+        cursor.expect_symbol(",")
+        types.append(parse_type(cursor))
+    _close(cursor)
+    return types
+
+
+def _close(cursor: Cursor) -> None:
+    if not cursor.take_angle():
+        raise cursor.expected("'>'")
+
+
+def _struct(cursor: Cursor) -> str:
+    if cursor.take_symbol("<>"):
+        return "struct<>"
+    cursor.expect_symbol("<", " after STRUCT: write for example struct<city: string>")
+    fields = _fields(cursor)
+    shown = ",".join(
+        f"{field.name if _PLAIN.fullmatch(field.name) else backquoted(field.name)}:{field.type}" for field in fields
+    )
+    return f"struct<{shown}>"
+
+
+def _fields(cursor: Cursor) -> tuple[Column, ...]:
+    fields: list[Column] = []
+    while True:
+        name = cursor.name("the name of a field").value
+        cursor.take_symbol(":")
+        fields.append(Column(name=name, type=parse_type(cursor)))
+        cursor.take_word("NOT", "NULL")
+        _skip_comment(cursor)
+        if not cursor.take_symbol(","):
+            break
+    _close(cursor)
+    return tuple(fields)
+
+
+def _interval(cursor: Cursor) -> str:
+    if not cursor.at_word(*_INTERVAL_UNITS):
+        return "interval"
+    first = cursor.advance().value.lower()
+    if not cursor.take_word("TO"):
+        return f"interval {first}"
+    return f"interval {first} to {cursor.name('a unit of time').value.lower()}"
+
+
+def _unknown_type(name: str) -> str:
+    lower = name.lower()
+    if lower in ("char", "varchar", "character"):
+        return f"Spark cannot read a source with type {name}; declare the column as STRING"
+    if lower in _FOREIGN:
+        return f"'{name}' is not a type of Spark; use {_FOREIGN[lower].upper()}"
+    known = (*_SIMPLE, *_DECIMALS, "array", "map", "struct", "interval", "time")
+    return f"'{name}' is not a type of Spark{did_you_mean(lower, known)}"

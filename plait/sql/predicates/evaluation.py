@@ -1,0 +1,117 @@
+"""Join predicates once the types of their operands are known: what an index can look up, and what DuckDB evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from plait.errors import UnsupportedQueryError
+from plait.query.model import Operand, Query, Source
+from plait.query.predicates import Conjunction, Predicate, Residual
+from plait.sql.expressions.inference import type_over
+from plait.sql.lexis.operations import taken_apart
+from plait.sql.lexis.text import SourceText, scan
+from plait.sql.lexis.tokens import rendered, tokenize
+from plait.sql.predicates.bands import band_of, signed_literal
+from plait.sql.predicates.coercions import Untranslatable
+from plait.sql.predicates.translation import translated
+
+UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "universal", "zulu"})
+"""Names of the one time zone results are right in, in lower case."""
+
+
+def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:
+    """Return the query with the types of what no equality says, the bands that it implies, and what DuckDB evaluates.
+
+    `type_of` is asked for operands, and for parts of them: ``b.ts`` of ``b.ts + INTERVAL 5 MINUTES``. `time_zone`:
+    ``spark.sql.session.timeZone``. Raises UnsupportedQueryError for a predicate that DuckDB may evaluate differently
+    from Spark.
+    """
+    asked = cache(type_of)
+    found = (_resolved(query, each, asked, time_zone) for each in query.predicates)
+    return replace(query, predicates=tuple(dict.fromkeys(predicate for each in found for predicate in each)))
+
+
+def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
+    """Return the query with those theta predicates resolved whose operands are columns of declared types.
+
+    The types of other operands are Spark's to tell. Raises UnsupportedQueryError as `resolve_thetas` does.
+    """
+
+    def type_of(operand: Operand) -> str:
+        source = sources.get(query.relation(operand.relation).source)
+        type_ = None if source is None else type_over(source, operand.expression)
+        if type_ is not None:
+            return type_
+        raise _UnknownType
+
+    found: list[Predicate[Operand]] = []
+    for predicate in query.predicates:
+        try:
+            found += _resolved(query, predicate, type_of, "UTC")
+        except _UnknownType:
+            found.append(predicate)
+    return replace(query, predicates=tuple(dict.fromkeys(found)))
+
+
+class _UnknownType(Exception):
+    """The type of an operand is not declared."""
+
+
+def _resolved(
+    query: Query, predicate: Predicate[Operand], type_of: Callable[[Operand], str], time_zone: str
+) -> Conjunction[Operand]:
+    if not isinstance(predicate, Residual):
+        return (predicate,)
+    theta = predicate.moved(lambda operand: replace(operand, type=type_of(operand)))
+    if theta.is_function:
+        return (theta,)
+    is_utc = time_zone.lower() in UTC
+    order = [relation.alias for relation in query.relations]
+    band, is_all = band_of(predicate, type_of, order, is_utc=is_utc) or (None, False)
+    implied = () if band is None else (band,)
+    if is_all:
+        return implied
+    try:
+        types = [operand.type or "" for operand in theta.operands]
+        never_zero = {position for position, operand in enumerate(theta.operands) if _is_never_zero(operand)}
+        evaluated = translated(theta.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
+    except Untranslatable as problem:
+        raise UnsupportedQueryError(
+            f"query '{query.name}': Plait cannot check {shown(theta)} as Spark would: {problem.reason}; "
+            f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)"
+        ) from problem
+    return (*implied, replace(theta, sql=evaluated))
+
+
+def _is_never_zero(operand: Operand) -> bool:
+    """Tell whether an operand is ``nullif(x, 0)``."""
+    text = operand.expression.sql
+    operation = taken_apart(text, tokenize(SourceText(text=text), scan(text).masked, 0, len(text)))
+    if operation is None or operation.name != "nullif" or len(operation.parts) != 2:
+        return False
+    found = signed_literal(text, operation.parts[1])
+    return found is not None and not isinstance(found.value, str | bool | None) and found.value == 0
+
+
+def shown(theta: Residual[Operand]) -> str:
+    """Return a predicate for people: ``(a.`x` < b.`y`)``."""
+    tokens = tokenize(SourceText(text=theta.text), scan(theta.text).masked, 0, len(theta.text))
+    names = {
+        token.start: (token.end, _named(theta.operands[int(token.value)])) for token in tokens if token.kind == "quoted"
+    }
+    return rendered(theta.text, tokens, names)
+
+
+def _named(operand: Operand) -> str:
+    text = operand.expression.sql
+    tokens = tokenize(SourceText(text=text), scan(text).masked, 0, len(text))
+    columns = {
+        token.start: (token.end, f"{operand.relation}.{text[token.start : token.end]}")
+        for index, token in enumerate(tokens)
+        if token.kind == "quoted" and not (index and tokens[index - 1].is_symbol("."))
+    }
+    written = rendered(text, tokens, columns)
+    return f"({written})" if taken_apart(text, tokens) is not None else written

@@ -1,0 +1,87 @@
+"""Comparisons of rows: ``(a.k, a.s) = (b.k, b.s)``, which Spark makes structs of.
+
+Spark compares structs field by field, and **NULL fields are equal to each other** (a row is not NULL because a field
+is; DuckDB says the same). So the fields are compared by ``<=>``. Where types are known that is still two equalities,
+which an index looks up: both are NULL or neither is, and, with a constant in the place of NULL, the values are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from plait.query.model import Operand
+from plait.query.types import is_key_type
+from plait.sql.expressions.bound import BoundExpression
+from plait.sql.lexis.operations import called, taken_apart
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import depths, split, without_outer_parentheses
+from plait.sql.predicates.thetas import operand
+
+_COMPARISONS: Final = ("=", "==", "<=>")
+_CONSTANTS: Final = {
+    "boolean": "false",
+    "date": "DATE'1970-01-01'",
+    "timestamp": "TIMESTAMP'1970-01-01 00:00:00Z'",
+    "timestamp_ntz": "TIMESTAMP_NTZ'1970-01-01 00:00:00'",
+    "string": "''",
+    "binary": "X''",
+}
+
+Pair = tuple[BoundExpression, BoundExpression]
+
+
+def row_pairs(conjunct: BoundExpression, text: SourceText) -> tuple[Pair, ...] | None:
+    """Return the fields that are compared, None if the conjunct compares no rows. Raises SqlError if their numbers
+    differ.
+    """
+    operation = taken_apart(conjunct.text, conjunct.tokens)
+    if operation is None or operation.kind not in _COMPARISONS or not all(operation.parts):
+        return None
+    rows = [_fields(conjunct.part(part)) for part in operation.parts]
+    left, right = rows
+    if left is None or right is None:
+        return None
+    if len(left) != len(right):
+        message = (
+            f"a row of {len(left)} cannot equal a row of {len(right)}; compare as many values on the left as on the "
+            "right"
+        )
+        raise text.error(message, conjunct.tokens[0].start)
+    return tuple(_flat(zip(left, right, strict=True)))
+
+
+def _flat(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    for left, right in pairs:
+        inner = (_fields(left), _fields(right))
+        if inner[0] is not None and inner[1] is not None and len(inner[0]) == len(inner[1]):
+            yield from _flat(zip(inner[0], inner[1], strict=True))
+        else:
+            yield left, right
+
+
+def _fields(side: BoundExpression) -> list[BoundExpression] | None:
+    """Return the fields of ``(x, y)`` or ``struct(x, y)``."""
+    call = called(side.tokens)
+    inner = without_outer_parentheses(side.tokens)
+    if call is not None and call[0].value.lower() == "struct":
+        parts = list(call[1])
+    else:
+        parts = split(inner, [index for index, depth, token in depths(inner) if depth == 0 and token.is_symbol(",")])
+        if len(parts) < 2 or len(inner) == len(side.tokens):
+            return None
+    if not all(parts) or any(token.keyword == "AS" for part in parts for _, depth, token in depths(part) if not depth):
+        return None
+    return [side.part(part) for part in parts]
+
+
+def without_null(side: BoundExpression, type_: str) -> tuple[Operand, Operand] | None:
+    """Return (whether it is NULL, the value with a constant in the place of NULL), None if it cannot be a key."""
+    if not is_key_type(type_):
+        return None
+    value = operand(side)
+    sql, constant = value.expression.sql, _CONSTANTS.get(type_, "0")
+    null = replace(value.expression, sql=f"(({sql}) IS NULL)")
+    filled = replace(value.expression, sql=f"coalesce({sql}, CAST({constant} AS {type_.upper()}))")
+    return replace(value, expression=null), replace(value, expression=filled)

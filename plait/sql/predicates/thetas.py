@@ -1,0 +1,104 @@
+"""Join predicates that are no equality: what concerns one relation alone is cut out, for Spark to compute.
+
+``upper(a.name) LIKE concat('%', b.pat)`` → operands ``upper(`name`)`` of a and ``concat('%', `pat`)`` of b, and the
+text ``(`0` LIKE `1`)``. Operands are as large as Spark's grammar allows, so the text holds only what needs both
+relations. They are computed for every row that passes its selections, also where CASE or OR would not come to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from plait.errors import SqlError, UnsupportedQueryError
+from plait.query.model import Operand
+from plait.query.predicates import Residual
+from plait.sql.expressions.bound import BoundExpression
+from plait.sql.lexis.operations import Operation, taken_apart
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import without_outer_parentheses
+
+_ADVICE = (
+    "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, "
+    "function)"
+)
+
+
+class ThetaWriter:
+    """Writes join predicates over two relations. Raises UnsupportedQueryError for what cannot be cut."""
+
+    def __init__(self, text: SourceText) -> None:
+        self._text = text
+        self._operands: dict[Operand, int] = {}
+
+    def theta(self, conjunct: BoundExpression) -> Residual[Operand]:
+        """Cut a conjunct."""
+        return self._finished(self._written(conjunct))
+
+    def comparison(self, left: BoundExpression, sign: str, right: BoundExpression) -> Residual[Operand]:
+        """Cut a comparison, given its sides."""
+        return self._finished(f"({self._written(left)} {sign} {self._written(right)})")
+
+    def call(self, name: str, arguments: Sequence[BoundExpression]) -> Residual[Operand]:
+        """Write the call of a registered predicate, whose arguments are operands as they are."""
+        for argument in arguments:
+            if len(argument.relations) == 1:
+                continue
+            found, advice = "columns of two relations", "pass these as two arguments"
+            if not argument.relations:
+                found, advice = "no column", "constants belong into the registered function"
+            message = (
+                f"each argument of {name}() is computed from one relation, but {argument.as_written()} has {found}"
+            )
+            raise self._refused(f"{message}; {advice}", argument)
+        sql = f"{name}({', '.join(f'`{position}`' for position in range(len(arguments)))})"
+        operands = tuple(operand(argument) for argument in arguments)
+        return Residual(operands=operands, sql=name, text=sql, is_function=True)
+
+    def _finished(self, sql: str) -> Residual[Operand]:
+        operands, self._operands = tuple(self._operands), {}
+        return Residual(operands=operands, sql=sql, text=sql)
+
+    def _written(self, expression: BoundExpression) -> str:
+        if len(expression.relations) == 1:
+            return self._column(operand(expression))
+        operation = taken_apart(expression.text, expression.tokens)
+        if operation is None:
+            inner = expression.part(without_outer_parentheses(expression.tokens))
+            if expression.relations:
+                message = f"Plait cannot compute '{inner.as_written()}' from two relations; {_ADVICE}"
+                raise self._refused(message, expression)
+            return f"({inner.as_written()})" if len(inner.tokens) > 1 else inner.as_written()
+        if operation.kind.endswith("ILIKE"):
+            return self._ilike(operation, [expression.part(part) for part in operation.parts])
+        parts = [self._written(expression.part(part)) for part in operation.parts]
+        pieces = [operation.pieces[0]]
+        for part, piece in zip(parts, operation.pieces[1:], strict=True):
+            pieces += (part, piece)
+        written = "".join(pieces)
+        return written if operation.kind in ("CALL", "CAST") else f"({written})"
+
+    def _column(self, part: Operand) -> str:
+        return f"`{self._operands.setdefault(part, len(self._operands))}`"
+
+    def _ilike(self, operation: Operation, parts: Sequence[BoundExpression]) -> str:
+        """Write ILIKE as LIKE between lower case texts, as Spark does; which letters there are is Spark's to know."""
+        lowered = []
+        for part in parts:
+            if len(part.relations) == 1:
+                side = operand(part)
+                expression = replace(side.expression, sql=f"lower({side.expression.sql})")
+                lowered.append(self._column(replace(side, expression=expression)))
+            else:
+                lowered.append(f"lower({self._written(part)})")
+        word = operation.kind.replace("ILIKE", "LIKE")
+        return f"({lowered[0]} {word} {lowered[1]}{operation.pieces[-1]})"
+
+    def _refused(self, message: str, at: BoundExpression) -> SqlError:
+        return self._text.error(message, at.tokens[0].start, UnsupportedQueryError)
+
+
+def operand(expression: BoundExpression) -> Operand:
+    """Return an expression over one relation as an operand."""
+    inner = expression.part(without_outer_parentheses(expression.tokens))
+    return Operand(relation=expression.relations[0], expression=inner.over_source())

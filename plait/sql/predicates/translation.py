@@ -1,0 +1,289 @@
+"""Spark SQL to DuckDB SQL, for predicates between columns of known types.
+
+Every operation is in a list, for some types; anything else is refused, because the two differ in more corners than
+anybody knows: errors, rounding, coercions, time zones. What is in the list is compared with Spark in
+`tests/spark/test_theta_semantics.py`. Operands arrive as Arrow values of their Spark types, timestamps without a zone,
+in UTC. Spark's errors of ANSI mode are errors in DuckDB where arithmetic overflows; division is only translated where
+it cannot fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from plait.sql.lexis.literals import INTERVAL, NOTHING, duckdb_type, literal
+from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, is_decimal, is_numeric
+from plait.sql.lexis.operations import Operation, taken_apart
+from plait.sql.lexis.text import SourceText, scan
+from plait.sql.lexis.tokens import Token, tokenize, without_outer_parentheses
+from plait.sql.predicates.arithmetic import number
+from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
+from plait.sql.predicates.duckdb_functions import FUNCTIONS, STRING
+from plait.sql.predicates.special_functions import SPECIAL
+
+_COMPARISONS: Final = {
+    "=": "=",
+    "==": "=",
+    "<>": "<>",
+    "!=": "<>",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "<=>": "IS NOT DISTINCT FROM",
+}
+_ARITHMETIC: Final = ("+", "-", "*", "/", "%", "DIV")
+_BITS: Final = {"&": "({} & {})", "|": "({} | {})", "^": "xor({}, {})"}
+_DIFFERENCES: Final = ("timestampdiff", "datediff", "date_diff")
+_UNITS_US: Final = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+    "WEEK": 604_800_000_000,
+}
+_DAY_US: Final = _UNITS_US["DAY"]
+
+
+def translated(
+    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+) -> str:
+    """Return a predicate over operands of these types as DuckDB SQL. Raises Untranslatable.
+
+    `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
+    """
+    found = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
+    if found.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"it is of type {found.type}", "a condition must be true or false")
+    return found.sql
+
+
+def value_of(
+    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+) -> Value:
+    """Translate an expression of any type; arguments as in `translated`."""
+    tokens = tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql))
+    return _Translator(sql, types, never_zero, time_zone).translate(tokens)
+
+
+class _Translator:
+    def __init__(self, text: str, types: Sequence[str], never_zero: Collection[int], time_zone: str | None) -> None:
+        self._text, self._types, self._never_zero, self._time_zone = text, types, never_zero, time_zone
+
+    def translate(self, tokens: Sequence[Token]) -> Value:
+        inner = without_outer_parentheses(tokens)
+        operation = taken_apart(self._text, inner)
+        return self._leaf(inner) if operation is None else self._operation(operation)
+
+    def _leaf(self, tokens: Sequence[Token]) -> Value:
+        if len(tokens) == 1 and tokens[0].kind == "quoted":
+            operand = int(tokens[0].value)
+            if self._types[operand].startswith("interval"):
+                raise Untranslatable(
+                    "an interval is computed from one relation", "write one timestamp on each side of the comparison"
+                )
+            return Value(sql=f'"{operand}"', type=self._types[operand], never_zero=operand in self._never_zero)
+        found = literal(self._text, tokens)
+        if found is None:
+            shown = self._text[tokens[0].start : tokens[-1].end]
+            raise Untranslatable(f"'{shown}' is no value that both read alike", "write it as a plain literal")
+        if found.type in TIMES and ":" in str(found.value):
+            self._require_utc(f"TIMESTAMP '{found.value}'")
+        nonzero = not isinstance(found.value, str | bool | None) and found.value != 0
+        return Value(sql=found.sql, type=found.type, literal=found, never_zero=nonzero)
+
+    def _operation(self, operation: Operation) -> Value:
+        kind, name = operation.kind, operation.name
+        if name in _DIFFERENCES and len(operation.parts) == 3:
+            return self._time_between(operation)
+        parts = [self.translate(part) for part in operation.parts]
+        if kind in _COMPARISONS:
+            return self.compared(kind, *parts)
+        if kind in ("AND", "OR", "NOT"):
+            return self._logic(kind, parts)
+        if kind.startswith("IS "):
+            return self.is_constant(kind, parts[0])
+        if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "RLIKE"):
+            return self._predicate(kind, parts, operation.pieces[-1])
+        if kind == "CASE":
+            return self._case(operation, parts)
+        if kind == "CAST":
+            return self._cast(operation, parts[0])
+        if kind == "SIGN":
+            return self._sign(operation.pieces[0].strip(), parts[0])
+        if kind == "CALL":
+            return self._call(name, parts)
+        return self._arithmetic(kind, *parts)
+
+    def _require_utc(self, what: str) -> None:
+        if self._time_zone is not None:
+            raise Untranslatable(
+                f"{what} depends on the session's time zone, {self._time_zone}",
+                "set spark.sql.session.timeZone to UTC, or compute it per relation",
+            )
+
+    def as_type(self, value: Value, type_: str) -> str:
+        if value.type == "date" and type_ in TIMES:
+            self._require_utc("a date compared with a timestamp")
+        if {value.type, type_} == set(TIMES):
+            self._require_utc("a timestamp compared with one without a time zone")
+        return converted(value, type_)
+
+    def compared(self, kind: str, left: Value, right: Value) -> Value:
+        type_ = common_type_of((left, right), kind)
+        return _boolean(f"({self.as_type(left, type_)} {_COMPARISONS[kind]} {self.as_type(right, type_)})")
+
+    def _logic(self, kind: str, parts: Sequence[Value]) -> Value:
+        written = [condition(part, kind) for part in parts]
+        return _boolean(f"(NOT {written[0]})" if kind == "NOT" else f"({written[0]} {kind} {written[1]})")
+
+    def is_constant(self, kind: str, part: Value) -> Value:
+        constant = kind.rsplit(" ", 1)[1]
+        if constant == "NULL":
+            return _boolean(f"({part.sql} {kind})")
+        comparison = "IS DISTINCT FROM" if "NOT" in kind else "IS NOT DISTINCT FROM"
+        return _boolean(f"({condition(part, kind)} {comparison} {constant})")
+
+    def _predicate(self, kind: str, parts: Sequence[Value], tail: str) -> Value:
+        word = kind.removeprefix("NOT ")
+        value, others = parts[0], parts[1:]
+        if word == "IN":
+            type_ = common_type_of(parts, word)
+            written = f"({self.as_type(value, type_)} IN ({', '.join(self.as_type(other, type_) for other in others)}))"
+        elif word == "BETWEEN":
+            bounds = (self.compared(sign, value, other) for sign, other in zip((">=", "<="), others, strict=True))
+            written = f"({' AND '.join(bound.sql for bound in bounds)})"
+        elif word == "LIKE":
+            written = _like(value, others[0], tail)
+        else:
+            raise Untranslatable(
+                f"{word} differs between Spark and DuckDB",
+                "use LIKE, contains(), startswith() or endswith() on text that each relation prepares",
+            )
+        return _boolean(f"(NOT {written})" if kind.startswith("NOT ") else written)
+
+    def _case(self, operation: Operation, parts: Sequence[Value]) -> Value:
+        words = [piece.split()[-1] if piece.split() else "" for piece in operation.pieces]
+        of_value = words[0] == "CASE"
+        conditions = [part for part, word in zip(parts, words[:-1], strict=True) if word == "WHEN"]
+        results = [part for part, word in zip(parts, words[:-1], strict=True) if word in ("THEN", "ELSE")]
+        type_ = common_type_of(results, "CASE")
+        if of_value:
+            conditions = [self.compared("=", parts[0], condition) for condition in conditions]
+        written = [
+            f"WHEN {condition(when, 'CASE')} THEN {self.as_type(result, type_)}"
+            for when, result in zip(conditions, results, strict=False)
+        ]
+        otherwise = f" ELSE {self.as_type(results[-1], type_)}" if len(results) > len(conditions) else ""
+        return Value(sql=f"(CASE {' '.join(written)}{otherwise} END)", type=type_)
+
+    def _cast(self, operation: Operation, value: Value) -> Value:
+        if operation.name.upper() != "CAST":
+            raise Untranslatable(f"{operation.name} is not translated", "compute it per relation")
+        target = operation.pieces[1].removeprefix(" AS ").removesuffix(")").strip().lower()
+        if target in TIMES or value.type in TIMES:
+            self._require_utc(f"a cast between {value.type} and {target}")
+        return cast(value, target)
+
+    def _sign(self, sign: str, value: Value) -> Value:
+        if sign == "~" and value.type in INTEGERS:
+            return Value(sql=f"(~{value.sql})", type=value.type)
+        if sign == "~" or not (is_numeric(value.type) or value.type == INTERVAL):
+            raise Untranslatable(f"{sign} of {value.type} is not translated", "compute it per relation")
+        if sign == "+":
+            return value
+        if value.type in FLOATING or is_decimal(value.type):
+            sql = f"(-{value.sql})"
+        else:  # a minus sign may widen a constant, where subtraction overflows as it does in Spark
+            sql = f"(CAST(0 AS {duckdb_type(value.type)}) - {value.sql})"
+        return Value(sql=sql, type=value.type, never_zero=value.never_zero)
+
+    def _call(self, name: str, parts: Sequence[Value]) -> Value:
+        special = SPECIAL.get(name)
+        if special is not None:
+            found = special(self, parts)
+            if found is not None:
+                return found
+        function = FUNCTIONS.get((name, len(parts)))
+        if function is None:
+            raise Untranslatable(
+                f"{name}() of {len(parts)} arguments is not known to be the same in DuckDB",
+                "compute it from one relation at a time",
+            )
+        for part, taken in zip(parts, function.takes, strict=True):
+            if taken == STRING and part.type not in (STRING, NOTHING):
+                raise Untranslatable(f"{name}() of {part.type}", "cast it to a string")
+        arguments = [self.as_type(part, taken) for part, taken in zip(parts, function.takes, strict=True)]
+        if name in ("pow", "power") and parts[1].literal is not None and parts[1].literal.value == 2:
+            # So does Java, exactly.
+            return Value(sql=f"({arguments[0]} * {arguments[0]})", type=function.gives, never_negative=True)
+        if name == "sqrt" and parts[0].never_negative:  # without the test for what has no root
+            return Value(sql=f"sqrt({arguments[0]})", type=function.gives, never_negative=True)
+        return Value(sql=function.sql.format(*arguments), type=function.gives)
+
+    def _arithmetic(self, kind: str, left: Value, right: Value) -> Value:
+        types = {left.type, right.type}
+        if kind == "||" and types <= {STRING, NOTHING}:
+            return Value(sql=f"({left.sql} || {right.sql})", type=STRING)
+        if kind in _BITS and types <= set(INTEGERS):
+            type_ = common_type_of((left, right), kind)
+            return Value(sql=_BITS[kind].format(self.as_type(left, type_), self.as_type(right, type_)), type=type_)
+        if kind in _ARITHMETIC and all(is_numeric(type_) for type_ in types):
+            return number(kind, left, right)
+        if kind in ("+", "-"):
+            found = self.time(kind, left, right)
+            if found is not None:
+                return found
+        raise Untranslatable(
+            f"{kind} between {left.type} and {right.type} is not translated", "compute it per relation, or cast"
+        )
+
+    def time(self, kind: str, left: Value, right: Value) -> Value | None:
+        if left.type == right.type == INTERVAL:
+            return Value(sql=f"({left.sql} {kind} {right.sql})", type=INTERVAL)
+        if kind == "+" and left.type == INTERVAL:
+            left, right = right, left
+        if left.type in TIMES and right.type == INTERVAL:
+            if right.literal is None or abs(int(right.literal.value or 0)) >= _DAY_US:
+                self._require_utc("a timestamp and an interval of days")
+            return Value(sql=f"make_timestamp(epoch_us({left.sql}) {kind} {right.sql})", type=left.type)
+        if left.type == "date" and right.type in INTEGERS and right.type != "bigint":
+            return Value(sql=f"({left.sql} {kind} {converted(right, 'int')})", type="date")
+        if kind == "-" and left.type in TIMES and right.type in TIMES:
+            self._require_utc("the difference of timestamps")
+            return Value(sql=f"(epoch_us({left.sql}) - epoch_us({right.sql}))", type=INTERVAL)
+        if kind == "-" and left.type == right.type == "date":
+            return Value(sql=f"(({left.sql} - {right.sql}) * {_DAY_US})", type=INTERVAL)
+        return None
+
+    def _time_between(self, operation: Operation) -> Value:
+        """Translate ``timestampdiff(unit, start, end)``: whole units, cut off towards zero."""
+        unit = self._text[operation.parts[0][0].start : operation.parts[0][-1].end].upper()
+        start, end = (self.translate(part) for part in operation.parts[1:])
+        if unit not in _UNITS_US or not {start.type, end.type} <= {*TIMES, "date"}:
+            raise Untranslatable(
+                f"{operation.name}({unit}) from {start.type} to {end.type} is not translated", "use units up to WEEK"
+            )
+        self._require_utc("the difference of timestamps")
+        micros = [f"epoch_us({self.as_type(side, 'timestamp')})" for side in (end, start)]
+        return Value(sql=f"(({micros[0]} - {micros[1]}) // {_UNITS_US[unit]})", type="bigint")
+
+
+def _boolean(sql: str) -> Value:
+    return Value(sql=sql, type="boolean")
+
+
+def _like(value: Value, pattern: Value, tail: str) -> str:
+    if not {value.type, pattern.type} <= {STRING, NOTHING}:
+        raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
+    escape = r"'\'"
+    if tail:
+        text = tail.removeprefix(" ESCAPE ")
+        found = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
+        if found is None or found.type != STRING:
+            raise Untranslatable(f"ESCAPE {text}", "write the escape character as a string")
+        escape = found.sql
+    return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"

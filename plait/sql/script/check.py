@@ -1,0 +1,208 @@
+"""Whole scripts: everything that is wrong with one, and what a right one says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from plait.errors import OptionError, PlacedError, SinkError, SqlError
+from plait.query.model import Query, Source, Stream
+from plait.sinks.kinds import format_problem, kind_of
+from plait.sql.expressions.scope import SchemaUnknownError
+from plait.sql.lexis.names import did_you_mean, folded
+from plait.sql.predicates.evaluation import resolve_known_thetas
+from plait.sql.script.options import checked_option, source_option_problem
+from plait.sql.script.paths import output_problem
+from plait.sql.script.reading import Reading, read_script
+from plait.sql.script.sources import SchemaOf, SourceCheck
+from plait.sql.script.warnings import ScriptWarning, forgotten_windows
+from plait.sql.select.binder import bind_statement
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption, place_of
+
+_INFERENCE = "spark.sql.streaming.schemainference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """What a script amounts to: its sources and options, the queries left after its drops, the names it dropped, and
+    what in it is probably not meant.
+    """
+
+    sources: tuple[Source, ...] = ()
+    queries: tuple[Query, ...] = ()
+    options: tuple[SetOption, ...] = ()
+    drops: tuple[str, ...] = ()
+    warnings: tuple[ScriptWarning, ...] = ()
+
+
+def check_script(
+    text: str, *, file: str | None = None, base: str = ".", predicates: Collection[str] = ()
+) -> tuple[PlacedError, ...]:
+    """Return every mistake that can be found without Spark, in order of appearance. `predicates` as in `bind_query`.
+
+    A script without one can still fail: what takes Spark to know (columns behind unusual formats, types inside
+    expressions) is left to it.
+    """
+    loader = _Loader(file=file, schema_of=None, predicates=predicates)
+    loader.load(read_script(text, file=file, base=base))
+    found = [problem for problem in loader.problems if not isinstance(problem, SchemaUnknownError)]
+    return tuple(_in_order(found))
+
+
+def load_script(
+    text: str,
+    *,
+    file: str | None = None,
+    base: str = ".",
+    schema_of: SchemaOf | None = None,
+    predicates: Collection[str] = (),
+) -> Script:
+    """Return what a script says, queries bound. Raises its first mistake. `predicates` as in `bind_query`.
+
+    `schema_of` is asked for the columns of a source that declares none; without it they are looked for in its files.
+    """
+    loader = _Loader(file=file, schema_of=schema_of, predicates=predicates)
+    loader.load(read_script(text, file=file, base=base))
+    for problem in _in_order(loader.problems):
+        raise problem
+    return loader.script()
+
+
+def _in_order(problems: Iterable[PlacedError]) -> list[PlacedError]:
+    return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+
+
+class _Loader:
+    """Goes through the statements: first what queries need (options, sources), then queries and drops in order."""
+
+    def __init__(self, *, file: str | None, schema_of: SchemaOf | None, predicates: Collection[str]) -> None:
+        self.problems: list[PlacedError] = []
+        self._file, self._schema_of, self._predicates = file, schema_of, predicates
+        self._sources: dict[str, Source] = {}
+        self._broken: set[str] = set()
+        self._queries: dict[str, Query | None] = {}
+        self._paths: dict[str, str] = {}
+        self._options: list[SetOption] = []
+        self._drops: list[str] = []
+        self._windowless: dict[str, tuple[int, int]] = {}
+
+    def load(self, readings: tuple[Reading, ...]) -> None:
+        for reading in readings:
+            self.problems.extend(reading.problems)
+            if isinstance(reading.statement, SetOption):
+                self._set(reading.statement)
+        for reading in readings:
+            if isinstance(reading.statement, CreateStream | CreateTable):
+                self._add_source(reading.statement, is_sound=not reading.problems)
+            elif reading.statement is None and reading.name is not None:
+                self._broken.add(folded(reading.name))
+        for reading in readings:
+            if isinstance(reading.statement, CreateQuery):
+                self._add_query(reading.statement)
+            elif isinstance(reading.statement, DropQuery):
+                self._drop(reading.statement)
+        for option in self._options:
+            self._check_source_of(option)
+
+    def script(self) -> Script:
+        queries = tuple(query for query in self._queries.values() if query is not None)
+        return Script(
+            sources=tuple(self._sources.values()),
+            queries=queries,
+            warnings=tuple(forgotten_windows(queries, self._by_name(), self._windowless, self._file)),
+            options=tuple(self._options),
+            drops=tuple(self._drops),
+        )
+
+    def _report(self, message: str, place: tuple[int, int], kind: type[PlacedError] = SqlError) -> None:
+        self.problems.append(kind(message, line=place[0], column=place[1], file=self._file))
+
+    def _set(self, statement: SetOption) -> None:
+        place = (statement.line, statement.column)
+        try:
+            name, value = checked_option(statement.name, statement.value)
+        except OptionError as problem:
+            self._report(problem.message, place, OptionError)
+            return
+        self._options.append(SetOption(name=name, value=value, line=statement.line, column=statement.column))
+
+    def _check_source_of(self, option: SetOption) -> None:
+        """Refuse ``plait.parallelism.<source>`` of a source that the script does not have."""
+        problem = source_option_problem(option.name, (source.name for source in self._sources.values()))
+        if problem is not None and not self._broken:
+            self._report(problem, (option.line, option.column), OptionError)
+
+    def _add_source(self, statement: CreateStream | CreateTable, *, is_sound: bool) -> None:
+        infers = any(option.name.lower() == _INFERENCE and option.value == "true" for option in self._options)
+        check = SourceCheck(statement, file=self._file, schema_of=self._schema_of, may_infer=infers)
+        name = folded(check.source.name)
+        if name in self._sources:
+            message = f"'{check.source.name}' exists already; give this stream or table another name"
+            self._report(message, (statement.line, statement.column))
+            return
+        if is_sound:
+            check.run()
+        self.problems.extend(check.problems)
+        self._sources[name] = check.source
+        if isinstance(statement, CreateStream) and "window" not in dict(statement.places):
+            self._windowless[check.source.name] = (statement.line, statement.column)
+
+    def _add_query(self, statement: CreateQuery) -> None:
+        self._check_sink(statement)
+        name = folded(statement.name)
+        if name in self._queries:
+            message = f"query '{statement.name}' exists already; choose another name, or drop the first one"
+            self._report(message, (statement.line, statement.column))
+            return
+        broken = {name: Stream(name=name, time="") for name in self._broken}
+        sources = {**broken, **self._by_name()}
+        query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
+        self.problems.extend(problems)
+        self._queries[name] = None if query is None else self._with_known_types(query, statement)
+
+    def _with_known_types(self, query: Query, statement: CreateQuery) -> Query:
+        try:
+            return resolve_known_thetas(query, self._by_name())
+        except SqlError as problem:
+            self._report(problem.message, (statement.select_line, statement.select_column), type(problem))
+            return query
+
+    def _by_name(self) -> dict[str, Source]:
+        return {source.name: source for source in self._sources.values()}
+
+    def _check_sink(self, statement: CreateQuery) -> None:
+        sink, options = statement.sink, {folded(name): value for name, value in statement.sink.options}
+        what = f"query '{statement.name}'"
+        problem = format_problem(sink.format)
+        if problem is not None:
+            self._report(f"{what}: {problem}", place_of(statement, "sink"))
+            return
+        kind = kind_of(sink)
+        for needed in kind.required:
+            if not options.get(needed):
+                example = f"OPTIONS ({needed} 'out/{statement.name}')"
+                message = f"{what}: {sink.format} needs the {needed} to write to; add {example}"
+                self._report(message, place_of(statement, "sink"), OptionError)
+        path = options.get("path")
+        if not path or "path" not in kind.required:
+            return
+        place = place_of(statement, "option path")
+        problem = output_problem(path)
+        if problem is not None:
+            self._report(f"{what}: {problem}", place, SinkError)
+        other = self._paths.setdefault(path, statement.name)
+        if other != statement.name:
+            message = f"{what}: query '{other}' writes to '{path}' already; give each query a directory of its own"
+            self._report(message, place)
+
+    def _drop(self, statement: DropQuery) -> None:
+        name = folded(statement.name)
+        if name not in self._queries:
+            if name not in self._broken:
+                hint = did_you_mean(statement.name, [query.name for query in self._queries.values() if query])
+                message = f"there is no query '{statement.name}' to drop{hint}"
+                self._report(message, (statement.line, statement.column))
+            return
+        dropped = self._queries.pop(name)
+        self._paths = {path: query for path, query in self._paths.items() if folded(query) != name}
+        self._drops.append(dropped.name if dropped else statement.name)

@@ -1,0 +1,126 @@
+"""What ``SET`` may set: one table, with what each option accepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from plait.errors import OptionError
+from plait.sql.lexis.durations import parse_duration_us
+from plait.sql.lexis.names import did_you_mean
+from plait.sql.script.spark_settings import spark_setting_problem
+
+STRATEGIES: Final = (
+    "fixed",
+    "selectivity",
+    "greedy",
+    "ilp",
+    "flat",
+    "left-deep",
+    "chain",
+    "bushy",
+    "independent",
+    "shared",
+)
+"""The strategies a script may name; a test keeps this equal to `plait.optimizer.strategies.STRATEGIES`."""
+
+_MOST_PARTITIONS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRule:
+    """`expects` completes "expected ..."; `accepts` judges a value in lower case."""
+
+    expects: str
+    accepts: Callable[[str], bool]
+
+
+def _one_of(*values: str) -> OptionRule:
+    return OptionRule(expects=" or ".join((", ".join(values[:-1]), values[-1])), accepts=lambda value: value in values)
+
+
+def _is_partition_count(value: str) -> bool:
+    return re.fullmatch(r"\d{1,6}", value) is not None and 1 <= int(value) <= _MOST_PARTITIONS
+
+
+def _is_interval(value: str) -> bool:
+    try:
+        duration = parse_duration_us(value)
+    except OptionError:
+        return False
+    return duration is not None and duration >= 0
+
+
+_COUNT: Final = OptionRule(expects=f"a whole number from 1 to {_MOST_PARTITIONS}", accepts=_is_partition_count)
+_SIZE: Final = OptionRule(
+    expects="a whole number above zero", accepts=lambda value: re.fullmatch(r"[1-9]\d{0,17}", value) is not None
+)
+_LIMIT: Final = OptionRule(
+    expects="a whole number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}", value) is not None
+)
+_NUMBER: Final = OptionRule(
+    expects="a number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}(\.\d{1,9})?", value) is not None
+)
+_SHARE: Final = OptionRule(
+    expects="a share from 0 to 1, such as 0.01",
+    accepts=lambda value: re.fullmatch(r"0(\.\d{1,9})?|1(\.0{1,9})?", value) is not None,
+)
+_INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
+
+_SWITCH: Final = _one_of("true", "false", "on", "off")
+
+_PARTITIONS_OF: Final = "plait.parallelism."
+
+OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
+    {
+        "plait.strategy": _one_of(*STRATEGIES),
+        "plait.parallelism": _COUNT,
+        "plait.routing": _one_of("auto", "local", "shuffle"),
+        "plait.compaction": _SWITCH,
+        "plait.backfill": _SWITCH,
+        "plait.trigger": _INTERVAL,
+        "plait.capacity": _SIZE,
+        "plait.chunk_rows": _SIZE,
+        "plait.cache_bytes": _SIZE,
+        "plait.storage_rows": _LIMIT,
+        "plait.task_rows": _SIZE,
+        "plait.storage_bytes": _LIMIT,
+        "plait.store_weight": _NUMBER,
+        "plait.time_limit": _INTERVAL,
+        "plait.gap": _SHARE,
+    }
+)
+"""Besides these there are ``plait.parallelism.<source>`` and ``spark.*``, which Spark judges."""
+
+
+def checked_option(name: str, value: str) -> tuple[str, str]:
+    """Return (name, value) as the engine takes them. Raises OptionError for an unknown name or an impossible value."""
+    if name.lower().startswith("spark."):
+        problem = spark_setting_problem(name, value)
+        if problem is not None:
+            raise OptionError(problem)
+        return name, value
+    if name.lower().startswith(_PARTITIONS_OF):
+        if not _is_partition_count(value.strip()):
+            raise OptionError(f"{name} is '{value}'; expected {_COUNT.expects}")
+        return _PARTITIONS_OF + name[len(_PARTITIONS_OF) :], value.strip()
+    rule = OPTIONS.get(name.lower())
+    if rule is None:
+        raise OptionError(f"'{name}' is not an option{did_you_mean(name, OPTIONS)}")
+    lower = value.strip().lower()
+    if not rule.accepts(lower):
+        raise OptionError(f"{name} is '{value}'; expected {rule.expects}")
+    return name.lower(), lower
+
+
+def source_option_problem(name: str, sources: Iterable[str]) -> str | None:
+    """Say why an option of a source (``plait.parallelism.<source>``) does nothing, or None."""
+    if not name.startswith(_PARTITIONS_OF):
+        return None
+    source, known = name[len(_PARTITIONS_OF) :], list(sources)
+    if source in known:
+        return None
+    return f"{name}: there is no stream or table '{source}'{did_you_mean(source, known)}"

@@ -1,0 +1,337 @@
+"""Scripts: from text to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plait.errors import OptionError, PlacedError, SqlError
+from plait.query.model import Column, Connector, SinkSpec, Stream, Table
+from plait.sql.lexis import foreign
+from plait.sql.lexis.cursor import Cursor
+from plait.sql.lexis.ddl import parse_columns
+from plait.sql.lexis.durations import delay_us, window_us
+from plait.sql.lexis.names import did_you_mean, folded, naming_problem
+from plait.sql.lexis.text import SourceText, scan, unclosed_error
+from plait.sql.lexis.tokens import Token, tokenize
+from plait.sql.script.entries import Entry, plain_options, read_entries, source_options
+from plait.sql.script.event_time import read_event_time
+from plait.sql.statements import (
+    CreateQuery,
+    CreateStream,
+    CreateTable,
+    DropQuery,
+    Places,
+    SetOption,
+    Statement,
+    WindowOverride,
+)
+
+_STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE QUERY, DROP QUERY or SET"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A statement as far as it could be read, and what is wrong with it. `name`: what it creates, if known."""
+
+    statement: Statement | None
+    problems: tuple[PlacedError, ...] = ()
+    name: str | None = None
+
+
+def parse_script(text: str, *, file: str | None = None, base: str = ".") -> tuple[Statement, ...]:
+    """Read every statement. Relative paths are relative to `base`. Raises the first SqlError or OptionError."""
+    readings = read_script(text, file=file, base=base)
+    for reading in readings:
+        for problem in reading.problems:
+            raise problem
+    return tuple(reading.statement for reading in readings if reading.statement is not None)
+
+
+def read_script(text: str, *, file: str | None = None, base: str = ".") -> tuple[Reading, ...]:
+    """Read every statement, broken ones too."""
+    source = SourceText(text=text.removeprefix("\ufeff"), file=file)
+    found = scan(source.text)
+    readings = []
+    for start, end in found.statements:
+        unclosed = found.unclosed if found.unclosed is not None and start <= found.unclosed < end else None
+        readings.append(_read(source, found.masked, start, end, unclosed, base))
+    if found.unclosed is not None and not any(start <= found.unclosed < end for start, end in found.statements):
+        readings.append(Reading(statement=None, problems=(unclosed_error(source, found.unclosed),)))
+    return tuple(readings)
+
+
+def _read(source: SourceText, masked: str, start: int, end: int, unclosed: int | None, base: str) -> Reading:
+    if unclosed is not None:
+        return Reading(statement=None, problems=(unclosed_error(source, unclosed),))
+    reader: _StatementReader | None = None
+    try:
+        cursor = Cursor(source, masked, tokenize(source, masked, start, end), end)
+        reader = _StatementReader(cursor, base)
+        statement: Statement | None = reader.statement()
+    except SqlError as problem:
+        problems = (*reader.cursor.problems, problem) if reader else (problem,)
+        return Reading(statement=None, problems=problems, name=reader.name if reader else None)
+    return Reading(statement=statement, problems=tuple(cursor.problems), name=reader.name)
+
+
+class _StatementReader:
+    """The grammar of one statement."""
+
+    def __init__(self, cursor: Cursor, base: str) -> None:
+        self.cursor, self.base = cursor, base
+        self.name: str | None = None
+        self._line, self._column = cursor.source.place(cursor.offset)
+
+    def statement(self) -> Statement:
+        cursor = self.cursor
+        if cursor.take_word("SET"):
+            return self._set()
+        if cursor.take_word("DROP"):
+            return self._drop()
+        if not cursor.take_word("CREATE"):
+            raise self._no_statement()
+        if cursor.at_word("OR"):
+            raise cursor.error("OR REPLACE is not supported; change the statement, and a run applies the difference")
+        kind = cursor.token
+        self._refuse_foreign(foreign.created(kind.keyword) if kind else None)
+        if not cursor.at_word("STREAM", "TABLE", "QUERY"):
+            hint = did_you_mean(kind.value, ("STREAM", "TABLE", "QUERY")) if kind else ""
+            raise cursor.error(f"expected STREAM, TABLE or QUERY after CREATE, found {cursor.found()}{hint}")
+        what = cursor.advance().keyword
+        if cursor.at_word("IF"):
+            raise cursor.error("IF NOT EXISTS is not supported; a script says what there is, so leave it out")
+        self._read_name(what.lower())
+        if what == "QUERY":
+            return self._create_query()
+        return self._create_source(is_stream=what == "STREAM")
+
+    def _no_statement(self) -> SqlError:
+        token = self.cursor.token
+        self._refuse_foreign(foreign.statement(token.keyword) if token else None)
+        if self.cursor.at_word("SELECT", "WITH", "FROM"):
+            hint = "; give it a name and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ..."
+        else:
+            hint = did_you_mean(token.value, ("CREATE", "DROP", "SET")) if token else ""
+            hint = hint if hint.startswith("; did") else ""
+        return self.cursor.error(f"expected {_STATEMENTS}, found {self.cursor.found()}{hint}")
+
+    def _refuse_foreign(self, answer: str | None) -> None:
+        if answer is not None:
+            raise self.cursor.error(answer)
+
+    def _read_name(self, what: str) -> None:
+        token = self.cursor.name(f"the name of the {what}")
+        if self.cursor.at_symbol("."):
+            raise self.cursor.error(f"the name of a {what} has one part only; leave out the '.' and what precedes it")
+        self.name = token.value
+        problem = naming_problem(what, token.value)
+        if problem:
+            self.cursor.report(problem, token)
+
+    def _create_source(self, *, is_stream: bool) -> CreateStream | CreateTable:
+        cursor, clauses = self.cursor, _SourceClauses(self.cursor)
+        what = "CREATE STREAM" if is_stream else "CREATE TABLE"
+        if cursor.at_symbol("("):
+            clauses.schema = parse_columns(cursor)
+        if cursor.at_word("AS"):
+            raise cursor.error(
+                f"{what} ... AS SELECT is not supported; name what is read: USING parquet OPTIONS (path 'in')"
+            )
+        self._refuse_foreign(foreign.source_clause(cursor.token.keyword) if cursor.token else None)
+        cursor.expect_word("USING", " and a format" if clauses.schema else ", a format, or columns in parentheses")
+        clauses.read_format()
+        while cursor.token is not None:
+            clauses.read_clause(is_stream=is_stream)
+        if is_stream and clauses.time is None:
+            raise cursor.error(
+                "CREATE STREAM needs TIMESTAMP BY and the column that says when a row happened: TIMESTAMP BY column"
+            )
+        return self._source(clauses, is_stream=is_stream)
+
+    def _source(self, clauses: _SourceClauses, *, is_stream: bool) -> CreateStream | CreateTable:
+        name = self.name or ""
+        options = source_options(self.cursor, clauses.entries, self.base, is_stream=is_stream)
+        connector = Connector(format=clauses.format, options=options.connector)
+        places = clauses.all_places()
+        if not is_stream:
+            table = Table(name=name, schema=clauses.schema, declared=options.declared, connector=connector)
+            return CreateTable(table=table, line=self._line, column=self._column, places=places)
+        stream = Stream(
+            name=name,
+            time=clauses.time or "",
+            schema=clauses.schema,
+            window_us=clauses.window_us,
+            delay_us=clauses.delay_us,
+            idle_us=options.idle_us,
+            dead_letter=options.dead_letter,
+            keep=options.keep,
+            placement=options.placement,
+            declared=options.declared,
+            connector=connector,
+        )
+        return CreateStream(stream=stream, line=self._line, column=self._column, places=places)
+
+    def _create_query(self) -> CreateQuery:
+        cursor, places = self.cursor, {}
+        cursor.expect_word("INTO", " and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ...")
+        places["sink"] = cursor.source.place(cursor.offset)
+        format_ = _format(cursor, "a sink")
+        entries = read_entries(cursor) if cursor.take_word("OPTIONS") else ()
+        places.update(_entry_places(cursor, entries))
+        windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
+        cursor.expect_word("AS", " and the SELECT" if windows else ", OPTIONS or WINDOW")
+        rest = cursor.rest()
+        if not rest:
+            raise cursor.expected("a SELECT")
+        line, column = cursor.source.place(rest[0].start)
+        return CreateQuery(
+            name=self.name or "",
+            sink=SinkSpec(format=format_, options=plain_options(entries, self.base)),
+            windows=windows,
+            select=cursor.source.text[rest[0].start : rest[-1].end],
+            select_line=line,
+            select_column=column,
+            line=self._line,
+            column=self._column,
+            places=tuple(places.items()),
+        )
+
+    def _drop(self) -> DropQuery:
+        cursor = self.cursor
+        if cursor.at_word("STREAM", "TABLE"):
+            raise cursor.error(
+                f"DROP {cursor.found()[1:-1].upper()} is not needed; drop the queries that use it: DROP QUERY name"
+            )
+        cursor.expect_word("QUERY", " after DROP")
+        if cursor.at_word("IF"):
+            raise cursor.error("IF EXISTS is not supported; leave the statement out if there is no such query")
+        self._read_name("query")
+        if cursor.token is not None:
+            raise cursor.expected("';' after the name of the query")
+        return DropQuery(name=self.name or "", line=self._line, column=self._column)
+
+    def _set(self) -> SetOption:
+        cursor, name = self.cursor, []
+        while cursor.token is not None and not cursor.at_symbol("="):
+            name.append(cursor.advance())
+        if not name:
+            raise cursor.expected("the name of an option: SET plait.strategy = greedy")
+        cursor.expect_symbol("=", f" and a value after SET {cursor.raw(name)}")
+        value = cursor.rest()
+        if not value:
+            raise cursor.expected(f"a value for {cursor.raw(name)}")
+        quoted = cursor.string("a value")[0] if value[0].kind == "string" else None
+        if cursor.token is not None:
+            quoted = None
+        shown = cursor.raw(name).replace("`", "")
+        return SetOption(
+            name=shown, value=cursor.raw(value) if quoted is None else quoted, line=self._line, column=self._column
+        )
+
+
+class _SourceClauses:
+    """The clauses of CREATE STREAM and CREATE TABLE after the name, in any order, each at most once."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._seen: dict[str, tuple[int, int]] = {}
+        self.schema: tuple[Column, ...] | None = None
+        self.format = ""
+        self.entries: tuple[Entry, ...] = ()
+        self.time: str | None = None
+        self.window_us: int | None = None
+        self.delay_us = 0
+
+    def read_format(self) -> None:
+        self._seen["format"] = self._cursor.source.place(self._cursor.offset)
+        self.format = _format(self._cursor, "a format")
+
+    def read_clause(self, *, is_stream: bool) -> None:
+        cursor = self._cursor
+        expected = "OPTIONS, TIMESTAMP BY, WINDOW or DELAY" if is_stream else "OPTIONS"
+        token = cursor.token
+        if token is None or token.keyword not in ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY"):
+            answer = foreign.source_clause(token.keyword) if token else None
+            if answer is not None:
+                raise cursor.error(answer)
+            hint = did_you_mean(token.value, expected.replace(" or ", ", ").split(", ")) if token else ""
+            raise cursor.error(f"expected {expected}, found {cursor.found()}{hint if hint.startswith('; did') else ''}")
+        if not is_stream and token.keyword != "OPTIONS":
+            raise cursor.error(f"a table has no {token.keyword}; use CREATE STREAM for what arrives over time")
+        if token.keyword.lower() in self._seen:
+            raise cursor.error(f"{token.keyword} is given twice; keep one")
+        cursor.advance()
+        self._seen[token.keyword.lower()] = cursor.source.place(token.start)
+        if token.keyword == "OPTIONS":
+            self.entries = read_entries(cursor)
+        elif token.keyword == "TIMESTAMP":
+            cursor.expect_word("BY", " after TIMESTAMP")
+            self._seen["time"] = cursor.source.place(cursor.offset)
+            self.time = read_event_time(cursor)
+        elif token.keyword == "WINDOW":
+            self.window_us = _duration(cursor, window_us)
+        else:
+            self.delay_us = _duration(cursor, delay_us) or 0
+
+    def all_places(self) -> Places:
+        return tuple({**self._seen, **_entry_places(self._cursor, self.entries)}.items())
+
+
+def _entry_places(cursor: Cursor, entries: tuple[Entry, ...]) -> dict[str, tuple[int, int]]:
+    return {f"option {folded(entry.name)}": cursor.source.place(entry.at.start) for entry in entries}
+
+
+def _format(cursor: Cursor, what: str) -> str:
+    """Read ``parquet``, ``com.example.Source`` or ``rate-micro-batch``: names joined by dots or hyphens."""
+    name = cursor.name(what).value
+    while cursor.at_symbol(".", "-"):
+        name += cursor.advance().value + cursor.name(f"the rest of {what}").value
+    return name
+
+
+def _windows(cursor: Cursor) -> tuple[WindowOverride, ...]:
+    cursor.expect_symbol("(", " after WINDOW: WINDOW (o INTERVAL 10 SECONDS, l UNBOUNDED)")
+    windows: list[WindowOverride] = []
+    while True:
+        alias = cursor.name("the alias of a relation")
+        if any(folded(known.alias) == folded(alias.value) for known in windows):
+            cursor.report(f"the window of '{alias.value}' is given twice; keep one", alias)
+        line, column = cursor.source.place(alias.start)
+        windows.append(
+            WindowOverride(alias=alias.value, window_us=_duration(cursor, window_us), line=line, column=column)
+        )
+        if not cursor.take_symbol(","):
+            break
+    cursor.expect_symbol(")", " or ',' after a window")
+    return tuple(windows)
+
+
+def _duration(cursor: Cursor, meaning: Callable[[str], int | None]) -> int | None:
+    """Read INTERVAL and what follows, or UNBOUNDED; what is wrong with the value is reported."""
+    start = cursor.token
+    if cursor.take_word("UNBOUNDED"):
+        text = "unbounded"
+    elif cursor.take_word("INTERVAL"):
+        text = _interval(cursor)
+    else:
+        raise cursor.expected("INTERVAL and a length, or UNBOUNDED")
+    try:
+        return meaning(text)
+    except OptionError as problem:
+        cursor.report(problem.message, start)
+        return None
+
+
+def _interval(cursor: Cursor) -> str:
+    parts: list[Token] = []
+    while cursor.token is not None:
+        token = cursor.token
+        number = token.kind in ("number", "string") or token.is_symbol("-", "+")
+        unit = bool(parts) and token.kind == "word" and token.keyword not in ("WINDOW", "DELAY", "OPTIONS", "TIMESTAMP")
+        if not (number or unit):
+            break
+        parts.append(cursor.advance())
+    if not parts:
+        raise cursor.expected("a length after INTERVAL: INTERVAL 30 SECONDS")
+    return " ".join(part.value for part in parts)

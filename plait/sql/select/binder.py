@@ -1,0 +1,210 @@
+"""From the text of a SELECT to a `Query`: names resolved, conditions sorted into selections and join predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
+
+from plait.errors import SqlError
+from plait.query.model import Query, Relation, SinkSpec, Source, Stream, TextPlace
+from plait.sql.expressions.expression_binder import ExpressionBinder
+from plait.sql.expressions.functions import IsFunction
+from plait.sql.lexis.cursor import Cursor
+from plait.sql.lexis.names import backquoted, did_you_mean, naming_problem
+from plait.sql.lexis.operations import conjuncts
+from plait.sql.lexis.text import SourceText, scan, unclosed_error
+from plait.sql.lexis.tokens import Token, tokenize
+from plait.sql.predicates.sorting import Predicates
+from plait.sql.select.from_clause import FromClause, bind_from
+from plait.sql.select.output import bind_output, refuse_equal_names
+from plait.sql.select.syntax import SelectSyntax, parse_select
+from plait.sql.statements import CreateQuery, WindowOverride
+
+_Edits: TypeAlias = dict[int, tuple[int, str]]
+"""Where a piece of the text starts, where it ends, and what Spark is told in its place."""
+
+
+def bind_query(
+    *,
+    name: str,
+    select: str,
+    sink: SinkSpec,
+    sources: Mapping[str, Source],
+    windows: Mapping[str, int | None] | None = None,
+    predicates: Collection[str] = (),
+    is_function: IsFunction | None = None,
+    file: str | None = None,
+    line: int = 1,
+    column: int = 1,
+) -> Query:
+    """Bind a SELECT to the streams and tables it reads.
+
+    `windows` overrides windows by alias, in microseconds, None for unbounded. `predicates`: the names that may be
+    called as join predicates although Spark does not know them (`Engine.predicate`). `is_function` is asked about names
+    that are no built-in functions of Spark. `line` and `column`: where the
+    text starts in `file`. Raises the first mistake: SqlError, or UnsupportedQueryError for what Plait does not run.
+    """
+    statement = CreateQuery(
+        name=name,
+        sink=sink,
+        windows=tuple(WindowOverride(alias=alias, window_us=length) for alias, length in (windows or {}).items()),
+        select=select,
+        select_line=line,
+        select_column=column,
+        line=line,
+        column=column,
+    )
+    query, problems = bind_statement(statement, sources, file=file, predicates=predicates, is_function=is_function)
+    if problems:
+        raise problems[0]
+    assert query is not None
+    return query
+
+
+def bind_statement(
+    statement: CreateQuery,
+    sources: Mapping[str, Source],
+    *,
+    file: str | None = None,
+    predicates: Collection[str] = (),
+    is_function: IsFunction | None = None,
+) -> tuple[Query | None, tuple[SqlError, ...]]:
+    """Bind a query and return it, or everything that is wrong with it, in order of appearance."""
+    text = SourceText(text=statement.select, file=file, line=statement.select_line, column=statement.select_column)
+    binder = _Binder(statement, text, tuple(predicates), is_function)
+    try:
+        query = binder.bind(sources)
+    except SqlError as problem:
+        binder.problems.append(problem)
+        query = None
+    problems = sorted(dict.fromkeys(binder.problems), key=lambda problem: (problem.line or 0, problem.column or 0))
+    return (None, tuple(problems)) if problems else (query, ())
+
+
+class _Binder:
+    def __init__(
+        self, statement: CreateQuery, text: SourceText, registered: Sequence[str], is_function: IsFunction | None
+    ) -> None:
+        self.problems: list[SqlError] = []
+        self._statement, self._text, self._registered = statement, text, registered
+        self._is_function = is_function
+
+    def bind(self, sources: Mapping[str, Source]) -> Query | None:
+        problem = naming_problem("query", self._statement.name)
+        if problem:
+            raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
+        masked, tokens = self._read()
+        syntax = parse_select(Cursor(self._text, masked, tokens, tokens[-1].end))
+        expressions = ExpressionBinder(self._text, masked, self.problems, self._registered, self._is_function)
+        predicates = Predicates(self._text, self.problems, self._registered)
+        clause = bind_from(syntax.relations, sources, expressions, predicates)
+        if clause is None:
+            return None  # with a relation missing, its columns would only be reported over and over
+        for conjunct in conjuncts(syntax.where) if syntax.where else ():
+            condition = expressions.bind_condition(conjunct, clause.scope)
+            if condition is not None:
+                predicates.add(condition)
+        output = bind_output(syntax.items, clause.scope, expressions)
+        refuse_equal_names(output, self._statement.sink, expressions)
+        windows = self._windows(clause)
+        if not self.problems:
+            predicates.require_connection(clause.places, clause.crosses)
+        if self.problems:
+            return None
+        return Query(
+            name=self._statement.name,
+            relations=_relations(clause, predicates, windows),
+            predicates=predicates.joins,
+            output=tuple(column for column, _ in output),
+            sink=self._statement.sink,
+            text=self._text.text[tokens[0].start : tokens[-1].end],
+            spark_text=_spark_text(
+                self._text.text,
+                tokens,
+                _relation_edits(syntax, clause) | _call_edits(expressions) | predicates.rewritten,
+            ),
+            place=self._place(tokens[0]),
+        )
+
+    def _place(self, first: Token) -> TextPlace:
+        line, column = self._text.place(first.start)
+        return TextPlace(file=self._text.file, line=line, column=column)
+
+    def _read(self) -> tuple[str, tuple[Token, ...]]:
+        found = scan(self._text.text)
+        if found.unclosed is not None:
+            raise unclosed_error(self._text, found.unclosed)
+        if not found.statements:
+            raise self._text.error("the query is empty; write SELECT ... FROM ...", 0)
+        if len(found.statements) > 1:
+            start = found.statements[1][0]
+            raise self._text.error("expected one SELECT, found more after ';'; remove it", start)
+        start, end = found.statements[0]
+        return found.masked, tokenize(self._text, found.masked, start, end)
+
+    def _windows(self, clause: FromClause) -> dict[str, int | None]:
+        windows = {
+            relation.alias: relation.source.window_us if isinstance(relation.source, Stream) else None
+            for relation in clause.scope.relations
+        }
+        for override in self._statement.windows:
+            relation = clause.scope.relation(override.alias)
+            if relation is None:
+                hint = did_you_mean(override.alias, windows)
+                self._report(override, f"WINDOW names '{override.alias}', which is no relation of the query{hint}")
+            elif not isinstance(relation.source, Stream):
+                self._report(override, f"'{override.alias}' is a table, which has no window; remove it from WINDOW")
+            elif override.window_us is not None and override.window_us <= 0:
+                self._report(override, f"the window of '{override.alias}' must be longer than zero")
+            else:
+                windows[relation.alias] = override.window_us
+        return windows
+
+    def _report(self, override: WindowOverride, message: str) -> None:
+        line, column = override.line or self._statement.line, override.column or self._statement.column
+        self.problems.append(SqlError(message, line=line, column=column, file=self._text.file))
+
+
+def _relations(clause: FromClause, predicates: Predicates, windows: Mapping[str, int | None]) -> tuple[Relation, ...]:
+    return tuple(
+        Relation(
+            alias=relation.alias,
+            source=relation.source.name,
+            is_table=not isinstance(relation.source, Stream),
+            window_us=windows[relation.alias],
+            selections=predicates.selections(relation.alias, is_first=position == 0),
+        )
+        for position, relation in enumerate(clause.scope.relations)
+    )
+
+
+def _relation_edits(syntax: SelectSyntax, clause: FromClause) -> _Edits:
+    """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve."""
+    edits = {}
+    for relation, bound in zip(syntax.relations, clause.scope.relations, strict=True):
+        alias = "" if relation.alias else f" AS {backquoted(bound.alias)}"
+        edits[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
+    return edits
+
+
+def _call_edits(expressions: ExpressionBinder) -> _Edits:
+    """Put ``(a.x, b.x) IS NOT NULL`` for ``similar(a.x, b.x)``: Spark does not know registered predicates, but should
+    still look at the arguments.
+    """
+    edits = {call[0].start: (call[0].end, "") for call in expressions.registered_calls}
+    return edits | {call[-1].start: (call[-1].end, ") IS NOT NULL") for call in expressions.registered_calls}
+
+
+def _spark_text(text: str, tokens: Sequence[Token], edits: _Edits) -> str:
+    pieces: list[str] = []
+    position = tokens[0].start
+    for start, (end, new) in sorted(edits.items()):
+        is_source = new.startswith("{")
+        pieces += (_doubled(text[position:start]), new if is_source else _doubled(new))
+        position = end
+    pieces.append(_doubled(text[position : tokens[-1].end]))
+    return "".join(pieces)
+
+
+def _doubled(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
