@@ -68,15 +68,10 @@ def _column(name: str) -> Item:
     return Item("column", name, frozenset((name,)))
 
 
-_ALWAYS = 2**31
-"""After every batch."""
-
-
 class Leave(Enum):
     """A part of the entitlement that can be left out."""
 
-    WHAT_OTHERS_LACK = "a stored row that does not carry what all queries need of it is used for none of them"
-    UNWANTED_PAST = "backfill sees only what the new queries want and are young enough for"
+    PAST_BEYOND_NEW_WINDOWS = "backfill sees only rows whose event time plus the new windows reaches the watermark"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,7 +177,7 @@ def _entitlement(life: Life, played: History, incarnation: Incarnation, leave: C
     for alias, name in query.relations:
         declared = span.named(name)
         if declared.is_table:
-            rows = _marked(declared.source.rows, [(-1, True, True, _ALWAYS, 0)] * declared.source.rows.num_rows)
+            rows = _marked(declared.source.rows, [(-1, True, True, 0)] * declared.source.rows.num_rows)
         else:
             kept = _Kept(life=life, played=played, incarnation=incarnation, alias=alias, leave=leave)
             seen = [each for each in played.arrived.get(name, []) if each.batch <= ended]
@@ -206,7 +201,9 @@ def _backfill(life: Life, played: History, incarnation: Incarnation, added: int)
     """Return ``owed`` if the query is entitled to what was complete before it came, ``possible`` if a query of its name
     lived just before, so that it may be taken for the same; else None.
     """
-    if added in (0, len(played.batches)) or not life.spans[played.batches[added].span].way.backfill:
+    if added in (0, len(played.batches)) or played.batches[added].span > incarnation.last:
+        return None
+    if not life.spans[played.batches[added].span].way.backfill:
         return None
     before = life.spans[played.batches[added - 1].span]
     lived = any(query.name == incarnation.query.name for query in before.queries)
@@ -216,16 +213,15 @@ def _backfill(life: Life, played: History, incarnation: Incarnation, added: int)
 # -- results of a query ------------------------------------------------------------------------------------------------
 
 
-def _marked(rows: pa.Table, marks: list[tuple[int, bool, bool, int, int]]) -> pa.Table:
-    """Add to each row its batch as newest and as oldest member, whether it is surely there, also for backfill, the last
-    batch in which it surely is, and its τ.
+def _marked(rows: pa.Table, marks: list[tuple[int, bool, bool, int]]) -> pa.Table:
+    """Add to each row its batch as newest and as oldest member, whether it is surely there, also for backfill, and its
+    τ.
     """
     columns = {
         "#newest": pa.array([batch for batch, *_ in marks], pa.int64()),
-        "#oldest": pa.array([batch if batch >= 0 else _ALWAYS for batch, *_ in marks], pa.int64()),
+        "#oldest": pa.array([batch if batch >= 0 else 2**31 for batch, *_ in marks], pa.int64()),
         "#sure": pa.array([sure for _, sure, *_ in marks], pa.bool_()),
-        "#filled": pa.array([filled for _, _, filled, _, _ in marks], pa.bool_()),
-        "#until": pa.array([until for *_, until, _ in marks], pa.int64()),
+        "#filled": pa.array([filled for _, _, filled, _ in marks], pa.bool_()),
         "#tau": pa.array([tau for *_, tau in marks], pa.int64()),
     }
     for name, values in columns.items():
@@ -250,8 +246,7 @@ def _joined(span: Span, query: CaseQuery) -> pa.Table:
     output = ", ".join(f"{item.sql(_reference)} AS c{number}" for number, item in enumerate(query.projection))
     sure, filled = (" AND ".join(_reference(alias, name) for alias in aliases) for name in ("#sure", "#filled"))
     newest, oldest = _of_all("greatest", "#newest", aliases), _of_all("least", "#oldest", aliases)
-    until = _of_all("least", "#until", aliases)
-    marks = f"{newest} AS m0, {oldest} AS m1, {sure} AND {newest} <= {until} AS m2, {filled} AS m3"
+    marks = f"{newest} AS m0, {oldest} AS m1, {sure} AS m2, {filled} AS m3"
     tables = ", ".join(f"`#{alias}` AS {alias}" for alias in aliases)
     _refuse_many(_select("1", tables, bare), MOST_UNWINDOWED_ROWS)
     text = _select(f"{output}, {marks}", tables, [*bare, *windowed])
@@ -296,19 +291,15 @@ class _Kept:
     alias: str
     leave: Collection[Leave]
     _carried: dict[int, bool] = field(default_factory=dict)
-    _ends: dict[int, int] = field(default_factory=dict)
 
     @property
     def stream(self) -> str:
         return dict(self.incarnation.query.relations)[self.alias]
 
-    def tell(self, row: Arrived, added: int) -> tuple[bool, bool, int]:
-        """Return whether a row is surely there for the query, added with batch `added`, for its backfill, and until
-        which batch.
-        """
-        until = self._until(self.played.batches[row.batch].span)
+    def tell(self, row: Arrived, added: int) -> tuple[bool, bool]:
+        """Return whether a row is surely there for the query, added with batch `added`, and for its backfill."""
         if row.batch >= added:
-            return True, True, until
+            return True, True
         spans = self.played.spans_of(row.batch, added - 1)
         values = self._values(row)
         batches = self.played.batches[row.batch : added]
@@ -317,11 +308,9 @@ class _Kept:
             and all(self._is_young(self._reader(each.span), each, row) for each in batches)
             and self._is_carried(spans[0], spans)
         )
-        if not is_kept or Leave.UNWANTED_PAST not in self.leave:
-            return is_kept, is_kept and until >= added, until
-        now = self.life.spans[self.incarnation.first]
-        is_filled = self._is_wanted(now, values) and self._is_young(now, batches[-1], row)
-        return is_kept, is_filled and until >= added, until
+        if not is_kept or Leave.PAST_BEYOND_NEW_WINDOWS not in self.leave:
+            return is_kept, is_kept
+        return True, self._is_young(self.life.spans[self.incarnation.first], batches[-1], row)
 
     def _is_read(self, span: int) -> bool:
         return any(each.name == self.stream for each in self.life.spans[span].read())
@@ -356,29 +345,18 @@ class _Kept:
         """Tell whether rows of span `first` carry what the query needs once it is added, after all `spans`."""
         if first not in self._carried:
             now = self.life.spans[self.incarnation.first]
-            carried, _ = self._carry(first, [*spans[1:], self.incarnation.first])
+            carried = self._carry(first, [*spans[1:], self.incarnation.first])
             self._carried[first] = set(_needs(now, self.incarnation.query, self.alias)) <= carried
         return self._carried[first]
 
-    def _carry(self, first: int, spans: Iterable[int]) -> tuple[set[Item], int | None]:
-        """Return what rows of span `first` still carry after these spans, and the first one that needs more of them."""
-        carried, lacking = set(_needed(self.life.spans[first], self.stream)), None
+    def _carry(self, first: int, spans: Iterable[int]) -> set[Item]:
+        """Return what rows of span `first` still carry after these spans."""
+        carried = set(_needed(self.life.spans[first], self.stream))
         for number in filter(self._is_read, spans):
-            wanted = set(_needed(self.life.spans[number], self.stream))
             columns = {item.text for item in carried if item.kind == "column"}
+            wanted = set(_needed(self.life.spans[number], self.stream))
             carried = {item for item in wanted if item in carried or item.columns <= columns}
-            lacking = number if carried != wanted and lacking is None else lacking
-        return carried, lacking
-
-    def _until(self, first: int) -> int:
-        """Return the last batch before there is a query that needs more than rows of span `first` carry."""
-        if Leave.WHAT_OTHERS_LACK not in self.leave:
-            return _ALWAYS
-        if first not in self._ends:
-            later = [number for number in range(first + 1, self.incarnation.last + 1) if self._has_batches(number)]
-            _, lacking = self._carry(first, later)
-            self._ends[first] = _ALWAYS if lacking is None else self.played.first_batch(lacking) - 1
-        return self._ends[first]
+        return carried
 
     def _has_batches(self, span: int) -> bool:
         return any(batch.span == span for batch in self.played.batches)
