@@ -89,6 +89,9 @@ class Frame:
     def __getitem__(self, name: str) -> str:
         return name
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the stand-in for Spark has no DataFrame.{name}: add it to tests/property/standin")
+
     # -- transformations -----------------------------------------------------------------------------------------------
 
     def selectExpr(self, *expressions: str) -> Frame:
@@ -98,6 +101,9 @@ class Frame:
             columns_=schema,
             parts=lambda inputs, batch: [select(part, expressions, schema) for part in self.parts(inputs, batch)],
         )
+
+    def select(self, *names: str) -> Frame:
+        return self.selectExpr(*names)
 
     def toDF(self, *names: str) -> Frame:
         return replace(
