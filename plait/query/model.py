@@ -12,13 +12,19 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from typing_extensions import assert_never
 
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
+
+Keep: TypeAlias = Literal["needed", "all"]
+Placement: TypeAlias = Literal["keys", "random"]
+KEEPS: Final[tuple[Keep, ...]] = ("needed", "all")
+PLACEMENTS: Final[tuple[Placement, ...]] = ("keys", "random")
+"""What `Stream.keep` and `Stream.placement` may be, the default first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +79,8 @@ class Stream:
     delay_us: int = 0
     idle_us: int | None = None
     dead_letter: str | None = None
-    keep: str = "needed"
-    placement: str = "keys"
+    keep: Keep = "needed"
+    placement: Placement = "keys"
     declared: DeclaredStatistics = field(default_factory=DeclaredStatistics)
     connector: Connector | None = None
 

@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import OptionError
 from plait.filesystems import for_spark
-from plait.query.model import Column, DeclaredStatistics, Query, Source, Stream, Table
+from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.explaining import explained_plan
@@ -136,8 +136,8 @@ class Engine:
         delay: str = "0 seconds",
         idle: str | None = None,
         dead_letter: str | None = None,
-        keep: str = "needed",
-        placement: str = "keys",
+        keep: Keep = "needed",
+        placement: Placement = "keys",
         rate: float | None = None,
         distinct: Mapping[str, float] | None = None,
     ) -> None:

@@ -41,7 +41,7 @@ from plait.runtime.compacting import Compactor
 from plait.runtime.delivery import Deliverer
 from plait.runtime.events import BatchEvent
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
-from plait.runtime.probing import Prober
+from plait.runtime.probing import Prober, Routing
 from plait.runtime.tasks import reports
 from plait.sinks.staging import Publication, publish, require_staged
 from plait.state.garbage import collect
@@ -74,7 +74,7 @@ class Settings:
     """
 
     slots: int
-    routing: str
+    routing: Routing
     is_cluster: bool = False
     cache_bytes: int | None = None
     budget: Budget | None = None

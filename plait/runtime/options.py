@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
@@ -12,6 +13,7 @@ from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
+from plait.runtime.probing import Routing
 from plait.runtime.session import has_one_executor
 
 _TRUE = frozenset({"true", "on"})
@@ -23,7 +25,7 @@ class EngineOptions:
 
     strategy: str = "greedy"
     parallelism: int | None = None
-    routing: str = "auto"
+    routing: Literal["auto"] | Routing = "auto"
     trigger: str = "1 second"
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)

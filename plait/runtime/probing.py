@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -15,13 +16,16 @@ from plait.sinks.delivery import Delivery, Discarded, Spooled
 
 Deliveries = Mapping[str, Delivery]
 
+Routing: TypeAlias = Literal["local", "shuffle"]
+"""How partial results get to the partition they probe: the task maps its buckets, or Spark carries them there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prober:
-    """Carries out probe tasks. `routing` is ``local`` or ``shuffle``."""
+    """Carries out probe tasks."""
 
     spark: SparkSession
-    routing: str
+    routing: Routing
 
     def run(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries

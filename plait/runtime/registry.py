@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SqlError
 from plait.operators.projection import quoted
-from plait.query.model import Query, Source, Stream
+from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.query.walks import columns_of
 from plait.runtime.binding import Binding, bind
 from plait.runtime.sources import OpenSource, attempt, visible, visible_schema
@@ -25,8 +25,6 @@ from plait.sql.script.sources import statistics_problem
 from plait.sql.select.binder import bind_query
 
 _NAME = re.compile(r"[A-Za-z]\w*")
-_KEEPS = ("needed", "all")
-_PLACEMENTS = ("keys", "random")
 
 
 class Registry:
@@ -155,10 +153,10 @@ def _with_names(source: Source) -> Source:
 
 def _checked(stream: Stream) -> Stream:
     """Refuse options of a stream that have no such value."""
-    if stream.keep not in _KEEPS:
-        raise OptionError(f"stream '{stream.name}': keep is '{stream.keep}'; expected {' or '.join(_KEEPS)}")
-    if stream.placement not in _PLACEMENTS:
+    if stream.keep not in KEEPS:
+        raise OptionError(f"stream '{stream.name}': keep is '{stream.keep}'; expected {' or '.join(KEEPS)}")
+    if stream.placement not in PLACEMENTS:
         raise OptionError(
-            f"stream '{stream.name}': placement is '{stream.placement}'; expected {' or '.join(_PLACEMENTS)}"
+            f"stream '{stream.name}': placement is '{stream.placement}'; expected {' or '.join(PLACEMENTS)}"
         )
     return stream

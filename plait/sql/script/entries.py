@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from plait.errors import OptionError
-from plait.query.model import DeclaredStatistics, Options
+from plait.query.model import KEEPS, PLACEMENTS, DeclaredStatistics, Keep, Options, Placement
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.durations import idle_us
 from plait.sql.lexis.names import folded
@@ -16,8 +17,7 @@ from plait.sql.script.paths import absolute
 
 _DISTINCT = "distinct."
 _STREAM_ONLY = ("rate", "idle", "deadletter", "keep", "placement")
-_KEEP = ("needed", "all")
-_PLACEMENT = ("keys", "random")
+_Choice = TypeVar("_Choice", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,8 @@ class SourceOptions:
     declared: DeclaredStatistics = field(default_factory=DeclaredStatistics)
     idle_us: int | None = None
     dead_letter: str | None = None
-    keep: str = "needed"
-    placement: str = "keys"
+    keep: Keep = "needed"
+    placement: Placement = "keys"
 
 
 def read_entries(cursor: Cursor) -> tuple[Entry, ...]:
@@ -79,8 +79,8 @@ def source_options(cursor: Cursor, entries: Sequence[Entry], base: str, *, is_st
         ),
         idle_us=_idle(cursor, own.get("idle")),
         dead_letter=absolute(dead_letter.value, base) if dead_letter else None,
-        keep=_one_of(cursor, own.get("keep"), _KEEP),
-        placement=_one_of(cursor, own.get("placement"), _PLACEMENT),
+        keep=_one_of(cursor, own.get("keep"), KEEPS),
+        placement=_one_of(cursor, own.get("placement"), PLACEMENTS),
     )
 
 
@@ -138,11 +138,12 @@ def _idle(cursor: Cursor, entry: Entry | None) -> int | None:
         return None
 
 
-def _one_of(cursor: Cursor, entry: Entry | None, values: Sequence[str]) -> str:
+def _one_of(cursor: Cursor, entry: Entry | None, values: tuple[_Choice, ...]) -> _Choice:
     """Return the value of an option, the first of `values` where it is not given."""
     if entry is None:
         return values[0]
-    if entry.value.lower() not in values:
+    chosen = next((value for value in values if value == entry.value.lower()), None)
+    if chosen is None:
         expected = " or ".join(values)
         cursor.report(f"option '{entry.name}' is '{entry.value}'; expected {expected}", entry.at, OptionError)
-    return entry.value.lower()
+    return chosen or values[0]
