@@ -21,17 +21,18 @@ SCRIPT = """
 """
 
 
-def loaded(*arguments: str) -> set[str]:
+COMMAND = """
+from plait.cli.main import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+"""
+
+
+def loaded(*arguments: str, program: str = COMMAND) -> set[str]:
     """Return which heavy modules a command loads, and check that it ends well."""
-    program = """if True:
-        import sys
-        from plait.cli.main import main
-        try:
-            main()
-        except SystemExit as ended:
-            assert not ended.code, ended.code
-        print(*sys.modules, file=sys.stderr)
-    """
+    program += "import sys; print(*sys.modules, file=sys.stderr)"
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     modules = done.stderr.splitlines()[-1].split()
@@ -57,6 +58,11 @@ def test_explain_loads_neither_spark_nor_the_solver(script: Path) -> None:
 
 def test_the_version_is_told_at_once() -> None:
     assert loaded("--version") == set()
+
+
+def test_a_worker_loads_kernels_and_no_more() -> None:
+    """The command loads the same beside the session, where modules of Spark's could meet half-made ones."""
+    assert loaded(program="import plait.runtime.tasks;") == {"numba", "plait.runtime"}
 
 
 def test_the_help_lists_what_there_is() -> None:
