@@ -12,7 +12,8 @@ memory than one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,26 +42,9 @@ def iter_matches(
     `index_row` None: the row is the index position. A bound that is None, or an index without τ, is no test. `bits`
     (int64[rows], by row) None: no test; `mask` has the bits of which one is enough.
     """
-    check_capacity(capacity)
-    tau = None if probe_low is None and probe_high is None else index_tau
-    flags = (tau is not None and probe_low is not None, tau is not None and probe_high is not None)
-    arrays = (
-        frozen(probe_key, np.int64),
-        frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
-        frozen(_NO_INT64 if probe_high is None else probe_high, np.int64),
-        frozen(index_key, np.int64),
-        frozen(_NO_INT64 if tau is None else tau, np.int64),
-        frozen(_NO_INT32 if index_row is None else index_row, np.int32),
-        frozen(_NO_INT64 if bits is None else bits, np.int64),
-    )
-    tests = (*flags, index_row is not None, bits is not None)
-    state = np.array([-1, 0, 0, 0, 0, 0], np.int64)
-    for probes, rows in blocks(len(probe_key), capacity):
-        count = _match(*arrays, mask, *tests, state, probes, rows)
-        if count:
-            yield trimmed(probes, count), trimmed(rows, count)
-        if state[0] >= len(probe_key):
-            return
+    tests = tests_of(probe_low, probe_high, index_tau, index_row, bits, mask)
+    keys = frozen(probe_key, np.int64), frozen(index_key, np.int64)
+    yield from filled(_match, (*keys, tests), [-1, 0, 0, 0, 0, 0], len(probe_key), capacity)
 
 
 def iter_cross(
@@ -79,30 +63,71 @@ def iter_cross(
 
     `tau` (int64[row_count]) may be in any order.
     """
-    check_capacity(capacity)
-    has_low, has_high = tau is not None and probe_low is not None, tau is not None and probe_high is not None
-    arrays = (
-        frozen(_NO_INT64 if probe_low is None else probe_low, np.int64),
-        frozen(_NO_INT64 if probe_high is None else probe_high, np.int64),
-        frozen(_NO_INT64 if tau is None else tau, np.int64),
-        frozen(_NO_INT64 if bits is None else bits, np.int64),
+    tests = tests_of(probe_low, probe_high, tau, None, bits, mask)
+    yield from filled(_cross, (tests, probe_count, row_count), [0, 0], probe_count, capacity)
+
+
+class Tests(NamedTuple):
+    """What a pair must pass beside its keys, as kernels read it: an array that `has_` denies is empty.
+
+    `low` and `high` by probe, `tau` and `row` by index position, `bits` by row. Kernels unpack it before they loop,
+    because Numba counts references wherever it takes an array out of a tuple: six times slower inside.
+    """
+
+    low: Int64s
+    high: Int64s
+    tau: Int64s
+    row: Int32s
+    bits: Int64s
+    mask: int
+    has_low: bool
+    has_high: bool
+    has_row: bool
+    has_bits: bool
+
+
+def tests_of(
+    low: Int64s | None,
+    high: Int64s | None,
+    tau: Int64s | None,
+    row: Int32s | None,
+    bits: Int64s | None,
+    mask: int,
+) -> Tests:
+    """Return the tests; what is None is no test, and so is a bound on an index without τ."""
+    tau = None if low is None and high is None else tau
+    return Tests(
+        low=frozen(_NO_INT64 if low is None else low, np.int64),
+        high=frozen(_NO_INT64 if high is None else high, np.int64),
+        tau=frozen(_NO_INT64 if tau is None else tau, np.int64),
+        row=frozen(_NO_INT32 if row is None else row, np.int32),
+        bits=frozen(_NO_INT64 if bits is None else bits, np.int64),
+        mask=mask,
+        has_low=tau is not None and low is not None,
+        has_high=tau is not None and high is not None,
+        has_row=row is not None,
+        has_bits=bits is not None,
     )
-    state = np.zeros(2, np.int64)
-    for probes, rows in blocks(probe_count, capacity):
-        count = _cross(*arrays, mask, has_low, has_high, bits is not None, probe_count, row_count, state, probes, rows)
+
+
+def filled(
+    kernel_: Callable[..., int], given: tuple[object, ...], begin: list[int], probe_count: int, capacity: int
+) -> Iterator[tuple[Int32s, Int32s]]:
+    """Yield the pairs that a kernel finds, block by block: it fills one from where `state`, which begins as `begin`,
+    says that it stopped, and returns how many pairs the block holds; ``state[0] == probe_count`` when all are out.
+    """
+    if capacity < 1:
+        raise ValueError(f"capacity is {capacity}; a block holds at least one pair")
+    state = np.array(begin, np.int64)
+    for probes, rows in _blocks(probe_count, capacity):
+        count = kernel_(*given, state, probes, rows)
         if count:
-            yield trimmed(probes, count), trimmed(rows, count)
+            yield _trimmed(probes, count), _trimmed(rows, count)
         if state[0] >= probe_count:
             return
 
 
-def check_capacity(capacity: int) -> None:
-    """Raise ValueError for a block without room."""
-    if capacity < 1:
-        raise ValueError(f"capacity is {capacity}; a block holds at least one pair")
-
-
-def blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
+def _blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
     """Yield room for pairs, growing up to `capacity`: most calls find few, and room costs time."""
     size = min(capacity, max(_FIRST_BLOCK, 2 * probe_count))
     while True:
@@ -110,7 +135,7 @@ def blocks(probe_count: int, capacity: int) -> Iterator[tuple[Int32s, Int32s]]:
         size = min(capacity, 4 * size)
 
 
-def trimmed(block: Int32s, count: int) -> Int32s:
+def _trimmed(block: Int32s, count: int) -> Int32s:
     """Return the first `count` entries without keeping a mostly empty block alive."""
     return block[:count] if 2 * count >= len(block) else block[:count].copy()
 
@@ -159,32 +184,19 @@ def _beyond(values: Int64s, start: int, end: int, target: int) -> int:
 
 @kernel
 def _match(
-    probe_key: Int64s,
-    probe_low: Int64s,
-    probe_high: Int64s,
-    index_key: Int64s,
-    index_tau: Int64s,
-    index_row: Int32s,
-    bits: Int64s,
-    mask: int,
-    has_low: bool,
-    has_high: bool,
-    has_row: bool,
-    has_bits: bool,
-    state: Int64s,
-    out_probe: Int32s,
-    out_row: Int32s,
+    probe_key: Int64s, index_key: Int64s, tests: Tests, state: Int64s, out_probe: Int32s, out_row: Int32s
 ) -> int:
-    """Fill the block from where `state` stopped; return how many pairs it holds. ``state[0] == n`` when all are out.
+    """Fill a block (`filled`).
 
     `state`: the probe, its run [run, run_end) of equal keys, what is left to emit of its range [at, at_end), and
     where that range began.
     """
+    low, high, tau, row_at, bits, mask, has_low, has_high, has_row, has_bits = tests
     probes, capacity, count = len(probe_key), len(out_probe), 0
     probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]
     while True:
         while at < at_end and count < capacity:
-            row = np.int64(index_row[at]) if has_row else at
+            row = np.int64(row_at[at]) if has_row else at
             if not has_bits or bits[row] & mask != 0:
                 out_probe[count] = probe
                 out_row[count] = row
@@ -209,41 +221,28 @@ def _match(
             began = run
         at, at_end = run, run_end
         if has_low:
-            low = probe_low[probe]
+            first = low[probe]
             # Probes of one key mostly ascend in τ; one that does not starts over at the beginning of the run.
-            start = began if index_tau[began] < low else run
-            at = _at_least(index_tau, start, run_end, low)
+            start = began if tau[began] < first else run
+            at = _at_least(tau, start, run_end, first)
             began = min(at, run_end - 1)
         if has_high:
-            at_end = _beyond(index_tau, at, run_end, probe_high[probe])
+            at_end = _beyond(tau, at, run_end, high[probe])
     state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
     return count
 
 
 @kernel
-def _cross(
-    probe_low: Int64s,
-    probe_high: Int64s,
-    tau: Int64s,
-    bits: Int64s,
-    mask: int,
-    has_low: bool,
-    has_high: bool,
-    has_bits: bool,
-    probes: int,
-    rows: int,
-    state: Int64s,
-    out_probe: Int32s,
-    out_row: Int32s,
-) -> int:
-    """Fill the block from where `state` (the probe, the row) stopped; return how many pairs it holds."""
+def _cross(tests: Tests, probes: int, rows: int, state: Int64s, out_probe: Int32s, out_row: Int32s) -> int:
+    """Fill a block (`filled`). `state`: the probe, the row."""
+    low, high, tau, _, bits, mask, has_low, has_high, _, has_bits = tests
     capacity, count = len(out_probe), 0
     probe, row = state[0], state[1]
     while probe < probes:
         while row < rows and count < capacity:
             if (
-                (not has_low or probe_low[probe] <= tau[row])
-                and (not has_high or tau[row] <= probe_high[probe])
+                (not has_low or low[probe] <= tau[row])
+                and (not has_high or tau[row] <= high[probe])
                 and (not has_bits or bits[row] & mask != 0)
             ):
                 out_probe[count] = probe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import hashing, matching, ordering, sketch, spans
+from plait.kernels import bands, hashing, matching, ordering, sketch
 from plait.kernels.compiled import Int64s
 
 
@@ -17,7 +17,7 @@ def warm() -> None:
     hashing.combine((keys, keys))
     hashing.partition_of(keys, 2)
     _warm_sorting()
-    _warm_spans(keys)
+    _warm_bands(keys)
     sketch.kmv(keys)
     list(
         matching.iter_matches(
@@ -46,9 +46,9 @@ def warm() -> None:
     )
 
 
-def _warm_spans(keys: Int64s) -> None:
+def _warm_bands(keys: Int64s) -> None:
     list(
-        spans.iter_spans(
+        bands.iter_bands(
             probe_from=keys,
             probe_to=keys,
             probe_low=keys,
@@ -62,7 +62,7 @@ def _warm_spans(keys: Int64s) -> None:
         )
     )
     rows = np.arange(len(keys), dtype=np.int32)
-    spans.within(keys, keys, keys, rows, rows)
+    bands.within(keys, keys, keys, rows, rows)
 
 
 def _warm_sorting() -> None:

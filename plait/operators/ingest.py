@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from plait.kernels.bands import ordered_int64
 from plait.kernels.sketch import kmv
-from plait.kernels.spans import ordered_int64
 from plait.operators.badrows import any_of, bad_masks, bad_rows, merged_bad
 from plait.operators.deadletter import DeadLetterWriter
 from plait.operators.names import ROW, TAU, bit_of, word_names

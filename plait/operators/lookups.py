@@ -13,10 +13,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from plait.kernels.bands import iter_bands
 from plait.kernels.hashing import combine
 from plait.kernels.matching import iter_cross, iter_matches
 from plait.kernels.ordering import sort_order
-from plait.kernels.spans import iter_spans
 from plait.operators.names import TAU
 from plait.operators.partials import Int64s, Partials, Rows, minus_window
 from plait.operators.residuals import pairs_that_hold
@@ -178,7 +178,7 @@ class _KeysWithin:
     def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
         entries = opened.index(self.index)
         bits, mask = selection_words(opened, member)
-        yield from iter_spans(
+        yield from iter_bands(
             probe_from=self.smallest,
             probe_to=self.largest,
             probe_low=self.bounds.low,

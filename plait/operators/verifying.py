@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.kernels.spans import bounds, within
+from plait.kernels.bands import bounds, within
 from plait.operators.names import UNTIL
 from plait.operators.partials import Int64s, Partials, Rows
 from plait.operators.residuals import Predicates, holds

@@ -55,7 +55,7 @@ def test_wall_clock_times_of_a_clock_change_are_told_apart(new_york: SparkSessio
     spec = ingest_spec(stream, (store,))
     frame = select_ingest(new_york.createDataFrame([(each,) for each in SPRING], "ts TIMESTAMP_NTZ"), spec)
     names = [name for name, _ in spec.projection]
-    context = IngestContext(storage=Storage.open(str(tmp_path)), batch=0, watermark_us=None, attempt="a")
+    context = IngestContext(storage=Storage.open(str(tmp_path)), batch=0, late_before_us=None, attempt="a")
     report = ingest(frame.toArrow().rename_columns(names).to_batches(), spec, context)
     microseconds = [int((each - datetime(1970, 1, 1)).total_seconds()) * 1_000_000 for each in SPRING]
     (bucket,) = report.buckets

@@ -29,8 +29,8 @@ warm()
 LOADED = """
 from plait.kernels.warm import warm
 warm()
-from plait.kernels import hashing, matching, ordering, sketch
-kernels = [value for module in (hashing, matching, ordering, sketch) for value in vars(module).values()
+from plait.kernels import bands, hashing, matching, ordering, sketch
+kernels = [value for module in (bands, hashing, matching, ordering, sketch) for value in vars(module).values()
            if hasattr(value, "_cache") and type(value._cache).__name__ == "FunctionCache"]
 assert kernels
 assert all(len(kernel.signatures) == 1 for kernel in kernels), [(kernel, kernel.signatures) for kernel in kernels]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plait.kernels.spans import LARGEST, SMALLEST, bounds, doubles_of, iter_spans, ordered_int64, within
+from plait.kernels.bands import LARGEST, SMALLEST, bounds, doubles_of, iter_bands, ordered_int64, within
 
 NASTY = [-np.inf, -1e308, -1.5, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1e308, np.inf, np.nan]
 doubles = st.one_of(st.sampled_from(NASTY), st.floats(width=64))
@@ -63,7 +63,7 @@ def test_ranges_find_what_a_nested_loop_finds(capacity, seed):
     least, low = random.integers(0, 10, probes), random.integers(0, 6, probes)
     most, high = least + random.integers(-1, 4, probes), low + random.integers(0, 6, probes)
     found = []
-    for probe, stored in iter_spans(
+    for probe, stored in iter_bands(
         probe_from=least,
         probe_to=most,
         probe_low=low,

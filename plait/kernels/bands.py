@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plait.kernels.compiled import Int32s, Int64s, frozen, kernel
-from plait.kernels.matching import blocks, check_capacity, trimmed
+from plait.kernels.matching import Tests, filled, tests_of
 
 Float64s = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def _double_bound(values: Float64s, keys: Int64s, offset: float | None, outwards
         return ordered_int64(np.where(np.isinf(values), values, values + offset + outwards * slack))
 
 
-def iter_spans(
+def iter_bands(
     *,
     probe_from: Int64s,
     probe_to: Int64s,
@@ -92,58 +92,25 @@ def iter_spans(
     Bounds on τ, bits and blocks as in `plait.kernels.matching.iter_matches`; `index_key` (int64[m]) ascends, probes may
     be in any order.
     """
-    check_capacity(capacity)
-    begins = np.searchsorted(index_key, probe_from, "left")
-    ends = np.searchsorted(index_key, probe_to, "right")
-    none = np.zeros(0, np.int64)
-    arrays = (
-        frozen(begins, np.int64),
-        frozen(ends, np.int64),
-        frozen(none if probe_low is None else probe_low, np.int64),
-        frozen(none if probe_high is None else probe_high, np.int64),
-        frozen(none if index_tau is None else index_tau, np.int64),
-        frozen(np.zeros(0, np.int32) if index_row is None else index_row, np.int32),
-        frozen(none if bits is None else bits, np.int64),
-    )
-    timed = index_tau is not None
-    tests = (timed and probe_low is not None, timed and probe_high is not None, index_row is not None, bits is not None)
-    state = np.array([0, begins[0] if len(begins) else 0], np.int64)
-    for probes, rows in blocks(len(begins), capacity):
-        count = _span(*arrays, mask, *tests, state, probes, rows)
-        if count:
-            yield trimmed(probes, count), trimmed(rows, count)
-        if state[0] >= len(begins):
-            return
+    begins = frozen(np.searchsorted(index_key, probe_from, "left"), np.int64)
+    ends = frozen(np.searchsorted(index_key, probe_to, "right"), np.int64)
+    tests = tests_of(probe_low, probe_high, index_tau, index_row, bits, mask)
+    yield from filled(_within_bands, (begins, ends, tests), [0, begins[0] if len(begins) else 0], len(begins), capacity)
 
 
 @kernel
-def _span(
-    begins: Int64s,
-    ends: Int64s,
-    probe_low: Int64s,
-    probe_high: Int64s,
-    index_tau: Int64s,
-    index_row: Int32s,
-    bits: Int64s,
-    mask: int,
-    has_low: bool,
-    has_high: bool,
-    has_row: bool,
-    has_bits: bool,
-    state: Int64s,
-    out_probe: Int32s,
-    out_row: Int32s,
-) -> int:
-    """Fill the block from where `state` (the probe, the index position) stopped; return how many pairs it holds."""
+def _within_bands(begins: Int64s, ends: Int64s, tests: Tests, state: Int64s, out_probe: Int32s, out_row: Int32s) -> int:
+    """Fill a block (`filled`). `state`: the probe, the index position."""
+    low, high, tau, row_at, bits, mask, has_low, has_high, has_row, has_bits = tests
     probes, capacity, count = len(begins), len(out_probe), 0
     probe, at = state[0], state[1]
     while probe < probes:
         end = ends[probe]
         while at < end and count < capacity:
-            row = np.int64(index_row[at]) if has_row else at
+            row = np.int64(row_at[at]) if has_row else at
             if (
-                (not has_low or probe_low[probe] <= index_tau[at])
-                and (not has_high or index_tau[at] <= probe_high[probe])
+                (not has_low or low[probe] <= tau[at])
+                and (not has_high or tau[at] <= high[probe])
                 and (not has_bits or bits[row] & mask != 0)
             ):
                 out_probe[count] = probe
