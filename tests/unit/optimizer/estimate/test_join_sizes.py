@@ -4,7 +4,15 @@ import pytest
 
 from plait.optimizer import plan
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.join_sizes import JoinSizes, arriving, join_size, probe_cost, step_cost, storage_cost
+from plait.optimizer.estimate.join_sizes import (
+    JoinSizes,
+    SubsetSizes,
+    arriving,
+    join_size,
+    probe_cost,
+    step_cost,
+    storage_cost,
+)
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
 from plait.plan.walks import probe_tuples_estimate
 
@@ -81,3 +89,13 @@ def test_sharing_needs_equal_orders_which_queries_optimized_alone_do_not_choose(
     made = plan((RST, STU), example_statistics(options), options)
     assert probe_cost(made.trees) == pytest.approx(950)
     assert made.stored_rows_estimate == pytest.approx(400)
+
+
+def test_a_set_that_two_graphs_have_in_common_has_one_size_to_the_last_bit() -> None:
+    rows, selectivities = [0.1, 0.7, 1 / 3, 1e5], {(0, 1): 0.3, (0, 2): 1 / 7, (1, 2): 0.9, (2, 3): 1e-3}
+    whole = SubsetSizes(rows, selectivities)
+    part = SubsetSizes(rows[:3], {pair: each for pair, each in reversed(selectivities.items()) if 3 not in pair})
+    for mask in range(1, 8):
+        assert whole.size(mask) == part.size(mask)
+    assert whole.size(0b1100) == pytest.approx(1e5 / 3 * 1e-3)
+    assert whole.size(0b1001) == pytest.approx(1e4), "nothing connects the first and the last"
