@@ -1,4 +1,4 @@
-"""Find the stored rows a step may join: by equal keys, by keys within bounds, by a formula, or all of them.
+"""Find the stored rows a step may join: by equal keys, by keys within bounds, by a residual predicate, or all.
 
 What a lookup yields satisfies the step's selection and windows, and the condition it looks up by. Whatever else the
 step requires is tested pair by pair (`plait.operators.verifying`).

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from plait.query.types import is_key_type
 from tests.oracle.compare import difference, table_rows
 from tests.oracle.duckdb_oracle import expected
 from tests.oracle.nested_loop import nested_loop
@@ -15,6 +16,7 @@ from tests.property.expressions import equal, instant
 from tests.property.found import Condition, case, joined, query, stream, table
 from tests.property.front_end import from_structure
 from tests.property.running import check
+from tests.property.values import KINDS
 
 SECOND_US = 1_000_000
 FIRST = datetime.datetime(2026, 1, 1)
@@ -82,6 +84,13 @@ def test_event_times_of_all_types_compare_as_times(time: str, condition: str, ro
         asked = query(f"SELECT a.ts, b.ts FROM a, b WHERE {text}", ("a", "a"), ("b", "b"))
         for strategy in ("greedy", "ilp"):
             assert results(case((left, right), asked, strategy=strategy, parallelism=2)) == rows
+
+
+def test_random_cases_draw_every_type_that_can_be_a_key() -> None:
+    declared = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(12,3)", "string", "boolean")
+    declared += ("binary", "date", "timestamp", "timestamp_ntz")
+    assert all(map(is_key_type, declared))
+    assert set(declared) <= {kind.spark.lower() for kind in KINDS}
 
 
 def test_event_times_may_be_dates() -> None:
