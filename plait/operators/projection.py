@@ -144,7 +144,7 @@ def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def value_names(store: Store) -> tuple[str, ...]:
-    """Return the columns of computed values that a store's buckets carry: behind hashed keys, for residual predicates."""
+    """Return the columns of computed values that buckets of a store carry: behind hashes, for residual predicates."""
     behind = (key.value_name for key in store.keys if key.value_name is not None)
     return tuple(dict.fromkeys((*behind, *(value.name for value in store.values))))
 
