@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyspark
 from pyspark.errors import PythonException
-from pyspark.sql.types import StructType
+from pyspark.sql.functions import expr
+from pyspark.sql.types import DataType, StructType
 
-from plait.runtime import stream
+import plait.runtime.engine  # noqa: F401  # so that all modules that use `expr` are there to be patched
 from tests.oracle.translate import connect, to_duckdb
 from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
 
@@ -54,11 +56,19 @@ def _current_task() -> TaskContext | None:
 def install(patch: Callable[[object, str, object], None]) -> None:
     """Let tasks find their context; `patch` sets an attribute, and takes it back in time."""
     patch(pyspark.TaskContext, "get", staticmethod(_current_task))
-    patch(stream, "expr", _Anywhere)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("plait.") and getattr(module, "expr", None) is expr:
+            patch(module, "expr", Expression)
 
 
-class _Anywhere(str):
-    """An expression that says in which partition a row is best stored. Any will do."""
+class Expression(str):
+    """A Column: its SQL text."""
+
+    def cast(self, type_: DataType) -> Expression:
+        return Expression(f"CAST(({self}) AS {type_.simpleString()})")
+
+    def alias(self, name: str) -> Expression:
+        return Expression(f"{self} AS `{name.replace('`', '``')}`")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +142,7 @@ class Frame:
     def repartitionById(self, count: int, column: str) -> Frame:
         def parts(inputs: Inputs, batch: int | None) -> Parts:
             whole = pa.concat_tables([arrow_schema(self.columns_).empty_table(), *self.parts(inputs, batch)])
-            if isinstance(column, _Anywhere):
+            if isinstance(column, Expression):  # where a row is best stored; any place will do
                 return [
                     whole.take(pa.array(range(number, whole.num_rows, count), pa.int64())) for number in range(count)
                 ]
