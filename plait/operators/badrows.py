@@ -46,15 +46,24 @@ def bad_masks(table: pa.Table, spec: IngestSpec) -> Bad:
 
 
 def _masks(table: pa.Table, spec: IngestSpec) -> Iterator[tuple[BadReason, Mask]]:
-    if spec.corrupt_column is not None and table[spec.corrupt_column].null_count < table.num_rows:
-        yield "malformed", pc.is_valid(table[spec.corrupt_column]).to_numpy()
     if spec.is_table:
         return
+    if spec.corrupt_column is not None and table[spec.corrupt_column].null_count < table.num_rows:
+        yield "malformed", pc.is_valid(table[spec.corrupt_column]).to_numpy()
     if table[TAU].null_count:
         yield "no event time", pc.is_null(table[TAU]).to_numpy()
     tau = int64_values(table, TAU)
     if len(tau) and not -FARTHEST_US < tau.min() <= tau.max() < FARTHEST_US:
         yield "event time out of range", (tau <= -FARTHEST_US) | (tau >= FARTHEST_US)
+
+
+def damaged_rows(table: pa.Table, spec: IngestSpec) -> tuple[BadRows, ...]:
+    """Return the malformed rows of a table, which are kept, with NULL for what did not convert, as a batch engine reads
+    them.
+    """
+    if not spec.is_table or spec.corrupt_column is None or table[spec.corrupt_column].null_count == table.num_rows:
+        return ()
+    return bad_rows(table, spec, (("malformed", pc.is_valid(table[spec.corrupt_column]).to_numpy()),))
 
 
 def any_of(bad: Bad, rows: int) -> Mask:
@@ -115,4 +124,4 @@ def merged_bad(left: Iterable[BadRows], right: Iterable[BadRows]) -> tuple[BadRo
     return tuple(merged[reason] for reason in sorted(merged))
 
 
-__all__ = ["FARTHEST_US", "Bad", "any_of", "bad_masks", "bad_rows", "merged_bad", "shortened"]
+__all__ = ["FARTHEST_US", "Bad", "any_of", "bad_masks", "bad_rows", "damaged_rows", "merged_bad", "shortened"]

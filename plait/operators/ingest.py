@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from plait.kernels.bands import ordered_int64
 from plait.kernels.sketch import kmv
-from plait.operators.badrows import any_of, bad_masks, bad_rows, merged_bad
+from plait.operators.badrows import any_of, bad_masks, bad_rows, damaged_rows, merged_bad
 from plait.operators.deadletter import DeadLetterWriter
 from plait.operators.names import ROW, TAU, bit_of, word_names
 from plait.operators.placing import int64_values, split
@@ -109,7 +109,7 @@ def _ingest_chunk(
         tau_max=tau_max,
         kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
         sketches=tuple((name, _sketch(table, name)) for name in _hashed_keys(table)),
-        bad_rows=found,
+        bad_rows=found or damaged_rows(table, spec),
     )
     if table.num_rows == 0:
         return report

@@ -13,8 +13,9 @@ class IngestReport:
     """One ingest task's account of its share of a batch of one source.
 
     `rows` counts all rows read; `late`, `bad`, `outside` and `null_keys` those not kept for that reason, each row once
-    (`SourceProgress` says more). `sketches`: per key name the KMV sketch of the rows in time; `kept`: rows per
-    selection text. `unstored_tau_max`: the largest τ among rows in time that no store keeps.
+    (`SourceProgress` says more); of a table `bad_rows` are kept nevertheless. `sketches`: per key name the KMV sketch
+    of the rows in time; `kept`: rows per selection text. `unstored_tau_max`: the largest τ among rows in time that no
+    store keeps.
     """
 
     source: str

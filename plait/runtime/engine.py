@@ -22,7 +22,7 @@ from plait.runtime.events import BatchEvent, Summary
 from plait.runtime.explaining import explained_plan
 from plait.runtime.failures import explained
 from plait.runtime.losses.empty import Evidence, hints_for
-from plait.runtime.losses.malformed import Explainer
+from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
@@ -312,6 +312,7 @@ class Engine:
         )
         processor.deliverer.memory = self._memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
+        self._totals.warn(read_in_part(prepared.loaded, self._registry.opened, self._explainer))
         self._totals.warn(
             changed_outside(
                 prepared.storage,

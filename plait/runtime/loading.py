@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from plait.operators.badrows import merged_bad
 from plait.operators.projection import IngestSpec, quoted
 from plait.operators.reports import IngestReport
 from plait.operators.restoring import Rewriting
@@ -34,6 +35,7 @@ def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots:
     return IngestReport(
         source=spec.source,
         rows=sum(report.rows for report in found),
+        bad_rows=merged_bad((), (bad for report in found for bad in report.bad_rows)),
         buckets=tuple(bucket for report in found for bucket in report.buckets),
     )
 

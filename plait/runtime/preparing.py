@@ -16,6 +16,7 @@ from plait import __version__
 from plait.errors import CheckpointError
 from plait.operators.lacking import Lacking, lacking_after
 from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.reports import IngestReport
 from plait.operators.restoring import rewritings, with_left_out
 from plait.operators.scheduling import lacks
 from plait.plan.codec import encode
@@ -76,7 +77,8 @@ class Found:
 @dataclass(slots=True)
 class Prepared:
     """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
-    tables. `lacking`: what queries find nothing of; `notices`: what else the user should know.
+    tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
+    `notices`: what else the user should know.
     """
 
     storage: Storage
@@ -84,6 +86,7 @@ class Prepared:
     before: Manifest | None
     epoch: Epoch
     stream_specs: tuple[IngestSpec, ...]
+    loaded: tuple[IngestReport, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     notices: tuple[str, ...] = ()
 
@@ -101,8 +104,10 @@ def prepare(asked: Asked) -> Prepared:
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
     _finished(asked, found, plan)
     plan_id = _recorded(found.storage, catalog, plan)
-    before = _filled(asked, found, catalog, plan)
-    return _ready(asked, found, catalog, plan, plan_id, before)
+    kept = _kept(asked, found, catalog, plan)
+    loaded = _tables(asked, found.storage, () if kept is None else kept.buckets, plan)
+    before = _filled(kept, loaded)
+    return replace(_ready(asked, found, catalog, plan, plan_id, before), loaded=loaded)
 
 
 def _opened(asked: Asked) -> Found:
@@ -145,21 +150,23 @@ def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
     return name
 
 
-def _filled(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
-    """Return the manifest the next batch builds on: stored rows with what the plan wants of them, tables loaded.
+def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
+    """Return the last manifest, its stored rows with what the plan wants of them.
 
-    Intermediate stores are filled by the first batch. A stream was not silent while nobody listened to it, so idleness
-    begins to count now.
+    A stream was not silent while nobody listened to it, so idleness begins to count now.
     """
-    before = found.manifest
-    if before is not None:
-        before = _rewritten(asked, found.storage, before, catalog, plan)
-        sources = tuple(replace(known, active_ms=asked.clock_ms) for known in before.sources)
-        before = replace(before, sources=sources)
-    loaded = _tables(asked, found.storage, () if before is None else before.buckets, plan)
-    if before is None:
-        return Manifest(batch=-1, watermark_us=None, plan="", buckets=loaded) if loaded else None
-    return replace(before, buckets=before.buckets + loaded)
+    if found.manifest is None:
+        return None
+    kept = _rewritten(asked, found.storage, found.manifest, catalog, plan)
+    return replace(kept, sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources))
+
+
+def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest | None:
+    """Return the manifest the next batch builds on, tables loaded. Intermediate stores are filled by that batch."""
+    buckets = tuple(bucket for report in loaded for bucket in report.buckets)
+    if kept is None:
+        return Manifest(batch=-1, watermark_us=None, plan="", buckets=buckets) if buckets else None
+    return replace(kept, buckets=kept.buckets + buckets)
 
 
 def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None) -> Prepared:
@@ -242,18 +249,20 @@ def _rewritten_store(
     return kept, progress
 
 
-def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[Bucket, ...]:
+def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[IngestReport, ...]:
     """Load the tables whose stores hold nothing yet."""
     filled = {bucket.store for bucket in buckets}
-    loaded: tuple[Bucket, ...] = ()
+    loaded = []
     for store in plan.stores:
         if not store.is_table or store.source is None or store.id in filled:
             continue
         opened = asked.sources[store.source]
-        spec = ingest_spec(opened.source, (store,))
+        # Spark gives no texts of malformed records to those who read nothing else of them.
+        is_read = bool(store.columns or store.keys or store.values)
+        spec = ingest_spec(opened.source, (store,), corrupt_column=opened.corrupt_column if is_read else None)
         report = load_table(opened, spec, storage, slots=asked.settings.slots, chunk_rows=asked.settings.chunk_rows)
-        loaded += report.buckets
-    return loaded
+        loaded.append(report)
+    return tuple(loaded)
 
 
 __all__ = ["Asked", "Prepared", "prepare"]

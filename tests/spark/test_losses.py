@@ -78,15 +78,19 @@ def test_what_changed_behind_a_checkpoint_and_what_is_not_read_is_told(spark: An
         {ITEMS} USING csv OPTIONS (path '{tmp_path}/it ems') TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
         CREATE STREAM others (id BIGINT, ts TIMESTAMP) USING csv OPTIONS (path '{tmp_path}/others')
             TIMESTAMP BY ts WINDOW INTERVAL 1 HOUR;
-        CREATE TABLE names (id BIGINT, name STRING) USING csv OPTIONS (path '{tmp_path}/names');
+        CREATE TABLE names (id BIGINT, name STRING, size INT) USING csv OPTIONS (path '{tmp_path}/names');
         CREATE QUERY q INTO noop AS SELECT items.id FROM items JOIN others ON items.id = others.id;
         CREATE QUERY named INTO json OPTIONS (path '{tmp_path}/out') AS
             SELECT items.id FROM items JOIN names ON items.id = names.id;"""
-    put(tmp_path / "names", "1,ann\n", "names.csv")
+    put(tmp_path / "names", "1,ann,3\nNA,bob,4\n", "names.csv")
     put(tmp_path / "it ems", "1,5.5,2026-01-01 10:00:00\n,5.5,2026-01-01 10:00:00\n", "a b.csv")
     put(tmp_path / "others", "2,2026-01-01 10:00:00\n", "a.csv")
     _, first = run(spark, tmp_path, script)
-    assert first.warnings == ()
+    (warning,) = first.warnings
+    assert (warning.kind, warning.of) == ("table read in part", "names")
+    assert "1 of 2 rows" in warning.text
+    assert "in column 'id'" in warning.text
+    assert "nullValue 'NA'" in warning.text
     assert [(each.key, each.rows) for each in first.sources[0].null_keys_by] == [("`id`", 1)]
     assert "with items.id = others.id and found none; the keys have no value in common" in dict(first.hints)["q"]
 
@@ -94,12 +98,12 @@ def test_what_changed_behind_a_checkpoint_and_what_is_not_read_is_told(spark: An
     old = (tmp_path / "it ems" / "a b.csv").stat().st_mtime - 10 * 86_400
     os.utime(tmp_path / "it ems" / "old.csv", (old, old))
     put(tmp_path / "it ems" / "sub", "1,5.5,2026-01-01 10:00:00\n", "b.csv")
-    put(tmp_path / "names", "1,anne\n", "names.csv")
+    put(tmp_path / "names", "1,anne,3\n", "names.csv")
     other = script.replace("SELECT items.id FROM items JOIN names", "SELECT items.id AS item FROM items JOIN names")
     _, second = run(spark, tmp_path, other)
     changed, written, *skipped = second.warnings
     assert (changed.kind, changed.of) == ("table changed", "names")
-    assert "then 1 file of 6 bytes, now 1 file of 7 bytes" in changed.text
+    assert "then 1 file of 17 bytes, now 1 file of 9 bytes" in changed.text
     assert (written.kind, written.of) == ("output changed", "named")
     assert "new 'item' BIGINT, gone 'id' BIGINT" in written.text
     assert [(warning.of, warning.text.rpartition(", such as ")[2]) for warning in skipped] == [

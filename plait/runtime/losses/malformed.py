@@ -7,7 +7,7 @@ shows which columns have text and no value. It is done once for each stream, out
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_csv, from_json, lit
 from pyspark.sql.types import StringType, StructField, StructType
 
+from plait.operators.badrows import shortened
+from plait.operators.reports import IngestReport
 from plait.query.model import Stream
-from plait.runtime.losses.counts import BadCount, SourceCounts
+from plait.runtime.losses.counts import BadCount, Notice, SourceCounts, counts_of
 from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
 from plait.runtime.sources import CORRUPT, OpenSource
 
@@ -35,6 +37,22 @@ _PARSING = frozenset((
 
 _MOST_CHARACTERS = 2000
 """Samples this long may have been cut off, and then fail for another reason than the record did."""
+
+
+def read_in_part(
+    loaded: Iterable[IngestReport], opened: Mapping[str, OpenSource], explainer: Explainer
+) -> Iterator[Notice]:
+    """Yield a warning for each table with rows of which something did not convert: these are kept, with NULL for it."""
+    for counts in counts_of(loaded):
+        for bad in explainer.explained(counts, opened[counts.source]).bad:
+            column = "" if bad.column is None else f" in column '{bad.column}'"
+            hint = f". {bad.hint}" if bad.hint else ""
+            yield Notice(
+                kind="table read in part",
+                of=counts.source,
+                text=f"table '{counts.source}': {bad.rows:,} of {counts.rows:,} rows have something that does not "
+                f"convert{column} and is read as NULL, such as: {shortened(bad.sample)}{hint}",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from plait.operators.next_manifest import progress_after
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.plan.model import KeyColumn, Requirement, Selection, Store
-from plait.query.model import Column, SourceExpression, Stream
+from plait.query.model import Column, SourceExpression, Stream, Table
 from plait.sinks.staging import publish
 from plait.state.manifest import decode, encode
 from plait.state.model import BadRows, Manifest, NullKey, SourceProgress
@@ -161,7 +162,6 @@ def test_a_reason_keeps_its_earliest_sample() -> None:
 
 
 def test_dead_letters_name_the_same_reasons_as_the_counts(tmp_path: Path) -> None:
-    from dataclasses import replace
 
     spec = ingest_spec(replace(STREAM, dead_letter=str(tmp_path / "dead")), (STORE,), corrupt_column=CORRUPT)
     report = taken(tmp_path, *EVERY_FATE, spec=spec, late_before_us=5 * SECOND)
@@ -176,3 +176,11 @@ def test_dead_letters_name_the_same_reasons_as_the_counts(tmp_path: Path) -> Non
     ]
     assert letters[0]["row"][CORRUPT] == "1,NA,3"
     assert report.bad_rows[-1].sample == "v=20, a=1, b=1"
+
+
+def test_malformed_rows_of_a_table_are_counted_and_kept(tmp_path: Path) -> None:
+    stored = replace(STORE, is_table=True, requirements=(Requirement(selection=Selection(), keys=()),))
+    spec = ingest_spec(Table(name="s", schema=STREAM.schema), (stored,), corrupt_column=CORRUPT)
+    report = taken(tmp_path, (None, 1, 1, 20, None), (None, None, 1, 20, "NA,1"), spec=spec)
+    assert report.bad_rows == (BadRows(reason="malformed", rows=1, sample="NA,1"),)
+    assert (report.bad, report.outside, sum(bucket.rows for bucket in report.buckets)) == (0, 0, 2)
