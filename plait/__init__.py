@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from plait import sinks
 from plait.errors import PlaitError
 
 if TYPE_CHECKING:
+    from plait import sinks
     from plait.runtime.engine import Engine
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import the engine, and with it Spark, only when it is used."""
+    """Import the engine, and with it Spark, and the sinks, and with them Arrow, only when they are used."""
+    if name == "sinks":
+        return import_module("plait.sinks")
     if name == "Engine":
         from plait.runtime.engine import Engine
 

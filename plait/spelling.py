@@ -11,6 +11,11 @@ def folded(name: str) -> str:
     return name.casefold()
 
 
+def backquoted(name: str) -> str:
+    """Return the name in backquotes, backquotes inside doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?``, or the names there are, or nothing if there are none."""
     names = list(dict.fromkeys(known))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from plait.cli.arguments import ScriptFile
+from plait.cli.execution import default_checkpoint
 from plait.cli.failures import report
 from plait.cli.output.wording import plural
 from plait.cli.script import ScriptError, read_script
@@ -18,7 +19,7 @@ def check(file: ScriptFile) -> None:
     What it takes Spark to know (columns of some formats, types inside expressions) comes out when the script is run.
     """
     script = read_script(file)
-    mistakes = script.mistakes()
+    mistakes = script.mistakes(default_checkpoint(file))
     if mistakes:
         raise typer.Exit(report(ScriptError(mistakes)))
     try:

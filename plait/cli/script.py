@@ -30,9 +30,9 @@ class ScriptText:
     file: Path
     text: str
 
-    def mistakes(self) -> tuple[PlacedError, ...]:
-        """Return every mistake that can be found without Spark."""
-        return check_script(self.text, file=str(self.file), base=str(self.file.parent))
+    def mistakes(self, checkpoint: str | None = None) -> tuple[PlacedError, ...]:
+        """Return every mistake that can be found without Spark; `checkpoint`: where it will be run, if known."""
+        return check_script(self.text, file=str(self.file), base=str(self.file.parent), checkpoint=checkpoint)
 
     def settings(self) -> dict[str, str]:
         """Return what the script SETs; a later SET of the same name wins."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import TracebackType
-from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,10 @@ import pyarrow.parquet as pq
 
 from plait.operators.badrows import Bad, any_of
 from plait.operators.projection import IngestSpec
+from plait.sinks.claims import file_name, tag_of
 from plait.sinks.staging import Publication, StagedFile, stage
+from plait.state.identity import kept_identity
+from plait.state.storage import Storage
 
 Mask = npt.NDArray[np.bool_]
 
@@ -25,8 +27,8 @@ class DeadLetterWriter:
     The file is staged and becomes visible with the batch's commit. Without a dead-letter sink nothing is written.
     """
 
-    def __init__(self, spec: IngestSpec, batch: int, attempt: str) -> None:
-        self._spec, self._batch, self._attempt = spec, batch, attempt
+    def __init__(self, spec: IngestSpec, batch: int, attempt: str, storage: Storage) -> None:
+        self._spec, self._batch, self._attempt, self._storage = spec, batch, attempt, storage
         self._staged: StagedFile | None = None
         self._writer: pq.ParquetWriter | None = None
 
@@ -40,8 +42,9 @@ class DeadLetterWriter:
         rows = pa.array(any_of(bad, table.num_rows) | late)
         letters = self._letters(table.filter(rows), pc.filter(reason, rows))
         if self._writer is None:
-            name = f"{quote(self._spec.source, safe='')}-{self._batch:08d}-{self._attempt}.parquet"
-            self._staged = stage(self._spec.dead_letter, name)
+            checkpoint = kept_identity(self._storage) or ""
+            name = file_name(self._spec.source, self._batch, self._attempt, tag_of(checkpoint))
+            self._staged = stage(self._spec.dead_letter, f"{name}.parquet")
             self._writer = pq.ParquetWriter(
                 self._staged.path, letters.schema, filesystem=self._staged.filesystem, compression="zstd"
             )

@@ -57,7 +57,7 @@ def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestC
     ``spec.projection``.
     """
     report = IngestReport(source=spec.source)
-    with DeadLetterWriter(spec, context.batch, context.attempt) as letters:
+    with DeadLetterWriter(spec, context.batch, context.attempt, context.storage) as letters:
         for chunk, table in enumerate(_chunks(batches, context)):
             report = _merge(report, _ingest_chunk(table, spec, context, chunk, letters))
     return replace(report, publications=letters.publications())

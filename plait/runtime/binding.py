@@ -16,22 +16,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import StructField, StructType
 
-from plait.errors import SqlError
+from plait.errors import OptionError, SqlError
 from plait.operators.projection import quoted
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.rejections import nullable, refuse_types, rejected
+from plait.runtime.types import spark_type
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
+from plait.sinks.types import arrow_problem
 from plait.sql.predicates.evaluation import resolve_thetas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """A query that Spark accepted. `joined` are the columns of the joined row its projection reads, with their Spark
-    schema; `output` the schema of its results. `is_plain`: the projection only picks and renames columns.
+    schema; `output` the schema of its results, `arrow_output` the same as Arrow has it, None where nobody wants it.
+    `is_plain`: the projection only picks and renames columns.
     """
 
     query: Query
@@ -39,15 +42,18 @@ class Binding:
     joined: tuple[ColumnRef, ...]
     joined_schema: StructType
     output: StructType
-    arrow_output: pa.Schema
+    arrow_output: pa.Schema | None
     is_plain: bool
 
-    def delivery(self, *, spool: bool = False) -> Delivery:
-        """Return how probe tasks hand over this query's results; `spool` forces the detour through the checkpoint."""
+    def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
+        """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
+        through it.
+        """
         if spool:
             return Spooled(query=self.query.name, columns=self.joined)
         projection = Projection(
             query=self.query.name,
+            checkpoint=checkpoint,
             joined=self.joined,
             picked=self.picked,
             schema=self.arrow_output,
@@ -82,8 +88,8 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         raise rejected(query, error) from error
     except SqlError as problem:
         raise _in_query(query, problem) from problem
-    _check_names(query, output)
     refuse_types(query, output)
+    _check_output(query, sink, output)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
     fields = [_field(query, ref, frames) for ref in joined]
     return Binding(
@@ -92,7 +98,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined=joined,
         joined_schema=StructType(fields),
         output=output,
-        arrow_output=_arrow_schema(spark, output),
+        arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
         is_plain=all(_is_plain(column.expression.sql, column.expression.columns) for column in query.output),
     )
 
@@ -104,6 +110,21 @@ def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
 
 def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return batches
+
+
+def _wants_schema(sink: Sink, output: StructType) -> bool:
+    return kind_of(sink.spec).wants_schema([spark_type(field.dataType) for field in output.fields])
+
+
+def _check_output(query: Query, sink: Sink, output: StructType) -> None:
+    """Refuse what the sink cannot be told or cannot store."""
+    kind = kind_of(sink.spec)
+    for problem in kind.problems(sink.spec):
+        raise OptionError(f"query '{query.name}': {problem.message}")
+    _check_names(query, output)
+    columns = [(field.name, spark_type(field.dataType)) for field in output.fields]
+    for problem in kind.column_problems(sink.spec, columns):
+        raise SqlError(f"query '{query.name}': {problem.message}")
 
 
 def _check_names(query: Query, output: StructType) -> None:
@@ -119,7 +140,14 @@ def _check_names(query: Query, output: StructType) -> None:
 
 def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> StructField:
     frame = frames[query.relation(ref.relation).source]
-    return StructField(ref.name, frame.schema[ref.column].dataType, True)
+    type_ = frame.schema[ref.column].dataType
+    advice = arrow_problem(spark_type(type_))
+    if advice is not None:
+        raise SqlError(
+            f"query '{query.name}': column {ref.name} has type {type_.simpleString()}, which cannot be kept for a "
+            f"join; {advice} where it is read, before Plait sees it"
+        )
+    return StructField(ref.name, type_, True)
 
 
 def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:

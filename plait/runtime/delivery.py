@@ -30,48 +30,64 @@ class MemoryResults:
 class Deliverer:
     """Feeds sinks from spooled files. Every file sink stages; nothing is visible before `publish`."""
 
-    def __init__(self, spark: SparkSession, storage: Storage) -> None:
-        self._spark, self._storage = spark, storage
+    def __init__(self, spark: SparkSession, storage: Storage, checkpoint: str) -> None:
+        self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
         self.memory: dict[str, MemoryResults] = {}
 
     def deliver(self, binding: Binding, batch: int, paths: tuple[str, ...]) -> tuple[Publication, ...]:
         """Give one batch's results of one query to its sink; return what is to be published on commit."""
         memory = self.memory.setdefault(binding.query.name, MemoryResults(binding.arrow_output))
-        results = _SpooledResults(self._spark, self._storage, binding, batch, paths, memory.batches)
+        results = _SpooledResults(
+            spark=self._spark,
+            storage=self._storage,
+            binding=binding,
+            paths=paths,
+            batch=batch,
+            checkpoint=self._checkpoint,
+            kept=memory.batches,
+        )
         return kind_of(binding.sink.spec).deliver(binding.sink, results)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _SpooledResults:
     """Results as a sink sees them (`plait.sinks.kind.Results`)."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        storage: Storage,
-        binding: Binding,
-        batch: int,
-        paths: tuple[str, ...],
-        kept: dict[int, pa.Table],
-    ) -> None:
-        self._spark, self._storage, self._binding, self._paths = spark, storage, binding, paths
-        self.query, self.batch, self.files, self.kept = binding.query.name, batch, len(paths), kept
+    spark: SparkSession
+    storage: Storage
+    binding: Binding
+    paths: tuple[str, ...]
+    batch: int
+    checkpoint: str
+    kept: dict[int, pa.Table]
+
+    @property
+    def query(self) -> str:
+        """The query's name."""
+        return self.binding.query.name
+
+    @property
+    def files(self) -> int:
+        """How many files hold them, a Spark task each."""
+        return len(self.paths)
 
     def frame(self) -> DataFrame:
         """Return the results as Spark computes them: joined rows in, one task a file."""
-        schema = self._binding.joined_schema
-        joined = self._spark.range(0, self.files, 1, self.files).mapInArrow(
-            read_spool(self._paths, self._storage, tuple(schema.names)), schema
+        schema = self.binding.joined_schema
+        joined = self.spark.range(0, self.files, 1, self.files).mapInArrow(
+            read_spool(self.paths, self.storage, tuple(schema.names)), schema
         )
-        return project(joined, self._binding)
+        return project(joined, self.binding)
 
     def table(self) -> pa.Table:
         """Return the results as Arrow; without expressions to evaluate they need not pass through Spark."""
-        picked, schema = self._binding.picked, self._binding.arrow_output
-        if picked is None:
-            return self.frame().toArrow().cast(schema)
+        picked, schema = self.binding.picked, self.binding.arrow_output
+        if picked is None or schema is None:
+            found = self.frame().toArrow()
+            return found if schema is None else found.cast(schema)
         parts = []
-        for path in self._paths:
-            with self._storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
+        for path in self.paths:
+            with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
                 parts.append(reader.read_all())
         table = pa.concat_tables(parts)
         columns = [table.column(ref.name).cast(schema.field(i).type) for i, ref in enumerate(picked)]

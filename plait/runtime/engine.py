@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from plait.errors import OptionError
+from plait.errors import OptionError, SinkError
 from plait.filesystems import for_spark
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
@@ -31,6 +31,7 @@ from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
 from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Asked, Prepared, prepare
+from plait.runtime.recovery import refuse_results_of_others
 from plait.runtime.registry import Registry
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
@@ -113,7 +114,7 @@ class Engine:
         self.set_option("plait.routing", routing)
         if parallelism is not None:
             self.set_option("plait.parallelism", parallelism)
-        self._registry = Registry(spark)
+        self._registry = Registry(spark, self._checkpoint)
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
@@ -208,7 +209,18 @@ class Engine:
 
     def _add_query(self, query: Query, sink: Sink) -> None:
         self._registry.add_query(query, sink)
+        self._refuse_results_of_others(query.name)
         self._changed()
+
+    def _refuse_results_of_others(self, name: str) -> None:
+        """Forget the query again, and raise SinkError, if it would end a run that goes on: its sink is not its own."""
+        if self._run is None or not self._run.is_alive() or self._prepared is None:
+            return
+        try:
+            refuse_results_of_others(self._prepared.storage, [self._registry.bindings[name]])
+        except SinkError:
+            self._registry.drop_query(name)
+            raise
 
     def drop(self, name: str) -> None:
         """Drop a query; while the engine runs, at the next batch boundary."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import PlaitError
+from plait.errors import PlaitError, SinkError
 from plait.faults import reach
 from plait.operators.budget import Budget, stores_to_drop
 from plait.operators.lacking import Lacking, lacking_after
@@ -42,9 +42,11 @@ from plait.runtime.delivery import Deliverer
 from plait.runtime.events import BatchEvent
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
 from plait.runtime.probing import Prober, Routing
+from plait.runtime.recovery import claim_sink
 from plait.runtime.tasks import reports
 from plait.sinks.staging import Publication, publish, require_staged
 from plait.state.garbage import collect
+from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
 from plait.state.model import Backlog, Bucket, Manifest
 from plait.state.storage import Storage
@@ -107,11 +109,13 @@ class BatchProcessor:
         self._listener, self._clock = listener, clock
         self._predicates = dict(predicates or {})
         self._log = ManifestLog(storage)
+        self._checkpoint = identity_of(storage)
         self._prober = Prober(spark, settings.routing)
-        self.deliverer = Deliverer(spark, storage)
+        self.deliverer = Deliverer(spark, storage, self._checkpoint)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
+        self._claimed: set[str] = set()
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
         self.lacking: tuple[Lacking, ...] = ()
@@ -214,9 +218,26 @@ class BatchProcessor:
         )
 
     def _probe(self, epoch: Epoch) -> Probe:
-        failing = {late.query for late in self._backlog()}
-        deliveries = {name: binding.delivery(spool=name in failing) for name, binding in epoch.bindings.items()}
+        failing = {late.query for late in self._backlog()} | self._unclaimed(epoch)
+        deliveries = {
+            name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
+        }
         return lambda tasks, context: self._prober.run(tasks, context, deliveries)
+
+    def _unclaimed(self, epoch: Epoch) -> set[str]:
+        """Return the queries whose sinks are not known to be theirs; their results wait in the checkpoint."""
+        unclaimed = set()
+        for name, binding in epoch.bindings.items():
+            try:
+                self._claim(binding)
+            except (SinkError, OSError):
+                unclaimed.add(name)
+        return unclaimed
+
+    def _claim(self, binding: Binding) -> None:
+        if binding.query.name not in self._claimed:
+            claim_sink(self._storage, self.before, binding)
+            self._claimed.add(binding.query.name)
 
     @property
     def _spread(self) -> Spread:
@@ -261,6 +282,7 @@ class BatchProcessor:
                 continue
             reach("deliver")
             try:
+                self._claim(epoch.bindings[late.query])
                 publications += self.deliverer.deliver(epoch.bindings[late.query], late.batch, late.paths)
             except (PySparkException, PlaitError, OSError, pa.ArrowException) as error:
                 blocked.add(late.query)

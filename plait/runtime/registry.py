@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import OptionError, SqlError
+from plait.errors import OptionError, SinkError, SqlError
 from plait.operators.projection import quoted
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.query.walks import columns_of
 from plait.runtime.binding import Binding, bind
-from plait.runtime.sources import OpenSource, attempt, visible, visible_schema
+from plait.runtime.sources import OpenSource, attempt, places_read, visible, visible_schema
 from plait.sinks import Sink
+from plait.sinks.overlaps import Place, overlap
+from plait.sinks.places import checkpoint_place, letter_places, read_places, sink_places
 from plait.spelling import folded
 from plait.sql.lexis.names import naming_problem
 from plait.sql.lexis.text import SourceText
@@ -29,11 +31,12 @@ _NAME = re.compile(r"[A-Za-z]\w*")
 
 class Registry:
     """Streams and tables in order of registration (which is the order of the stream ranks), and the queries over
-    them.
+    them. `checkpoint`: where their state will be, None if they are only looked at.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, checkpoint: str | None = None) -> None:
         self._spark = spark
+        self._places = [] if checkpoint is None else [checkpoint_place(checkpoint)]
         self.opened: dict[str, OpenSource] = {}
         self.bindings: dict[str, Binding] = {}
         self.predicates: dict[str, Callable[..., pa.Array]] = {}
@@ -62,6 +65,11 @@ class Registry:
         described = _with_names(replace(source, schema=visible_schema(opened)))
         if isinstance(described, Stream):
             described = self._timed(_checked(described), opened.frame)
+        read = read_places(described) if described.connector is not None else places_read(described, opened.frame)
+        written = letter_places(described)
+        _refuse_overlaps(read, self._all_places())
+        _refuse_overlaps(written, (*self._all_places(), *read))
+        self._places += (*read, *written)
         self.opened[source.name] = replace(opened, source=described)
 
     def _timed(self, stream: Stream, frame: DataFrame) -> Stream:
@@ -92,6 +100,7 @@ class Registry:
         """Register a query that Spark accepts. Raises SqlError with Spark's words, OptionError for a taken name."""
         if query.name in self.bindings:
             raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
+        _refuse_overlaps(sink_places(query.name, sink.spec), self._all_places())
         query = self._with_schema_names(query)
         frames: dict[str, DataFrame] = {name: visible(opened) for name, opened in self.opened.items()}
         self.bindings[query.name] = bind(self._spark, query, sink, frames, self._time_of)
@@ -116,6 +125,10 @@ class Registry:
             line=query.place.line,
             column=query.place.column,
         )
+
+    def _all_places(self) -> tuple[Place, ...]:
+        sinks = (sink_places(name, binding.sink.spec) for name, binding in self.bindings.items())
+        return (*self._places, *(place for found in sinks for place in found))
 
     def _time_of(self, source: str) -> str | None:
         """Return the event time of a stream if it is a TIMESTAMP: then predicates can bound it."""
@@ -149,6 +162,15 @@ def _with_names(source: Source) -> Source:
         raise OptionError(f"'{source.name}': {problem}")
     distinct = tuple((names[folded(name)], count) for name, count in source.declared.distinct)
     return replace(source, declared=replace(source.declared, distinct=distinct))
+
+
+def _refuse_overlaps(places: Iterable[Place], others: Iterable[Place]) -> None:
+    """Raise SinkError for directories that lie in each other although one of them is written to."""
+    known = tuple(others)
+    for place in places:
+        message = overlap(place, known)
+        if message is not None:
+            raise SinkError(f"{place.owner}: {message}")
 
 
 def _checked(stream: Stream) -> Stream:

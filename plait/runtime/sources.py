@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import posixpath
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -12,11 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import SourceError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.unreadable import unreadable
+from plait.sinks.overlaps import Place
+from plait.sinks.places import owner_of
 from plait.sources import format_of
 from plait.spelling import folded
 from plait.sql.script.files import checks_header
 
 CORRUPT = "_corrupt_record"
+_FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
 _UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
 
 
@@ -99,6 +105,18 @@ def visible(opened: OpenSource) -> DataFrame:
     """Return the frame with the columns that queries see."""
     names = [column.name for column in opened.source.schema or ()]
     return opened.frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+
+
+def places_read(source: Source, frame: DataFrame) -> tuple[Place, ...]:
+    """Return the directories that a DataFrame of the user's reads, as far as Spark tells: of a stream its plan does."""
+    if frame.isStreaming:
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            frame.explain("extended")
+        paths = {match[1] for match in _FILE_SOURCE.finditer(shown.getvalue())}
+    else:
+        paths = {posixpath.dirname(path) for path in frame.inputFiles()}
+    return tuple(Place(owner=owner_of(source), role="source", path=path) for path in sorted(paths))
 
 
 def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:

@@ -6,14 +6,16 @@ File sinks publish a batch's files when the batch is committed, so readers see e
 **To add a sink**: one module in `plait.sinks.kinds` with a subclass of `SinkKind`, its name in `SinkName`, a line in
 the table `KINDS`, and a function here. The class says
 
-- what it accepts: options that are required, whether columns are stored by name;
+- what it accepts: its options and their values, those that are required, the types of columns it can give back as they
+  were, whether columns are stored by name. Scripts, `plait check` and Python refuse the rest;
 - `delivery`: how probe tasks hand over results. Spooled, unless tasks can write what the sink holds (`Direct`), or
   nothing need be written (`Discarded`);
 - `deliver`: what is done with a batch's spooled results before the commit. It may be called twice for the same query
   and batch, so it replaces what it did before (files are named after both), hands both to a store that remembers them
   (Delta's ``txnAppId`` and ``txnVersion``), or puts both into the rows so that readers can drop repeats (Kafka);
 - what to publish: files that `deliver` or a task returns as `Publication` are renamed into sight after the commit;
-- `recover`: what is cleared away before a run.
+- `refuse` and `take`: whether results of others are in the way, and how it is noted whose they are;
+- `recover`: what is cleared away before a run, among it results of batches that a restored checkpoint has not done.
 
 Nothing here imports pyspark: a sink gets a DataFrame and calls its methods. So the front end can ask the same table
 what a script may say.
@@ -25,28 +27,53 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from plait.errors import OptionError
 from plait.query.model import SinkSpec
 from plait.sinks.kind import Sink
+from plait.sinks.kinds import kind_of
+from plait.spelling import backquoted
 
 
 def _sink(format: str, options: dict[str, object]) -> Sink:
-    path = options.get("path")
-    if isinstance(path, str) and "://" not in path and not path.startswith("file:"):
-        options = {**options, "path": os.path.abspath(path)}  # tasks run in other directories
-    return Sink(spec=SinkSpec(format=format, options=tuple((name, str(value)) for name, value in options.items())))
+    texts = {name: _text(value) for name, value in options.items() if value is not None}
+    path = texts.get("path")
+    if path and "://" not in path and not path.startswith("file:"):
+        texts["path"] = os.path.abspath(path)  # tasks run in other directories
+    spec = SinkSpec(format=format, options=tuple(texts.items()))
+    for problem in kind_of(spec).problems(spec):
+        raise OptionError(f"plait.sinks.{format}: {problem.message}")
+    return Sink(spec=spec)
 
 
-def parquet(path: str, **options: object) -> Sink:
-    """Write Parquet files into directory `path`."""
+def _text(value: object) -> str:
+    """Return an option's value as a script would say it: true, not True; several names with commas between."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case list() | tuple():
+            return ", ".join(backquoted(str(name)) for name in value)
+        case os.PathLike():
+            return str(os.fspath(value))
+        case _:
+            return str(value)
+
+
+def parquet(path: str | os.PathLike[str], **options: object) -> Sink:
+    """Write Parquet files into directory `path`.
+
+    Options as for Spark's Parquet writer. All file sinks take ``partitionBy`` (columns whose values become
+    directories: ``["a", "b"]``) and ``existing``, ``"append"`` or ``"overwrite"``: what to do with results that are
+    there already and of which this checkpoint knows nothing, which is refused otherwise.
+    """
     return _sink("parquet", {"path": path, **options})
 
 
-def csv(path: str, **options: object) -> Sink:
+def csv(path: str | os.PathLike[str], **options: object) -> Sink:
     """Write CSV files into directory `path`; options as for Spark's CSV writer (header, sep, ...)."""
     return _sink("csv", {"path": path, **options})
 
 
-def json(path: str, **options: object) -> Sink:
+def json(path: str | os.PathLike[str], **options: object) -> Sink:
     """Write JSON lines into directory `path`; options as for Spark's JSON writer."""
     return _sink("json", {"path": path, **options})
 

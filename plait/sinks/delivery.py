@@ -14,13 +14,15 @@ from plait.sinks.staging import Publication
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
     """What a query's results are made of. `joined`: the columns of the joined row its SELECT list reads; `picked`: the
-    column behind each result column if the list only picks and renames, else None; `schema`: of the results.
+    column behind each result column if the list only picks and renames, else None; `schema`: of the results, None if
+    the sink did not want it. `checkpoint`: the id of the checkpoint they belong to.
     """
 
     query: str
+    checkpoint: str
     joined: tuple[ColumnRef, ...]
     picked: tuple[ColumnRef, ...] | None
-    schema: pa.Schema
+    schema: pa.Schema | None
 
 
 class TaskFile(Protocol):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from urllib.parse import quote
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow.fs as pafs
 
@@ -11,45 +15,121 @@ from plait.errors import SinkError
 from plait.faults import reach
 from plait.filesystems import for_spark
 from plait.query.model import SinkSpec
-from plait.sinks.kind import Results, Sink, SinkKind
+from plait.sinks.claims import Claim, Existing, file_name, refusal, remove_undone, tag_of, take
+from plait.sinks.kind import ResultColumn, Results, Sink, SinkKind
+from plait.sinks.options import EXISTING, PARTITION_BY, PATH, SinkProblem, count, one_of, option_of, texts
+from plait.sinks.partitions import partition_columns, partition_problem
 from plait.sinks.staging import STAGING, Publication, discard_staged, filesystem_of, not_shared
 from plait.spelling import folded
 
+OPTIONS_OF_FILES = (PATH, EXISTING, PARTITION_BY, count("maxRecordsPerFile"))
+"""What all file sinks take."""
+
+_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy", "zstd")
+OPTIONS_OF_TEXT = (
+    *OPTIONS_OF_FILES,
+    one_of("compression", *_CODECS),
+    *texts("dateFormat", "timestampFormat", "timestampNTZFormat", "timeFormat", "timeZone", "locale"),
+    *texts("encoding", "charset", "lineSep"),
+)
+"""What file sinks of text take."""
+
+DEFAULTS_OF_TEXT = MappingProxyType(
+    {
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]",
+    }
+)
+"""Spark's own formats cut timestamps to milliseconds."""
+
+_OWN = frozenset({"path", "existing", "partitionby"})
+"""Options that are not for Spark."""
+
 
 class FileSink(SinkKind):
-    """Writes with Spark into the staging area. File names say query, batch and number, so a repeat replaces itself."""
+    """Writes with Spark into the staging area. A file's name says query, batch, number and checkpoint, so a repeat
+    replaces itself.
+
+    `defaults` are options for Spark where the user does not say otherwise.
+    """
 
     required = ("path",)
     by_name = True
+    defaults: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def directory(self, spec: SinkSpec) -> str:
-        """Return the directory the files are published in."""
-        path = next((value for name, value in spec.options if folded(name) == "path"), None)
+        """Return the directory the files are published in: a local path, or a URI."""
+        path = option_of(spec.options, "path")
         if not path:
             raise SinkError(f"a sink '{self.name}' needs the path to write to: path='out'")
-        return path
+        # A URI's escapes would be taken for those in the names of partitions.
+        return unquote(urlsplit(path).path) if path.lower().startswith("file:") else path
+
+    def column_problems(self, spec: SinkSpec, columns: Sequence[ResultColumn]) -> list[SinkProblem]:
+        """Look at types, and at the columns that directories are to be named after."""
+        found = super().column_problems(spec, columns)
+        given = next((name for name, _ in spec.options if folded(name) == "partitionby"), None)
+        if given is not None:
+            message = partition_problem(option_of(spec.options, given) or "", columns)
+            found += [] if message is None else [SinkProblem(message=message, option=given)]
+        return found
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
-        """Stage the results."""
-        directory = self.directory(sink.spec)
-        prefix = f"{quote(results.query, safe='')}-{results.batch:08d}"
+        """Stage the results, in directories for each partition if there are any."""
+        directory, tag = self.directory(sink.spec), tag_of(results.checkpoint)
+        prefix = f"{quote(results.query, safe='')}-{results.batch:08d}-{tag}"
         staged = posixpath.join(directory, STAGING, prefix)
-        options = {name: value for name, value in sink.spec.options if folded(name) != "path"}
-        results.frame().write.format(self.name).options(**options).mode("overwrite").save(for_spark(staged))
+        self._write(sink.spec, results.frame(), for_spark(staged))
         reach("staged")
         filesystem, path = filesystem_of(staged)
-        infos = filesystem.get_file_info(pafs.FileSelector(path))
-        names = sorted(info.base_name for info in infos if info.base_name.startswith("part-"))
+        infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
+        names = sorted(info.path.rpartition(f"/{prefix}/")[2] for info in infos if info.base_name.startswith("part-"))
         if len(names) < results.files:  # a task each, all of which had rows to write
             raise not_shared(directory)
-        return tuple(
-            Publication(
-                staged=posixpath.join(staged, name),
-                final=posixpath.join(directory, f"{prefix}-{number:05d}.{name.split('.', 1)[1]}"),
+        publications = []
+        for number, name in enumerate(names):
+            within, base = posixpath.split(name)
+            final = f"{file_name(results.query, results.batch, f'{number:05d}', tag)}.{base.split('.', 1)[1]}"
+            publications.append(
+                Publication(staged=posixpath.join(staged, name), final=posixpath.join(directory, within, final))
             )
-            for number, name in enumerate(names)
-        )
+        return tuple(publications)
 
-    def recover(self, spec: SinkSpec, query: str) -> None:
-        """Delete what is staged still: it belongs to no committed batch."""
-        discard_staged(self.directory(spec), quote(query, safe="") + "-")
+    def _write(self, spec: SinkSpec, frame: Any, path: str) -> None:
+        given = {folded(name) for name, _ in spec.options}
+        options = {name: value for name, value in self.defaults.items() if folded(name) not in given}
+        options |= {name: value for name, value in spec.options if folded(name) not in _OWN}
+        # Whatever the session says: what an earlier attempt has staged for partitions that are empty now must go.
+        writer = frame.write.format(self.name).options(**options, partitionOverwriteMode="static").mode("overwrite")
+        partition_by = option_of(spec.options, "partitionBy")
+        if partition_by is not None:
+            columns = {folded(name): name for name in frame.columns}
+            writer = writer.partitionBy(*(columns[folded(name)] for name in partition_columns(partition_by)))
+        writer.save(path)
+
+    def refuse(self, spec: SinkSpec, claim: Claim) -> None:
+        """Refuse a directory with results of others, unless an option says what to do with them."""
+        problem = refusal(self.directory(spec), claim)
+        if problem is not None and _existing(spec) is None:
+            raise SinkError(
+                f"query '{claim.owner.query}': {problem}. Choose another path, or go on with the checkpoint they come "
+                "from, or say existing 'append' to keep them and add to them, existing 'overwrite' to delete them."
+            )
+
+    def take(self, spec: SinkSpec, claim: Claim) -> None:
+        """Mark the directory as the claim's; empty it first where the user said so."""
+        take(self.directory(spec), claim, _existing(spec))
+
+    def recover(self, spec: SinkSpec, claim: Claim) -> None:
+        """Delete what is staged still, which belongs to no committed batch, and what batches to come have published."""
+        discard_staged(self.directory(spec), re.compile(rf".*-{claim.tag}(\..*)?"))
+        remove_undone(self.directory(spec), claim)
+
+
+def _existing(spec: SinkSpec) -> Existing | None:
+    value = option_of(spec.options, "existing")
+    match None if value is None else value.strip().lower():
+        case None | "append" | "overwrite" as chosen:
+            return chosen
+        case other:
+            raise SinkError(f"existing is '{other}'; expected append or overwrite")

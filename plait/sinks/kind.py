@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from plait.query.model import SinkSpec
+from plait.sinks.claims import Claim
 from plait.sinks.delivery import Delivery, Projection, Spooled
+from plait.sinks.options import SinkOption, SinkProblem, option_problems
 from plait.sinks.staging import Publication
+from plait.sinks.types import SparkType
+from plait.spelling import folded
 
 SinkName: TypeAlias = Literal["parquet", "csv", "json", "console", "memory", "noop", "foreach"]
+
+
+ResultColumn: TypeAlias = tuple[str | None, SparkType | None]
+"""Name and type of a column of the results, None where they are not known yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,10 @@ class Results(Protocol):
         """The batch the results were found in."""
 
     @property
+    def checkpoint(self) -> str:
+        """The id of the checkpoint they belong to."""
+
+    @property
     def files(self) -> int:
         """How many files hold them, a Spark task each."""
 
@@ -53,14 +65,43 @@ class Results(Protocol):
 class SinkKind(ABC):
     """One kind of sink. Its objects hold nothing: what a query says of its sink is in the `SinkSpec`.
 
-    `required` are the options it cannot do without; `by_name` says that it stores columns by name, so that names must
-    differ; `script_problem` why a script cannot name it, None if it can.
+    `options` are those it takes, besides all whose names begin with `option_prefix` if that is not empty; `required`
+    those it cannot do without; `by_name` says that it stores columns by name, so that names must differ;
+    `script_problem` why a script cannot name it, None if it can.
     """
 
     name: ClassVar[SinkName]
+    options: ClassVar[tuple[SinkOption, ...]] = ()
+    option_prefix: ClassVar[str] = ""
     required: ClassVar[tuple[str, ...]] = ()
     by_name: ClassVar[bool] = False
     script_problem: ClassVar[str | None] = None
+
+    def problems(self, spec: SinkSpec) -> list[SinkProblem]:
+        """Return what is wrong with what the user says of the sink."""
+        found = option_problems(self.name, spec.options, self.options, self.option_prefix)
+        given = {folded(name) for name, value in spec.options if value}
+        missing = (needed for needed in self.required if folded(needed) not in given)
+        return [*found, *(SinkProblem(message=f"{self.name} needs the {needed} to write to") for needed in missing)]
+
+    def column_problems(self, spec: SinkSpec, columns: Sequence[ResultColumn]) -> list[SinkProblem]:
+        """Return why results with these columns cannot be written, as far as names and types are known."""
+        found = []
+        for place, (name, type_) in enumerate(columns):
+            advice = None if type_ is None else self.type_problem(type_)
+            if advice is not None:
+                shown = f"column '{name}'" if name is not None else f"column {place + 1}"
+                message = f"{shown} has type {type_}, which {self.name} cannot store; {advice}"
+                found.append(SinkProblem(message=message, column=place))
+        return found
+
+    def type_problem(self, type_: SparkType) -> str | None:
+        """Say what to do instead of writing a column of this type, None if it can be written and read back."""
+        return None
+
+    def wants_schema(self, types: Sequence[SparkType]) -> bool:
+        """Tell whether it wants the schema of results of these types as Arrow has it."""
+        return False
 
     def delivery(self, spec: SinkSpec, projection: Projection) -> Delivery:
         """Return how probe tasks hand over the results: what `deliver` gets, unless they need not be spooled."""
@@ -78,6 +119,22 @@ class SinkKind(ABC):
         """Return the directory it writes to, None if it writes to none."""
         return None
 
-    def recover(self, spec: SinkSpec, query: str) -> None:
-        """Remove what attempts that were never committed have left. What was committed has been published by then."""
+    def refuse(self, spec: SinkSpec, claim: Claim) -> None:
+        """Raise SinkError if results must not go where they are to go, because of what is there. Writes nothing.
+
+        Asked of all sinks of a run before the first of them is told to `take`. Raises OSError if it cannot be looked at
+        now: then the sink is as one that fails, which stops no other.
+        """
+        return None
+
+    def take(self, spec: SinkSpec, claim: Claim) -> None:
+        """Note that the results there are the claim's, where the sink can. Repeated before the first delivery of every
+        run. Raises as `refuse` does.
+        """
+        return None
+
+    def recover(self, spec: SinkSpec, claim: Claim) -> None:
+        """Remove what attempts that were never committed have left, and results of batches that the checkpoint has not
+        done. What it has committed has been published by then.
+        """
         return None

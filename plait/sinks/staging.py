@@ -8,7 +8,9 @@ so recovery simply publishes the last manifest again.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -94,11 +96,11 @@ def not_shared(directory: str) -> SinkError:
     )
 
 
-def discard_staged(directory: str, prefix: str) -> None:
-    """Delete staged files whose name begins with `prefix`; others may share the directory."""
+def discard_staged(directory: str, names: re.Pattern[str]) -> None:
+    """Delete what is staged under these names; others may share the directory."""
     filesystem, path = filesystem_of(posixpath.join(directory, STAGING))
     for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
-        if not info.base_name.startswith(prefix):
+        if not names.fullmatch(info.base_name):
             continue
         if info.type == pafs.FileType.Directory:
             filesystem.delete_dir(info.path)
@@ -107,19 +109,41 @@ def discard_staged(directory: str, prefix: str) -> None:
 
 
 def publish(publications: Iterable[Publication]) -> None:
-    """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails."""
+    """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails.
+
+    What Spark staged as a directory goes as a whole: nothing is left of it.
+    """
+    directories: set[str] = set()
     for publication in publications:
         filesystem, staged = filesystem_of(publication.staged)
-        _, final = filesystem_of(publication.final)
+        directories |= _staged_directory(publication)
         if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
             continue
         reach("publish")
         try:
-            filesystem.move(staged, final)
+            _move(filesystem, staged, publication.final)
         except OSError as error:
             raise SinkError(
                 f"cannot publish '{publication.final}': {error}. Restart once the path is writable."
             ) from error
+    for directory in sorted(directories):
+        filesystem, path = filesystem_of(directory)
+        reach("clear")
+        with suppress(OSError):  # the results are out; recovery clears up what is left here
+            filesystem.delete_dir(path)
+
+
+def _move(filesystem: pafs.FileSystem, staged: str, final: str) -> None:
+    _, path = filesystem_of(final)
+    if "=" in posixpath.basename(posixpath.dirname(path)):  # a partition that this may be the first file of
+        filesystem.create_dir(posixpath.dirname(path), recursive=True)
+    filesystem.move(staged, path)
+
+
+def _staged_directory(publication: Publication) -> set[str]:
+    """Return the directory that Spark staged this file in, nothing if a task staged the file alone."""
+    above, _, below = publication.staged.rpartition(f"/{STAGING}/")
+    return {posixpath.join(above, STAGING, below.split("/")[0])} if "/" in below else set()
 
 
 __all__ = [

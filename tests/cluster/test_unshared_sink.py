@@ -37,7 +37,7 @@ def test_results_that_only_a_worker_sees_are_not_taken_for_delivered(
         patch.setattr(files, "filesystem_of", filesystem_of)
         summary = engine(tmp_path, spark).run_available()
     failing = {query: reason for query, reason in summary.failing if reason}
-    assert set(failing) == {"computed", "names", "pairs"}, "those that Spark writes: their results wait"
+    assert set(failing) == {"computed", "names", "pairs", "parts"}, "those that Spark writes: their results wait"
     assert all("is not shared" in reason for reason in failing.values())
     for path, aside in last:
         aside.rename(path)

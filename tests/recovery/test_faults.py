@@ -11,14 +11,14 @@ import pytest
 
 from plait.errors import PlaitError
 from plait.runtime import microbatch
-from plait.sinks import files, staging
+from plait.sinks import claims, files, staging
 from plait.sinks.kinds import parquet
 from plait.state import storage
 from tests.recovery.workload import engine, expected, found, make_input
 
 pytestmark = pytest.mark.spark
 
-_MODULES = (microbatch, files, staging, storage, parquet)
+_MODULES = (microbatch, claims, files, staging, storage, parquet)
 
 POINTS = [
     ("stored", 2),
@@ -29,6 +29,8 @@ POINTS = [
     ("link:manifests", 2),
     ("committed", 2),
     ("publish", 9),
+    ("clear", 4),
+    ("mark", 3),
     ("published", 2),
     ("write:catalog.json", 1),
     ("link:manifests", 1),

@@ -1,7 +1,8 @@
 """A small workload that uses every way results leave Plait, with its oracle: what must lie in the sinks in the end.
 
-Three streams of one file per batch, some rows late, four queries: Parquet straight from the probe tasks, Parquet, CSV
-and JSON through Spark. Runs as a program too: ``python -m tests.recovery.workload DIRECTORY``.
+Three streams of one file per batch, some rows late, five queries: Parquet straight from the probe tasks, Parquet,
+Parquet in partitions, CSV and JSON through Spark. Runs as a program too: ``python -m tests.recovery.workload
+DIRECTORY``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ QUERIES = {
         "SELECT upper(r.name) AS name, s.j + t.j AS total FROM r, s, t WHERE r.k = s.k AND s.j = t.j AND r.k > 3",
     ),
     "names": ("json", "SELECT r.name AS a, t.name AS b FROM r JOIN t ON lower(r.name) = lower(t.name)"),
+    "parts": (
+        "parquet",
+        "SELECT r.k, t.j, t.name || ' / =' || CAST(t.j % 3 AS STRING) AS name FROM r JOIN t ON r.k = t.j",
+    ),
     "pairs": ("csv", "SELECT a.k AS k, a.j AS x, b.j AS y FROM s a JOIN s b ON a.k = b.k WHERE a.j < 5"),
 }
 
@@ -98,6 +103,8 @@ def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter
     """Return what lies in the sinks now, as a reader sees it."""
     readers = {
         "parquet": "SELECT * FROM read_parquet('{}/*.parquet')",
+        "parts": "SELECT * FROM read_parquet('{}/name=*/*.parquet', hive_partitioning = true, "
+        "hive_types = {{name: 'VARCHAR'}})",
         "json": "SELECT a, b FROM read_json('{}/*.json', columns = {{a: 'VARCHAR', b: 'VARCHAR'}})",
         "csv": "SELECT * FROM read_csv('{}/*.csv', header = false, "
         "columns = {{k: 'BIGINT', x: 'BIGINT', y: 'BIGINT'}})",
@@ -107,8 +114,9 @@ def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter
         connection.sql("SET TimeZone = 'UTC'")
         for name, (kind, _) in QUERIES.items():
             folder = directory / "out" / name
-            there = any(folder.glob(f"*.{kind}")) if folder.exists() else False
-            results[name] = Counter(connection.sql(readers[kind].format(folder)).fetchall()) if there else Counter()
+            there = any(folder.glob(f"*.{kind}")) or any(folder.glob(f"name=*/*.{kind}"))
+            reader = readers["parts" if name == "parts" else kind].format(folder)
+            results[name] = Counter(connection.sql(reader).fetchall()) if there else Counter()
         letters: Counter[tuple[str, str]] = Counter()
         if any((directory / "dead").glob("*.parquet")):
             sql = f"SELECT stream, reason, count(*) FROM read_parquet('{directory}/dead/*.parquet') GROUP BY ALL"
@@ -134,7 +142,8 @@ def engine(directory: Path, spark: Any, **options: Any) -> Any:
             dead_letter=str(directory / "dead"),
         )
     for name, (kind, sql) in QUERIES.items():
-        made.query(name, sql, sink=getattr(plait.sinks, kind)(str(directory / "out" / name)))
+        options = {"partitionBy": "name"} if name == "parts" else {}
+        made.query(name, sql, sink=getattr(plait.sinks, kind)(str(directory / "out" / name), **options))
     return made
 
 

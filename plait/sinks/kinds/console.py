@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plait.sinks.kind import Results, Sink, SinkKind
+from plait.sinks.options import count, option_of
 from plait.sinks.staging import Publication
 
 
@@ -10,9 +11,10 @@ class Console(SinkKind):
     """Prints some rows of every batch."""
 
     name = "console"
+    options = (count("rows"),)
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Print up to ``rows`` results."""
         print(f"-- {results.query}, batch {results.batch}")
-        results.frame().show(int(dict(sink.spec.options).get("rows", "20")), truncate=False)
+        results.frame().show(int(option_of(sink.spec.options, "rows") or 20), truncate=False)
         return ()

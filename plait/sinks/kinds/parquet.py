@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -9,29 +10,49 @@ import pyarrow.parquet as pq
 
 from plait.faults import reach
 from plait.query.model import SinkSpec
+from plait.sinks.claims import tag_of
 from plait.sinks.delivery import Delivery, Direct, Projection
-from plait.sinks.files import FileSink
+from plait.sinks.files import OPTIONS_OF_FILES, FileSink
+from plait.sinks.options import one_of
 from plait.sinks.staging import Publication, stage
+from plait.sinks.types import SparkType, is_same_in_arrow, parquet_problem
+from plait.spelling import folded
+
+_CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
 
 
 class Parquet(FileSink):
     """A directory of Parquet files."""
 
     name = "parquet"
+    options = (*OPTIONS_OF_FILES, one_of("compression", *_CODECS))
+    option_prefix = "parquet."
+
+    def type_problem(self, type_: SparkType) -> str | None:
+        """Refuse fields of one name, and types that no files hold."""
+        return parquet_problem(type_)
+
+    def wants_schema(self, types: Sequence[SparkType]) -> bool:
+        """Want it where tasks can write with Arrow what Spark would write."""
+        return all(map(is_same_in_arrow, types))
 
     def delivery(self, spec: SinkSpec, projection: Projection) -> Delivery:
-        """Let tasks write the files, unless an expression or an option takes Spark."""
-        if projection.picked is None or {name for name, _ in spec.options} != {"path"}:
+        """Let tasks write the files, unless an expression, a type or an option takes Spark."""
+        options = {folded(name) for name, _ in spec.options}
+        if projection.picked is None or projection.schema is None or not options <= {"path", "existing"}:
             return super().delivery(spec, projection)
-        files = ParquetFiles(directory=self.directory(spec), schema=projection.schema)
+        files = ParquetFiles(
+            directory=self.directory(spec), tag=tag_of(projection.checkpoint), schema=projection.schema
+        )
         return Direct(query=projection.query, columns=projection.picked, files=files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetFiles:
-    """Opens one task's files. `schema`: as Spark would write it."""
+    """Opens one task's files. `schema`: as Spark would write it; `tag`: of the checkpoint."""
 
     directory: str
+    tag: str
     schema: pa.Schema
 
     def open(self, name: str) -> ParquetFile:
@@ -44,7 +65,7 @@ class ParquetFile:
 
     def __init__(self, files: ParquetFiles, name: str) -> None:
         self._schema = files.schema
-        self._staged = stage(files.directory, f"{name}.parquet")
+        self._staged = stage(files.directory, f"{name}-{files.tag}.parquet")
         self._writer = pq.ParquetWriter(
             self._staged.path, self._schema, filesystem=self._staged.filesystem, compression="snappy"
         )

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-from plait.spelling import did_you_mean, folded
+from plait.spelling import backquoted, did_you_mean, folded
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _RESERVED = frozenset({"self", "sqlQuery", "args"})
 _LONGEST = 100
-
-
-def backquoted(name: str) -> str:
-    """Return the name in backquotes, backquotes inside doubled."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def naming_problem(what: str, name: str) -> str | None:

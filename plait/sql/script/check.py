@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from plait.errors import OptionError, PlacedError, SinkError, SqlError
+from plait.errors import OptionError, PlacedError, SqlError
 from plait.query.model import Query, Source, Stream
-from plait.sinks.kinds import format_problem, kind_of
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.predicates.evaluation import resolve_known_thetas
 from plait.sql.script.options import checked_option, source_option_problem
-from plait.sql.script.paths import output_problem
 from plait.sql.script.reading import Reading, read_script
+from plait.sql.script.sinks import Found, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
 from plait.sql.script.warnings import ScriptWarning, forgotten_windows
 from plait.sql.select.binder import bind_statement
-from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption, place_of
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption
 
 _INFERENCE = "spark.sql.streaming.schemainference"
 
@@ -36,14 +35,20 @@ class Script:
 
 
 def check_script(
-    text: str, *, file: str | None = None, base: str = ".", predicates: Collection[str] = ()
+    text: str,
+    *,
+    file: str | None = None,
+    base: str = ".",
+    predicates: Collection[str] = (),
+    checkpoint: str | None = None,
 ) -> tuple[PlacedError, ...]:
-    """Return every mistake that can be found without Spark, in order of appearance. `predicates` as in `bind_query`.
+    """Return every mistake that can be found without Spark, in order of appearance. `predicates` as in `bind_query`;
+    `checkpoint`: where the script will be run, if that is known.
 
     A script without one can still fail: what takes Spark to know (columns behind unusual formats, types inside
     expressions) is left to it.
     """
-    loader = _Loader(file=file, schema_of=None, predicates=predicates)
+    loader = _Loader(file=file, schema_of=None, predicates=predicates, checkpoint=checkpoint)
     loader.load(read_script(text, file=file, base=base))
     found = [problem for problem in loader.problems if not isinstance(problem, SchemaUnknownError)]
     return tuple(_in_order(found))
@@ -75,13 +80,22 @@ def _in_order(problems: Iterable[PlacedError]) -> list[PlacedError]:
 class _Loader:
     """Goes through the statements: first what queries need (options, sources), then queries and drops in order."""
 
-    def __init__(self, *, file: str | None, schema_of: SchemaOf | None, predicates: Collection[str]) -> None:
+    def __init__(
+        self,
+        *,
+        file: str | None,
+        schema_of: SchemaOf | None,
+        predicates: Collection[str],
+        checkpoint: str | None = None,
+    ) -> None:
         self.problems: list[PlacedError] = []
         self._file, self._schema_of, self._predicates = file, schema_of, predicates
+        self._checkpoint = checkpoint
         self._sources: dict[str, Source] = {}
         self._broken: set[str] = set()
         self._queries: dict[str, Query | None] = {}
-        self._paths: dict[str, str] = {}
+        self._query_statements: dict[str, CreateQuery] = {}
+        self._source_statements: dict[str, CreateStream | CreateTable] = {}
         self._options: list[SetOption] = []
         self._drops: list[str] = []
         self._windowless: dict[str, tuple[int, int]] = {}
@@ -103,6 +117,8 @@ class _Loader:
                 self._drop(reading.statement)
         for option in self._options:
             self._check_source_of(option)
+        sources = [(statement, self._sources[name]) for name, statement in self._source_statements.items()]
+        self._report_all(overlap_problems(sources, self._query_statements.values(), self._checkpoint))
 
     def script(self) -> Script:
         queries = tuple(query for query in self._queries.values() if query is not None)
@@ -116,6 +132,10 @@ class _Loader:
 
     def _report(self, message: str, place: tuple[int, int], kind: type[PlacedError] = SqlError) -> None:
         self.problems.append(kind(message, line=place[0], column=place[1], file=self._file))
+
+    def _report_all(self, found: Iterable[Found]) -> None:
+        for message, place, kind in found:
+            self._report(message, place, kind)
 
     def _set(self, statement: SetOption) -> None:
         place = (statement.line, statement.column)
@@ -143,12 +163,12 @@ class _Loader:
         if is_sound:
             check.run()
         self.problems.extend(check.problems)
-        self._sources[name] = check.source
+        self._sources[name], self._source_statements[name] = check.source, statement
         if isinstance(statement, CreateStream) and "window" not in dict(statement.places):
             self._windowless[check.source.name] = (statement.line, statement.column)
 
     def _add_query(self, statement: CreateQuery) -> None:
-        self._check_sink(statement)
+        self._report_all(sink_problems(statement))
         name = folded(statement.name)
         if name in self._queries:
             message = f"query '{statement.name}' exists already; choose another name, or drop the first one"
@@ -159,6 +179,9 @@ class _Loader:
         query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
         self.problems.extend(problems)
         self._queries[name] = None if query is None else self._with_known_types(query, statement)
+        self._query_statements[name] = statement
+        if query is not None:
+            self._report_all(partition_problems(statement, query))
 
     def _with_known_types(self, query: Query, statement: CreateQuery) -> Query:
         try:
@@ -170,31 +193,6 @@ class _Loader:
     def _by_name(self) -> dict[str, Source]:
         return {source.name: source for source in self._sources.values()}
 
-    def _check_sink(self, statement: CreateQuery) -> None:
-        sink, options = statement.sink, {folded(name): value for name, value in statement.sink.options}
-        what = f"query '{statement.name}'"
-        problem = format_problem(sink.format)
-        if problem is not None:
-            self._report(f"{what}: {problem}", place_of(statement, "sink"))
-            return
-        kind = kind_of(sink)
-        for needed in kind.required:
-            if not options.get(needed):
-                example = f"OPTIONS ({needed} 'out/{statement.name}')"
-                message = f"{what}: {sink.format} needs the {needed} to write to; add {example}"
-                self._report(message, place_of(statement, "sink"), OptionError)
-        path = options.get("path")
-        if not path or "path" not in kind.required:
-            return
-        place = place_of(statement, "option path")
-        problem = output_problem(path)
-        if problem is not None:
-            self._report(f"{what}: {problem}", place, SinkError)
-        other = self._paths.setdefault(path, statement.name)
-        if other != statement.name:
-            message = f"{what}: query '{other}' writes to '{path}' already; give each query a directory of its own"
-            self._report(message, place)
-
     def _drop(self, statement: DropQuery) -> None:
         name = folded(statement.name)
         if name not in self._queries:
@@ -204,5 +202,5 @@ class _Loader:
                 self._report(message, (statement.line, statement.column))
             return
         dropped = self._queries.pop(name)
-        self._paths = {path: query for path, query in self._paths.items() if folded(query) != name}
+        self._query_statements.pop(name, None)
         self._drops.append(dropped.name if dropped else statement.name)

@@ -16,7 +16,7 @@ from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
 from plait.sql.predicates.sorting import Predicates
 from plait.sql.select.from_clause import FromClause, bind_from
-from plait.sql.select.output import bind_output, refuse_equal_names
+from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
 from plait.sql.select.syntax import SelectSyntax, parse_select
 from plait.sql.statements import CreateQuery, WindowOverride
 
@@ -106,6 +106,7 @@ class _Binder:
                 predicates.add(condition)
         output = bind_output(syntax.items, clause.scope, expressions)
         refuse_equal_names(output, self._statement.sink, expressions)
+        refuse_unwritable(output, clause.scope, self._statement.sink, expressions)
         windows = self._windows(clause)
         if not self.problems:
             predicates.require_connection(clause.places, clause.crosses)

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
-from plait.query.model import OutputColumn, SinkSpec
-from plait.sinks.kinds import KINDS
+from plait.query.model import ColumnRef, OutputColumn, SinkSpec
+from plait.sinks.kind import ResultColumn
+from plait.sinks.kinds import KINDS, format_problem, kind_of
+from plait.sinks.types import parse_type
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.inference import inferred_type
 from plait.sql.expressions.scope import SchemaUnknownError, Scope
 from plait.sql.expressions.structs import rows_of_fields, zipped_arguments
-from plait.sql.lexis.names import did_you_mean, folded
+from plait.sql.lexis.names import backquoted, did_you_mean, folded
 from plait.sql.lexis.tokens import Token, depths
 
 INTERVAL_ADVICE: Final = (
@@ -57,6 +59,32 @@ def refuse_equal_names(
             hint = " (and list the columns instead of *)" if at.is_symbol("*") else ""
             expressions.report(f"{message}: {shown or 'value'} AS another_name{hint}", at)
         seen.add(name)
+
+
+def refuse_unwritable(
+    output: Sequence[tuple[OutputColumn, Token]], scope: Scope, sink: SinkSpec, expressions: ExpressionBinder
+) -> None:
+    """Refuse columns of a declared type that the sink cannot store; of expressions only Spark knows the type."""
+    if format_problem(sink.format) is not None:
+        return
+    types = {
+        (relation.alias, folded(column.name)): parse_type(column.type)
+        for relation in scope.relations
+        for column in relation.source.schema or ()
+    }
+    columns: list[ResultColumn] = [
+        (found.name, types.get((at[0].relation, folded(at[0].column))) if (at := _picked(found)) else None)
+        for found, _ in output
+    ]
+    for problem in kind_of(sink).column_problems(sink, columns):
+        if problem.column is not None:
+            expressions.report(problem.message, output[problem.column][1])
+
+
+def _picked(column: OutputColumn) -> tuple[ColumnRef, ...]:
+    """Return the column that an output column is, nothing if it is computed."""
+    columns = column.expression.columns
+    return columns if len(columns) == 1 and column.expression.sql == backquoted(columns[0].name) else ()
 
 
 def _is_star(item: Sequence[Token]) -> bool:

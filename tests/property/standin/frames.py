@@ -96,6 +96,11 @@ class Frame:
     def schema(self) -> StructType:
         return struct_of(self.columns_)
 
+    def explain(self, mode: str) -> None:
+        """Show what it reads, as Spark does."""
+        for name, folder, _ in self.sources:
+            print(f'StreamingRelation FileSource[{folder}], [], name="{name}"')
+
     def __getitem__(self, name: str) -> str:
         return name
 

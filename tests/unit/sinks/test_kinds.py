@@ -13,8 +13,9 @@ from plait.sinks.kind import SinkName
 from plait.sinks.kinds import KINDS, format_problem, kind_of
 
 COLUMN = ColumnRef(relation="a", column="x")
-PICKED = Projection(query="q", joined=(COLUMN,), picked=(COLUMN,), schema=pa.schema([("x", pa.int64())]))
-COMPUTED = Projection(query="q", joined=(COLUMN,), picked=None, schema=pa.schema([("x", pa.int64())]))
+SCHEMA = pa.schema([("x", pa.int64())])
+PICKED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), picked=(COLUMN,), schema=SCHEMA)
+COMPUTED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), picked=None, schema=SCHEMA)
 
 
 def test_every_sink_stands_in_the_table_under_its_own_name_and_has_a_function() -> None:

@@ -105,6 +105,36 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE QUERY q INTO ▸parquet AS SELECT id FROM o", OptionError, "OPTIONS (path 'out/q')"),
     ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet') AS SELECT id FROM o", SinkError, "choose another path"),
     ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet/x') AS SELECT id FROM o", SinkError, "cannot be made"),
+    ("CREATE QUERY q INTO csv OPTIONS (path 'out', ▸haeder 'true') AS SELECT id FROM o", OptionError, "did you mean"),
+    ("CREATE QUERY q INTO json OPTIONS (path 'out', ▸Sep ';') AS SELECT id FROM o", OptionError, "no effect"),
+    ("CREATE QUERY q INTO memory OPTIONS (▸path 'out') AS SELECT id FROM o", OptionError, "it takes none"),
+    ("CREATE QUERY q INTO csv OPTIONS (path 'out', ▸mode 'append') AS SELECT id FROM o", OptionError, "existing 'app"),
+    (
+        "CREATE QUERY q INTO csv OPTIONS (path 'out', ▸partitionBy 'cty') AS SELECT id, city FROM o",
+        OptionError,
+        "'city'",
+    ),
+    ("CREATE QUERY q INTO csv OPTIONS (path 'out', ▸PARTITIONBY 'id') AS SELECT id FROM o", OptionError, "leave one"),
+    ("CREATE QUERY q INTO csv OPTIONS (path 'out') AS SELECT ▸tags FROM o", SqlError, "write to_json"),
+    (
+        "CREATE QUERY q INTO csv OPTIONS (path 'out') AS SELECT o.id, ▸addr AS b FROM o",
+        SqlError,
+        "'b' has type struct<",
+    ),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path 'in/out') AS SELECT id FROM o", SinkError, "which stream 'o' reads"),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path 'empty/../in') AS SELECT id FROM o", SinkError, "stream 'o' reads"),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path '.') AS SELECT id FROM o", SinkError, "holds '"),
+    (
+        "CREATE STREAM s USING rate OPTIONS (▸deadLetter 'in/dead') TIMESTAMP BY timestamp",
+        SinkError,
+        "which stream 'o' reads",
+    ),
+    (
+        "CREATE QUERY p INTO csv OPTIONS (path 'out') AS SELECT id FROM o; "
+        "CREATE QUERY q INTO json OPTIONS (▸path 'out/q') AS SELECT id FROM o",
+        SinkError,
+        "which query 'p' writes to",
+    ),
     (
         "CREATE QUERY q INTO memory WINDOW (▸x INTERVAL 1 HOUR) AS SELECT id FROM o",
         SqlError,

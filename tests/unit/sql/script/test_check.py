@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plait.errors import OptionError, SourceError, SqlError
+from plait.errors import OptionError, SinkError, SourceError, SqlError
 from plait.optimizer.strategies import STRATEGIES as PLANNED
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sql import check_script, load_script
@@ -34,6 +34,16 @@ def base(tmp_path: Path) -> str:
     (tmp_path / "in" / "_SUCCESS").write_text("")
     (tmp_path / "t.csv").write_text("id,name\n1,x\n")
     return str(tmp_path)
+
+
+def test_a_sink_in_the_checkpoint_or_around_it_is_refused_where_the_checkpoint_is_known(base: str) -> None:
+    for path in ("x.checkpoint", "x.checkpoint/out", "."):
+        text = f"CREATE STREAM s USING rate TIMESTAMP BY timestamp; CREATE QUERY q INTO csv OPTIONS (path '{path}')"
+        text += " AS SELECT s.value FROM s;"
+        (problem,) = check_script(text, base=base, checkpoint=f"{base}/x.checkpoint")
+        assert (type(problem), problem.column) == (SinkError, text.index("path '") + 1)
+        assert "where the checkpoint is" in problem.message
+        assert check_script(text, base=base) == ()
 
 
 def test_a_good_script_has_no_mistakes_and_loads_in_order(base: str) -> None:

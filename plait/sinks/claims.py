@@ -1,0 +1,183 @@
+"""Whose results a directory holds: a marker in it that names checkpoints and queries.
+
+A batch's results are published once for each checkpoint. A new checkpoint reads its sources from the start, so onto
+the results of another it would add the same once more: that is refused unless the user asks for it. The marker's name
+begins with an underscore, so Spark, Arrow and Hive do not take it for data.
+
+A checkpoint restored from a backup finds results of batches that it has not done. They are its own and it is about to
+publish them again, so they are removed. Their names say whose they are: ``query-batch-number-checkpoint.ending``.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import quote
+
+import pyarrow.fs as pafs
+
+from plait.errors import SinkError
+from plait.faults import reach
+from plait.sinks.staging import filesystem_of
+
+MARKER = "_plait"
+_FORMAT = 1
+_TAG = 8
+_SPOOLED = re.compile(r"\d{5,8}")
+_UNIQUE = r"[0-9a-f]{12}|\d{5,8}"
+
+Existing: TypeAlias = Literal["append", "overwrite"]
+"""What to do with results of others: keep them and add to them, or delete them first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose results there are. `checkpoint` is its id, "" for files that were there without a marker; `place`: where
+    it lies.
+    """
+
+    checkpoint: str
+    place: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An owner that wants to write. `adopts`: it has written here before there were markers, if it has written at all.
+    `batch` is the last one its checkpoint has committed, -1 for none; results of the batches `waiting` are committed
+    but not published yet.
+    """
+
+    owner: Owner
+    adopts: bool = False
+    batch: int = -1
+    waiting: frozenset[int] = frozenset()
+
+    @property
+    def tag(self) -> str:
+        """The part of a file's name that says whose it is."""
+        return tag_of(self.owner.checkpoint)
+
+
+def tag_of(checkpoint: str) -> str:
+    """Return the part of a file's name that tells this checkpoint's results from those of others."""
+    return checkpoint[:_TAG]
+
+
+def file_name(query: str, batch: int, unique: str, tag: str) -> str:
+    """Return the name of a result file, without its ending."""
+    return f"{quote(query, safe='')}-{batch:08d}-{unique}-{tag}"
+
+
+def refusal(directory: str, claim: Claim) -> str | None:
+    """Say why the owner must not write to the directory without being told what to do with what it holds, or None."""
+    owners = read_owners(directory)
+    if owners is None:
+        found = None if claim.adopts else next(iter(_data_files(directory)), None)
+        return None if found is None else f"'{directory}' holds files that are not its results ('{found}')"
+    if claim.owner in owners:
+        return None
+    other = owners[-1]
+    if other.checkpoint == claim.owner.checkpoint:
+        return f"'{directory}' holds results of query '{other.query}' of this checkpoint"
+    whose = f" (query '{other.query}', {other.place})" if other.checkpoint else ""
+    return f"'{directory}' holds results of another checkpoint{whose}, to which the same might be added once more"
+
+
+def take(directory: str, claim: Claim, existing: Existing | None) -> None:
+    """Write the marker. Call it only where `refusal` is None or the user has said what to do."""
+    owners = read_owners(directory)
+    if owners is not None and claim.owner in owners:
+        return
+    if existing == "overwrite" and refusal(directory, claim) is not None:
+        _empty(directory)
+        owners = None
+    elif owners is None and not claim.adopts and any(True for _ in _data_files(directory)):
+        owners = (Owner(checkpoint="", place="", query=""),)
+    _write_owners(directory, (*(owners or ()), claim.owner))
+
+
+def remove_later(directory: str, name: str, tag: str, batch: int) -> None:
+    """Delete files of `name` (a query's or a stream's) that the tag's checkpoint has published in batches after this
+    one, in the directory itself.
+    """
+    wanted = re.compile(rf"{re.escape(quote(name, safe=''))}-(\d{{8,}})-({_UNIQUE})-{tag}\.[^-]+")
+    filesystem, root = filesystem_of(directory)
+    for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)):
+        found = wanted.fullmatch(info.base_name)
+        if found is not None and int(found[1]) > batch:
+            reach("undo")
+            filesystem.delete_file(info.path)
+
+
+def remove_undone(directory: str, claim: Claim) -> None:
+    """Delete published results of batches that the claim's checkpoint has not done, or will publish again."""
+    owners = read_owners(directory) or (claim.owner,)
+    queries = {owner.query for owner in owners if owner.checkpoint == claim.owner.checkpoint}
+    is_alone = all(owner.checkpoint == claim.owner.checkpoint for owner in owners)
+    tag = f"-{claim.tag}" if not is_alone else f"(?:-{claim.tag})?"
+    names = [re.compile(rf"{re.escape(quote(query, safe=''))}-(\d{{8,}})-({_UNIQUE}){tag}\.[^-]+") for query in queries]
+    filesystem, root = filesystem_of(directory)
+    for path in list(_data_files(directory)):
+        for found in filter(None, (name.fullmatch(posixpath.basename(path)) for name in names)):
+            batch, unique = int(found[1]), found[2]
+            if batch > claim.batch or (batch in claim.waiting and _SPOOLED.fullmatch(unique)):
+                reach("undo")
+                filesystem.delete_file(posixpath.join(root, path))
+
+
+def read_owners(directory: str) -> tuple[Owner, ...] | None:
+    """Return what the directory's marker says, None if it has none. Raises SinkError for one that cannot be read."""
+    filesystem, path = filesystem_of(posixpath.join(directory, MARKER))
+    if filesystem.get_file_info(path).type != pafs.FileType.File:
+        return None
+    try:
+        with filesystem.open_input_stream(path) as stream:
+            document = json.loads(stream.read())
+        if document["format"] != _FORMAT:
+            raise ValueError(f"its format is {document['format']}, this Plait knows {_FORMAT}")
+        return tuple(Owner(**{name: str(found[name]) for name in Owner.__slots__}) for found in document["owners"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SinkError(
+            f"the file '{path}', which says whose results '{directory}' holds, cannot be read: {error}. Use the Plait "
+            "that wrote it, or delete it together with the results, or choose another path."
+        ) from error
+
+
+def _write_owners(directory: str, owners: tuple[Owner, ...]) -> None:
+    document = {"format": _FORMAT, "owners": [{name: getattr(o, name) for name in Owner.__slots__} for o in owners]}
+    filesystem, root = filesystem_of(directory)
+    hidden, final = posixpath.join(root, f".{MARKER}-{uuid.uuid4().hex}"), posixpath.join(root, MARKER)
+    filesystem.create_dir(root, recursive=True)
+    with filesystem.open_output_stream(hidden) as stream:
+        stream.write(json.dumps(document, indent=1).encode())
+    reach("mark")
+    filesystem.move(hidden, final)
+
+
+def _data_files(directory: str) -> Iterable[str]:
+    """Yield the files that a reader of the directory sees, relative to it, those of partitions too."""
+    filesystem, root = filesystem_of(directory)
+    for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True)):
+        relative = posixpath.relpath(info.path, root)
+        if info.type == pafs.FileType.File and not any(map(_is_hidden, relative.split("/"))):
+            yield relative
+
+
+def _is_hidden(name: str) -> bool:
+    """Tell what Spark tells: partition directories may begin with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _empty(directory: str) -> None:
+    filesystem, root = filesystem_of(directory)
+    reach("empty")
+    filesystem.delete_dir_contents(root, missing_dir_ok=True)
+
+
+__all__ = ["MARKER", "Claim", "Existing", "Owner", "file_name", "refusal", "remove_undone", "tag_of", "take"]

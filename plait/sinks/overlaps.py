@@ -1,0 +1,117 @@
+"""Directories that lie in each other: a sink in what a query reads would feed on itself."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from typing_extensions import assert_never
+
+Role: TypeAlias = Literal["sink", "source", "dead letters", "checkpoint"]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_GLOB = re.compile(r"[*?\[{]")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A path or URI, whose it is (``query 'q'``) and what for. That of a source may have Hadoop's wildcards."""
+
+    owner: str
+    role: Role
+    path: str
+
+
+def overlap(place: Place, others: Iterable[Place]) -> str | None:
+    """Say which of the others this place must not share directories with, and what to do; None if all is well."""
+    mine = [_parts(path) for path in _expanded(place)]
+    for other in others:
+        theirs = [_parts(path) for path in _expanded(other)] if _conflict(place.role, other.role) else []
+        if any(one == found for one in mine for found in theirs):
+            return _message(place, other, "is")
+        if any(_lies_in(one, found) for one in mine for found in theirs):
+            return _message(place, other, "lies inside")
+        if any(_lies_in(found, one) for one in mine for found in theirs):
+            return _message(place, other, "holds")
+    return None
+
+
+def _conflict(one: Role, other: Role) -> bool:
+    """Streams may share a folder for dead letters, tables and streams may share files, and a source may have a
+    checkpoint beside its files. Everything else that is written wants a place of its own.
+    """
+    match one, other:
+        case ("sink", _) | (_, "sink"):
+            return True
+        case ("dead letters", "dead letters"):
+            return False
+        case ("dead letters", _) | (_, "dead letters"):
+            return True
+        case _:
+            return False
+
+
+def _message(place: Place, other: Place, how: Literal["is", "lies inside", "holds"]) -> str:
+    match other.role:
+        case "sink":
+            use = f"which {other.owner} writes to"
+        case "source":
+            use = f"which {other.owner} reads"
+        case "dead letters":
+            use = f"where {other.owner} puts dead letters"
+        case "checkpoint":
+            use = "where the checkpoint is"
+        case _:
+            assert_never(other.role)
+    where = f"'{place.path}' is" if how == "is" else f"'{place.path}' {how} '{other.path}',"
+    return f"{where} {use}; give each a directory of its own".replace("is which", "is what")
+
+
+def _expanded(place: Place) -> Sequence[str]:
+    """Return the paths that ``{a,b}`` stands for; only sources have wildcards."""
+    if place.role != "source":
+        return (place.path,)
+    pending, done = [place.path], []
+    while pending:
+        path = pending.pop()
+        braces = _BRACES.search(path)
+        if braces is None:
+            done.append(path)
+        else:
+            pending += [path[: braces.start()] + choice + path[braces.end() :] for choice in braces[1].split(",")]
+    return done
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """Return where a path leads, step by step: links and ``..`` resolved, a ``file:`` URI as the path it is."""
+    if path.lower().startswith("file:"):
+        path = unquote(urlsplit(path).path)
+    elif _SCHEME.match(path):
+        scheme, _, below = path.partition(":")
+        scheme = re.sub("^s3[an]$", "s3", scheme.lower())
+        return (scheme, *(part for part in posixpath.normpath(below.strip("/")).split("/") if part))
+    wild = _GLOB.search(path)
+    plain = path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1]
+    rest = [part for part in path[len(plain) :].split("/") if part not in ("", ".")]
+    return ("file", *(part for part in os.path.realpath(plain or ".").split("/") if part), *rest)
+
+
+def _lies_in(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+    """Tell whether a path can lie in another, or be it; wildcards of either match one step each."""
+    return len(outer) <= len(inner) and all(map(_can_be_same, inner, outer))
+
+
+def _can_be_same(one: str, other: str) -> bool:
+    return one == other or fnmatch.fnmatchcase(one, _shell(other)) or fnmatch.fnmatchcase(other, _shell(one))
+
+
+def _shell(pattern: str) -> str:
+    """Return Hadoop's wildcards as Python has them: ``[^a]`` is ``[!a]``."""
+    return pattern.replace("[^", "[!")

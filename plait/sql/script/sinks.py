@@ -1,0 +1,73 @@
+"""Sinks of a script: are they told what they understand, and do they write where nobody else does?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from plait.errors import OptionError, PlacedError, SinkError, SqlError
+from plait.query.model import Query, Source
+from plait.sinks.kinds import format_problem, kind_of
+from plait.sinks.options import option_of
+from plait.sinks.overlaps import Place, overlap
+from plait.sinks.places import checkpoint_place, letter_places, read_places, sink_places
+from plait.sql.lexis.names import folded
+from plait.sql.script.paths import output_problem
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, place_of
+
+Found: TypeAlias = tuple[str, tuple[int, int], type[PlacedError]]
+"""A message, the line and column it is about, and its kind."""
+
+
+def sink_problems(statement: CreateQuery) -> Iterator[Found]:
+    """Yield what is wrong with the sink of a query, by itself."""
+    sink, what = statement.sink, f"query '{statement.name}'"
+    problem = format_problem(sink.format)
+    if problem is not None:
+        yield f"{what}: {problem}", place_of(statement, "sink"), SqlError
+        return
+    for found in kind_of(sink).problems(sink):
+        if found.option is None:
+            message = f"{what}: {found.message}; add OPTIONS (path 'out/{statement.name}')"
+            yield message, place_of(statement, "sink"), OptionError
+        else:
+            yield f"{what}: {found.message}", _option_place(statement, found.option), OptionError
+    for place in sink_places(statement.name, sink):
+        unwritable = output_problem(place.path)
+        if unwritable is not None:
+            yield f"{what}: {unwritable}", _option_place(statement, "path"), SinkError
+
+
+def partition_problems(statement: CreateQuery, query: Query) -> Iterator[Found]:
+    """Yield what is wrong with the columns that directories are to be named after."""
+    if format_problem(statement.sink.format) is not None or option_of(statement.sink.options, "partitionBy") is None:
+        return
+    columns = [(column.name, None) for column in query.output]
+    for found in kind_of(statement.sink).column_problems(statement.sink, columns):
+        if found.option is not None:
+            yield f"query '{statement.name}': {found.message}", _option_place(statement, found.option), OptionError
+
+
+def overlap_problems(
+    sources: Iterable[tuple[CreateStream | CreateTable, Source]],
+    queries: Iterable[CreateQuery],
+    checkpoint: str | None,
+) -> Iterator[Found]:
+    """Yield which directories lie in each other although one of them is written to."""
+    read = tuple(sources)
+    places = [] if checkpoint is None else [checkpoint_place(checkpoint)]
+    places += [place for _, source in read for place in read_places(source)]
+    written: list[tuple[Place, tuple[int, int]]] = []
+    for statement, source in read:
+        written += [(place, place_of(statement, "option deadletter")) for place in letter_places(source)]
+    for query in queries:
+        written += [(place, _option_place(query, "path")) for place in sink_places(query.name, query.sink)]
+    for place, at in written:
+        message = overlap(place, places)
+        if message is not None:
+            yield f"{place.owner}: {message}", at, SinkError
+        places.append(place)
+
+
+def _option_place(statement: CreateQuery, option: str) -> tuple[int, int]:
+    return place_of(statement, f"option {folded(option)}")
