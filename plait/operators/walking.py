@@ -131,6 +131,7 @@ class Walker:
             piece = partials.slice(low, low + self._context.capacity)
             self._answer(tree.outputs, piece)
             yield piece
+        opened.require_untouched()
 
     def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
         """Add results to the queries that are complete, except those that need what these tuples do not carry."""

@@ -164,7 +164,9 @@ def read_buckets(buckets: tuple[Bucket, ...], storage: Storage, columns: tuple[s
         enter(storage)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield open_bucket(storage, buckets[number]).batch.select(list(columns))
+                opened = open_bucket(storage, buckets[number])
+                yield opened.batch.select(list(columns))
+                opened.require_untouched()
 
     return task
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from plait.state import indexes as index_files
 from plait.state.failures import explained
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
-from plait.state.naming import STORES, bucket_path
+from plait.state.naming import STORES, bucket_path, index_path
 from plait.state.paging import release
 from plait.state.storage import Storage, checksum_of
 
@@ -85,12 +86,46 @@ def write_bucket(
 
 
 class OpenBucket:
-    """A bucket mapped into memory. Its arrays are read-only views of the file and keep the mapping alive."""
+    """A bucket mapped into memory. Its arrays are read-only views of the file and keep the mapping alive.
+
+    What is mapped is what the file holds **now**: whoever overwrites the file changes the arrays. So the checksum is
+    compared when a bucket is opened, and whether the file has been touched since, before and after it is used. Nothing
+    that is derived from it (an index, a merged bucket) outlives a change, and no result of it is committed.
+    """
 
     def __init__(self, storage: Storage, bucket: Bucket) -> None:
         self.storage, self.bucket = storage, bucket
-        self._path, self.batch = _map(storage, bucket)
+        self._stamps: dict[Path, Stamp] = {}
+        self._path = storage.local_copy(bucket.path)
+        self._stamp(self._path)
+        self.batch = _map(storage, bucket)
         self._indexes: dict[tuple[str, ...], Index] = {}
+
+    def _stamp(self, path: Path) -> None:
+        stamp = stamp_of(path, is_copy=not self.storage.is_local)
+        if stamp is not None:
+            self._stamps[path] = stamp
+
+    def _now(self, path: Path) -> Stamp | None:
+        return stamp_of(path, is_copy=not self.storage.is_local)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the files are those that were opened, and nobody has written to them; one that was deleted stays as
+        it was.
+        """
+        return all(self._now(path) in (stamp, None) for path, stamp in self._stamps.items())
+
+    def require_untouched(self) -> None:
+        """Raise `CheckpointError` if somebody has written to the files since they were opened.
+
+        An index may have been replaced by another worker, which has built the same; what is mapped stays as it was.
+        """
+        for path, stamp in self._stamps.items():
+            now = self._now(path)
+            is_replaced = path != self._path and now is not None and now[0] != stamp[0]
+            if now not in (stamp, None) and not is_replaced:
+                raise damaged(self.storage, self.bucket, f"{path.name} was written to while it was being read")
 
     @property
     def is_on_disk(self) -> bool:
@@ -113,7 +148,10 @@ class OpenBucket:
         return found
 
     def release(self) -> None:
-        """Give up the claim on the bucket's pages, where it is large enough to matter. Everything stays readable."""
+        """End a use of the bucket: raise `CheckpointError` if it was written to meanwhile. The claim on its pages is
+        given up where it is large enough to matter; everything stays readable.
+        """
+        self.require_untouched()
         if self.bucket.bytes < _RELEASED_BYTES:
             return
         buffers = (buffer for column in self.batch.columns for buffer in column.buffers() if buffer is not None)
@@ -131,9 +169,15 @@ class OpenBucket:
         has_tau = self.bucket.layout.has_tau
         if keys == self.bucket.sort_key:
             return _sort_index(self.batch, keys, has_tau)
+        path = index_path(self.bucket.path, keys)
+        stamps = dict(self._stamps)
+        if self.storage.exists(path):
+            self._stamp(self.storage.local_copy(path))
         found = index_files.read(self.storage, self.bucket, keys)
         if found is None:
+            self._stamps = stamps
             found = build_index(self.batch, keys, has_tau)
+            self.require_untouched()
             index_files.write_if_possible(self.storage, self.bucket.path, keys, found)
         return found
 
@@ -154,9 +198,10 @@ class _OpenBuckets:
         key = (storage.uri, bucket.path, bucket.checksum)
         with self._lock:
             found = self._open.get(key)
-            if found is not None:
+            if found is not None and found.is_untouched:
                 self._open.move_to_end(key)
                 return found
+            self._open.pop(key, None)
         opened = OpenBucket(storage, bucket)
         with self._lock:
             opened = self._open.setdefault(key, opened)
@@ -323,11 +368,30 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return batches[0]
 
 
-def _map(storage: Storage, bucket: Bucket) -> tuple[Path, pa.RecordBatch]:
+Stamp: TypeAlias = tuple[int, int, int]
+"""Inode, size and time of the last change of a file."""
+
+
+def stamp_of(path: Path, *, is_copy: bool) -> Stamp | None:
+    """Return what tells whether a file was written to; None if there is none. A local copy of a remote file is touched
+    whenever it is used, so its time says nothing.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, 0 if is_copy else status.st_mtime_ns
+
+
+def _map(storage: Storage, bucket: Bucket) -> pa.RecordBatch:
     with explained(storage.name(bucket.path), "read"), storage.open_mapped(bucket.path) as file:
         if file.size() != bucket.bytes:
             raise damaged(storage, bucket, f"expected {bucket.bytes} bytes, found {file.size()}")
+        found = checksum_of(file.read_buffer())
+        if found != bucket.checksum:
+            raise damaged(storage, bucket, f"expected {bucket.checksum}, found {found}")
+        file.seek(0)
         batch = pa.ipc.open_file(file).get_batch(0)
     if batch.num_rows != bucket.rows:
         raise damaged(storage, bucket, f"expected {bucket.rows} rows, found {batch.num_rows}")
-    return storage.local_copy(bucket.path), batch
+    return batch

@@ -83,7 +83,8 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
     `indexes` are those the store has now. Buckets written for earlier queries may lack keys of some: nothing that needs
     these keys looks into them, so they go without these indexes.
     """
-    tables = [pa.Table.from_batches([open_bucket(storage, bucket).batch]) for bucket in merge.buckets]
+    opened = [open_bucket(storage, bucket) for bucket in merge.buckets]
+    tables = [pa.Table.from_batches([each.batch]) for each in opened]
     tables = [table.drop_columns(COMBINED) if COMBINED in table.column_names else table for table in tables]
     first = merge.buckets[0]
     keys = frozenset(first.layout.keys)
@@ -100,6 +101,8 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
         partition_by=first.partition_by,
         parallelism=first.parallelism,
     )
+    for each in opened:
+        each.require_untouched()
     ends = [bucket.until_us for bucket in merge.buckets if bucket.until_us is not None]
     return with_changes(merged, until_us=max(ends) if len(ends) == len(merge.buckets) else None)
 

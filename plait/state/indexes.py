@@ -63,6 +63,8 @@ def read(storage: Storage, bucket: Bucket, keys: tuple[str, ...]) -> Index | Non
     metadata = {} if batch is None else batch.schema.metadata or {}
     if batch is None or metadata.get(_KEYS) != "\n".join(keys).encode() or batch.num_rows > bucket.rows:
         return None
+    if metadata.get(_CHECKSUM) != _checksum(batch).encode():
+        return None
     return Index(
         key=_int64s(batch, "key"),
         tau=_int64s(batch, "tau") if bucket.layout.has_tau else None,
