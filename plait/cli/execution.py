@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -136,7 +137,8 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
                 explanation=engine.explain() if explained else None,
             )
         finally:
-            spark.stop()
+            with suppress(Exception):  # a JVM that is gone cannot be stopped, and what ended the run says more
+                spark.stop()
 
 
 def _require_query(script: ScriptText) -> None:

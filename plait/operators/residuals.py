@@ -48,11 +48,16 @@ def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Pre
 
 def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
     rows = len(operands[0])
-    try:
-        found = predicates[name](*operands)
-    except KeyError as error:
+    function = predicates.get(name)
+    if function is None:
         raise PredicateError(
             f"predicate '{name}' is not registered; call engine.predicate('{name}', function) before the engine starts"
+        )
+    try:
+        found = function(*operands)
+    except SystemExit as error:
+        raise PredicateError(
+            f"predicate '{name}' wanted to exit (status {error.code}); it must return truth values, or raise an error"
         ) from error
     except Exception as error:
         raise PredicateError(f"predicate '{name}' raised {type(error).__name__}: {error}") from error

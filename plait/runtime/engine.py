@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from plait.errors import OptionError, SinkError
+from plait.errors import OptionError, PlaitError, SinkError
 from plait.filesystems import for_spark
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
@@ -33,6 +33,7 @@ from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Asked, Prepared, prepare
 from plait.runtime.recovery import refuse_results_of_others
 from plait.runtime.registry import Registry
+from plait.runtime.session import take_running_interpreter
 from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.stream import Run, ingest_frame, start_query
 from plait.runtime.totals import Totals
@@ -114,6 +115,7 @@ class Engine:
         self.set_option("plait.routing", routing)
         if parallelism is not None:
             self.set_option("plait.parallelism", parallelism)
+        take_running_interpreter(spark)
         self._registry = Registry(spark, self._checkpoint)
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
@@ -292,7 +294,7 @@ class Engine:
         if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._totals, self._started = Totals(), time.perf_counter()
-        run = Run(lambda: self._start_streaming(trigger))
+        run = Run(lambda: self._start_streaming(trigger), is_endless=trigger is not None, explain=self._explained)
         self._run = run
         run.begin()
         return run
@@ -359,7 +361,7 @@ class Engine:
                 process=self._process,
             )
         except Exception as error:
-            raise explained(error) from error
+            raise self._explained(error) from error
 
     def _process(self, frame: DataFrame, batch: int) -> None:
         if self._run is not None:
@@ -379,6 +381,12 @@ class Engine:
                 processor.govern(self._prepared.next_epoch(processor.epoch, smaller), manifest)
         if manifest is not None:
             replanner.batch_done(manifest)
+
+    def _explained(self, error: BaseException) -> PlaitError:
+        """Say what ended a run; of the user's functions only those that a query calls can be to blame."""
+        queries = (binding.query for binding in self._registry.bindings.values())
+        called = {residual.sql for query in queries for residual in query.residuals if residual.is_function}
+        return explained(error, called)
 
     def _heard(self, event: BatchEvent) -> None:
         opened = self._registry.opened
@@ -463,9 +471,10 @@ class Engine:
         watermark, what queries lack of the rows stored before them.
         """
         last = self._totals.last
+        failure = None if self._run is None else self._run.failure
         return {
             "running": self._run is not None and self._run.is_alive(),
-            "failure": None if self._run is None or self._run.failure is None else str(explained(self._run.failure)),
+            "failure": None if failure is None else str(self._explained(failure)),
             "queries": sorted(self._registry.bindings),
             "streams": self._registry.streams(),
             "notices": list(self.notices()),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SinkError, SqlError
@@ -94,6 +95,13 @@ class Registry:
             raise OptionError(f"predicate '{name}': Spark has a function of this name; choose another one")
         if not callable(function):
             raise OptionError(f"predicate '{name}': expected a function, found {type(function).__name__}")
+        try:
+            cloudpickle.dumps(function)
+        except Exception as error:  # whatever the function holds on to raises what it likes
+            raise OptionError(
+                f"predicate '{name}' cannot be sent to Spark's workers: {type(error).__name__}: {error}. Use nothing "
+                "in it that belongs to this process (locks, files, connections, the Spark session)."
+            ) from error
         self.predicates[name.lower()] = function
 
     def add_query(self, query: Query, sink: Sink) -> None:

@@ -139,6 +139,16 @@ def _quick_launcher() -> Iterator[None]:
         del os.environ[_LAUNCHER]
 
 
+def take_running_interpreter(session: SparkSession) -> None:
+    """Let Python workers of a local session run in the interpreter that runs this program, where the user has not
+    chosen another: Spark would take whatever ``python3`` is on the path, which need not have Plait.
+    """
+    chosen = "PYSPARK_PYTHON" in os.environ or session.conf.get("spark.pyspark.python", None)
+    context = getattr(session, "sparkContext", None)
+    if has_one_executor(session) and not chosen and context is not None:
+        context.pythonExec = sys.executable
+
+
 def parallelism_of(session: SparkSession) -> int:
     """Return how many tasks run at a time on this session's cluster, by its settings or by the executors there are.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable
 from functools import reduce
 
@@ -11,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
+from plait.errors import PlaitError
 from plait.operators.projection import IngestSpec
 from plait.runtime.failures import explained
 from plait.runtime.loading import select_ingest
@@ -65,19 +68,48 @@ def start_query(
 
 
 class Stopping(Exception):
-    """Raised in the streaming query's call to keep a batch from beginning while the query is being stopped."""
+    """Raised in the streaming query's call to keep a batch from beginning while the query is being stopped.
+
+    Returning would make Spark take the batch for done. So the call has to fail, but quietly: with these words Spark
+    takes the failure for what an interrupted call of its own would be, if it happens after the query was told to stop;
+    anything else it writes to the log with a stack trace, and py4j does so too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling a batch: java.lang.InterruptedException"
+        )
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], Stopping))
+
+
+for _logger in ("py4j.clientserver", "py4j.java_gateway"):
+    logging.getLogger(_logger).addFilter(_is_failure)
+
+_POLL_SECONDS = 0.01
 
 
 class Run:
-    """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes."""
+    """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
 
-    def __init__(self, start: Callable[[], StreamingQuery]) -> None:
-        self._start = start
+    `is_endless`: it goes on until somebody stops it. `explain` says what ended it.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], StreamingQuery],
+        *,
+        is_endless: bool,
+        explain: Callable[[BaseException], PlaitError] = explained,
+    ) -> None:
+        self._start, self._is_endless, self._explain = start, is_endless, explain
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
         self._ending = self._restarting = False
         self._begun = threading.Event()
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._supervise, name="plait-run", daemon=True)
 
     def begin(self) -> None:
@@ -88,51 +120,74 @@ class Run:
     def batch(self, carry_out: Callable[[], object]) -> None:
         """Run a batch so that `stop` and `restart` fall between batches."""
         with self._between:
-            if self._ending or self._restarting:
-                raise Stopping
-            try:
-                carry_out()
-            except Exception as error:
-                self.failure = error
-                raise
+            if not self._is_to_end:
+                try:
+                    carry_out()
+                except BaseException as error:
+                    self.failure = error
+                    raise
+                return
+        # Whoever asked for the end stops the query, or `_supervise` does once it has it in hand.
+        while (query := self._query) is None or query.isActive:
+            time.sleep(_POLL_SECONDS)
+        raise Stopping
+
+    @property
+    def _is_to_end(self) -> bool:
+        return self._ending or self._restarting
 
     def _supervise(self) -> None:
         try:
             while True:
-                self._query = self._start()
+                self._query = None
+                query = self._query = self._start()
                 self._begun.set()
-                self._await()
+                with self._between:
+                    is_late = self._is_to_end
+                if is_late:  # asked for while there was no query to stop
+                    query.stop()
+                self._await(query)
                 if self._ending or not self._restarting or self.failure is not None:
                     return
                 self._restarting = False
-        except Exception as error:
-            self.failure = error
+        except BaseException as error:  # whatever ends this thread ends the run, and must be said
+            self.failure = self.failure or error
         finally:
             self._begun.set()
 
-    def _await(self) -> None:
-        if self._query is None:
-            return
+    def _await(self, query: StreamingQuery) -> None:
         try:
-            self._query.awaitTermination()
+            query.awaitTermination()
         except PySparkException as error:
-            if not (self._ending or self._restarting) and self.failure is None:
+            if not self._is_to_end and self.failure is None:
                 self.failure = error
+        if self._is_endless and not self._is_to_end and self.failure is None:
+            self.failure = PlaitError(
+                "Spark has ended the streaming query although nobody asked Plait to: another part of the program has "
+                "stopped it, or the session. The checkpoint is intact: start again."
+            )
 
     def stop(self) -> None:
         """Finish the batch under way, then end. Returns when everything has ended."""
         with self._between:
             self._ending = True
-        if self._query is not None:
-            self._query.stop()
+        self._stop_query()
         self._thread.join()
 
     def restart(self) -> None:
         """Finish the batch under way, then start the streaming query anew on its own offset log."""
         with self._between:
             self._restarting = True
-        if self._query is not None:
-            self._query.stop()
+        self._stop_query()
+
+    def _stop_query(self) -> None:
+        query = self._query
+        if query is None:
+            return
+        try:
+            query.stop()
+        except Exception as error:  # Spark's JVM is gone, say
+            self.failure = self.failure or error
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended, by itself or by `stop`; tell whether it has."""
@@ -146,4 +201,4 @@ class Run:
     def raise_failure(self) -> None:
         """Raise what ended the run, if something did."""
         if self.failure is not None:
-            raise explained(self.failure) from self.failure
+            raise self._explain(self.failure) from self.failure
