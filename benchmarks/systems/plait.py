@@ -184,9 +184,9 @@ def _glimpse(task: Task) -> Glimpse:
 
 def _edges(task: Task, glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
     """Compare what was sent with what the plans estimate, given the statistics of the whole run."""
+    from plait.adapt.forecast import forecast
     from plait.plan.codec import decode
-    from plait.runtime.planning import statistics_of
 
     folder = Path(task.checkpoint) / "plait" / "plans"
     plans = {name: decode((folder / f"{name}.json").read_text()) for name in {found.plan for found in glimpses}}
-    return edge_truths(plans, statistics_of((), glimpses[-1].sources), glimpses)
+    return edge_truths(plans, forecast((), glimpses[-1].sources), glimpses)

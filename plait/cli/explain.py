@@ -30,11 +30,11 @@ def explain(
     batches. With --checkpoint the plan is the one that governed the last batch there.
     """
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
+    from plait.adapt.planning import PlanRequest
     from plait.cli.planning import plan_options
     from plait.plan.explain import check_format
     from plait.runtime.explaining import explained_plan
     from plait.runtime.observed import observe, with_types_of
-    from plait.runtime.planning import PlanRequest
 
     check_format(output_format)
     script = read_sound_script(file)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from plait.adapt.history import merged_joins, observed_joins
 from plait.operators.badrows import merged_bad, shortened
 from plait.operators.ingest import highest, lowest, merged_null_keys, union_sketches
 from plait.operators.lacking import kept_for, with_unstored
-from plait.operators.observing import merged_joins, observed_joins
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.watermark import watermark_after, with_bars
 from plait.plan.model import Plan

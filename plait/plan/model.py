@@ -140,6 +140,11 @@ class Member:
     selection: Selection
     window_us: int | None
 
+    @property
+    def order(self) -> tuple[str, int, str, bool, int]:
+        """What members are ordered by."""
+        return self.store, self.ordinal, self.selection.sql, self.window_us is None, self.window_us or 0
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place(Generic[At]):

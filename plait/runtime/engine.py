@@ -14,6 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from plait.adapt.adapter import Adapter
+from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError, PlaitError, SinkError
 from plait.filesystems import for_spark
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
@@ -29,7 +31,6 @@ from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
 from plait.runtime.options import EngineOptions
-from plait.runtime.planning import PlanRequest, Replanner
 from plait.runtime.preparing import Asked, Prepared, prepare
 from plait.runtime.recovery import refuse_results_of_others
 from plait.runtime.registry import Registry
@@ -124,7 +125,7 @@ class Engine:
         self._run: Run | None = None
         self._processor: BatchProcessor | None = None
         self._prepared: Prepared | None = None
-        self._replanner: Replanner | None = None
+        self._adapter: Adapter | None = None
         self._started = 0.0
 
     # -- what is read and asked ------------------------------------------------------------------------------------
@@ -337,7 +338,7 @@ class Engine:
             )
         )
         self._processor, self._prepared = processor, prepared
-        self._replanner = Replanner(request)
+        self._adapter = Adapter(request)
         return self._start_query(trigger, prepared, settings)
 
     def _start_query(self, trigger: str | None, prepared: Prepared, settings: Settings) -> StreamingQuery:
@@ -368,19 +369,15 @@ class Engine:
             self._run.batch(lambda: self._carry_out(frame, batch))
 
     def _carry_out(self, frame: DataFrame, batch: int) -> None:
-        processor, replanner = self._processor, self._replanner
-        if processor is None or replanner is None or processor.epoch is None:
+        processor, adapter, prepared = self._processor, self._adapter, self._prepared
+        if processor is None or adapter is None or prepared is None or processor.epoch is None:
             raise RuntimeError("no plan is in force")
-        adapted = replanner.take(processor.epoch.plan)
-        if adapted is not None and self._prepared is not None:
-            processor.govern(self._prepared.next_epoch(processor.epoch, adapted), processor.before)
+        change = adapter.next_change(processor.epoch.plan)
+        if change is not None:
+            processor.change(prepared.next_epoch(processor.epoch, change), change)
         manifest = processor.process(frame, batch)
-        if manifest is not None and processor.dropped:
-            smaller = replanner.plan_without(processor.dropped, manifest, processor.epoch.plan)
-            if smaller is not None and self._prepared is not None:
-                processor.govern(self._prepared.next_epoch(processor.epoch, smaller), manifest)
         if manifest is not None:
-            replanner.batch_done(manifest)
+            adapter.batch_done(manifest, processor.epoch.plan, processor.dropped)
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run; of the user's functions only those that a query calls can be to blame."""
@@ -400,8 +397,8 @@ class Engine:
     def _finish(self, run: Run) -> Summary:
         if self._processor is not None:
             self._processor.close()
-        if self._replanner is not None:
-            self._replanner.close()
+        if self._adapter is not None:
+            self._adapter.close()
         run.raise_failure()
         self._totals.warn(skipped_files(self._checkpoint, self._streams()))
         return self.summary()

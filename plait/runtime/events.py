@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from plait.adapt.decision import Change
 from plait.operators.lacking import Lacking
 from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
 
@@ -19,7 +20,8 @@ class BatchEvent:
     routing is local. `failing`: query and reason where a sink does not take its results. `dropped`: intermediate stores
     given up to hold the storage budget. `sources`: what became of the rows that arrived; `relations`: of those, what
     the selections of each query left out; `flows`: what went along the edges of the plan. `warnings`: new ones.
-    `lacking`: what queries find nothing of in the rows that came before them.
+    `lacking`: what queries find nothing of in the rows that came before them. `change`: of the plan, with which the
+    batch began.
     """
 
     batch: int
@@ -42,6 +44,7 @@ class BatchEvent:
     flows: tuple[EdgeFlow, ...] = ()
     warnings: tuple[Notice, ...] = ()
     lacking: tuple[Lacking, ...] = ()
+    change: Change | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""
@@ -66,6 +69,7 @@ class BatchEvent:
             "outside_selections": outside_by_query(self.relations),
             "warnings": [notice.as_json() for notice in self.warnings],
             "lacking": [each.as_json() for each in self.lacking],
+            "change": None if self.change is None else self.change.as_json(),
         }
 
 

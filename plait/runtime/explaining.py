@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from plait.adapt.forecast import forecast
+from plait.adapt.planning import PlanRequest
 from plait.optimizer.advise.comparing import compare
 from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
@@ -9,7 +11,6 @@ from plait.plan import coverage
 from plait.plan.explain import Measured, check_format, explain, wording
 from plait.plan.model import Plan
 from plait.query.model import Query
-from plait.runtime.planning import PlanRequest, statistics_of
 from plait.state.model import Manifest
 
 
@@ -21,7 +22,7 @@ def explained_plan(
     Raises OptionError for an unknown format.
     """
     check_format(format)
-    statistics = statistics_of(request.options.sources, () if manifest is None else manifest.sources)
+    statistics = forecast(request.options.sources, () if manifest is None else manifest.sources)
     fits = computes(plan, request.queries)
     return explain(
         reestimated(plan, Cardinality(statistics=statistics)),

@@ -22,9 +22,10 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from plait.adapt.budget import Budget, stores_to_drop
+from plait.adapt.decision import Change
 from plait.errors import PlaitError, SinkError
 from plait.faults import reach
-from plait.operators.budget import Budget, stores_to_drop
 from plait.operators.lacking import Lacking, lacking_after
 from plait.operators.next_manifest import live_buckets, next_manifest, resting_buckets, results_by_query
 from plait.operators.probing import ProbeContext
@@ -33,6 +34,7 @@ from plait.operators.residuals import Predicates
 from plait.operators.results import SPOOL
 from plait.operators.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
 from plait.operators.watermark import laggard
+from plait.plan.changelog import needs_filling
 from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
 from plait.query.model import Stream
@@ -119,6 +121,7 @@ class BatchProcessor:
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
         self.lacking: tuple[Lacking, ...] = ()
+        self._change: Change | None = None
 
     @property
     def epoch(self) -> Epoch | None:
@@ -132,6 +135,11 @@ class BatchProcessor:
         self._epoch, self.before, self._is_caught_up = epoch, before, False
         if lacking is not None:
             self.lacking = lacking
+
+    def change(self, epoch: Epoch, change: Change) -> None:
+        """Let the epoch that a change leads to begin with the next batch, on top of the last manifest."""
+        self._epoch, self._change = epoch, change
+        self._is_caught_up = self._is_caught_up and not needs_filling(change.changes)
 
     def process(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Carry out batch `batch`; return its manifest, None if it had been committed already."""
@@ -173,6 +181,7 @@ class BatchProcessor:
         if self._settings.compaction:
             self._compactor.start(manifest.buckets, epoch.plan)
         self._listener(self._event(epoch, before, manifest, ingested, probed, time.perf_counter() - started))
+        self._change = None
         return manifest
 
     def _require_epoch(self) -> Epoch:
@@ -331,6 +340,7 @@ class BatchProcessor:
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
             flows=edge_flows(probed),
             lacking=self.lacking,
+            change=self._change,
         )
 
 

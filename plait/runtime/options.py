@@ -7,12 +7,13 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from plait.adapt.budget import Budget
+from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError
-from plait.operators.budget import Budget
 from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
-from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, PlanRequest, planning_option
+from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.probing import Routing
 from plait.runtime.session import has_one_executor
 

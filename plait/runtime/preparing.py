@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from plait import __version__
+from plait.adapt.decision import Change
+from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
 from plait.operators.lacking import Lacking, lacking_after
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.restoring import rewritings, with_left_out
 from plait.operators.scheduling import lacks
+from plait.plan.changelog import applied
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
@@ -27,7 +30,6 @@ from plait.runtime.catalog import Catalog, evolve, write_catalog
 from plait.runtime.loading import load_table, rewrite
 from plait.runtime.microbatch import Epoch, Settings
 from plait.runtime.notices import notices
-from plait.runtime.planning import PlanRequest
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
 from plait.runtime.session import has_named_sources
 from plait.runtime.sharing import share
@@ -90,8 +92,9 @@ class Prepared:
     lacking: tuple[Lacking, ...] = ()
     notices: tuple[str, ...] = ()
 
-    def next_epoch(self, epoch: Epoch, plan: Plan) -> Epoch:
-        """Return the epoch for a plan that changes only probing, and note it in the catalog."""
+    def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
+        """Return the epoch after a change of probing alone, and note it in the catalog."""
+        plan = applied(change.changes, epoch.plan)
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
         return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=_recorded(self.storage, self.catalog, plan))
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.operators.budget import Budget, stores_to_drop
+from plait.adapt.budget import Budget, stores_to_drop
+from plait.adapt.planning import probing_only
 from plait.operators.ingest import IngestContext, ingest
 from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query, windows_of
 from plait.operators.probing import ProbeContext
@@ -28,7 +29,6 @@ from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
 from plait.plan.validate import validate
 from plait.query.model import ColumnRef, Query, Source, Stream
-from plait.runtime.planning import probing_only
 from plait.sinks.delivery import Delivery, Spooled
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged

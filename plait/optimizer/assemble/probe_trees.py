@@ -45,7 +45,7 @@ def merge_orders(queries: CoveredQueries, orders: Iterable[ProbeOrder], store_na
             outputs=_sorted_outputs(roots[start]),
             children=_freeze((Arrow(member=start),), roots[start], names),
         )
-        for start in sorted(roots, key=_member_order)
+        for start in sorted(roots, key=lambda member: member.order)
     )
 
 
@@ -124,12 +124,8 @@ def _sorted_outputs(node: _Node) -> tuple[Output, ...]:
     return tuple(sorted(node.outputs, key=lambda output: (output.query, output.positions)))
 
 
-def _member_order(member: Member) -> tuple[str, int, str, bool, int]:
-    return member.store, member.ordinal, member.selection.sql, member.window_us is None, member.window_us or 0
-
-
 def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
-    return _member_order(arrow.member), content_of(arrow.predicates), [_member_order(part) for part in arrow.parts]
+    return arrow.member.order, content_of(arrow.predicates), [part.order for part in arrow.parts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

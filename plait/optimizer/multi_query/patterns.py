@@ -138,7 +138,7 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
             )
             for relation in query.relations
         ),
-        key=lambda pair: member_order(pair[0]),
+        key=lambda pair: pair[0].order,
     )
     aliases = tuple(relation.alias for _, relation in found)
     pairs = (
@@ -153,16 +153,11 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
     return pattern, aliases
 
 
-def member_order(member: Member) -> tuple[str, int, str, bool, int]:
-    """Return the key that orders members."""
-    return member.store, member.ordinal, member.selection.sql, member.window_us is None, member.window_us or 0
-
-
 def content_order(pattern: Pattern) -> tuple[object, ...]:
     """Return the key that orders patterns: by content, so that neither names nor the order of queries matter."""
     return (
         len(pattern.members),
-        tuple(member_order(member) for member in pattern.members),
+        tuple(member.order for member in pattern.members),
         tuple(
             (
                 join.left,

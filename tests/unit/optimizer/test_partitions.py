@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from plait.adapt.planning import probing_only
 from plait.errors import OptionError
 from plait.optimizer import plan
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.options import PlanOptions
 from plait.query.model import SourceExpression
-from plait.runtime.planning import probing_only
 
 QUERY = example_query("q", "r.a = s.a", "s.b = t.b", "t.c = u.c")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.operators.budget import Budget, stores_to_drop
+from plait.adapt.budget import Budget, stores_to_drop
 from plait.optimizer.examples import example_query
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan

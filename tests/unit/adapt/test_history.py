@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plait.operators.observing import merged_joins, observed_joins
+from plait.adapt.history import merged_joins, observed_joins
 from plait.operators.reports import ProbeReport
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.examples import example_options, example_query, example_statistics

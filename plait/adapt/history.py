@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from plait.operators.reports import ProbeReport
 from plait.plan.conditions import Joining, in_order, joining, measured_names
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
 from plait.state.model import Bucket, JoinProgress, SourceProgress
@@ -19,10 +19,22 @@ _MOMENTS = 8
 """At how many moments of a batch the view of its tuples is taken."""
 
 
+class Counted(Protocol):
+    """What a task that probes tells of the edges of the plan: tuples sent along each, and how many of them matched."""
+
+    @property
+    def probe_tuples(self) -> tuple[tuple[str, int], ...]:
+        """Tuples by edge."""
+
+    @property
+    def matches(self) -> tuple[tuple[str, int], ...]:
+        """Matches by edge."""
+
+
 def observed_joins(
     plan: Plan,
     buckets: tuple[tuple[Bucket, ...], tuple[Bucket, ...]],
-    probed: Iterable[ProbeReport],
+    probed: Iterable[Counted],
     progress: Mapping[str, SourceProgress],
 ) -> dict[str, tuple[JoinProgress, ...]]:
     """Return what a batch showed, by the source of the starting relation. `buckets`: stored before, and of the batch.

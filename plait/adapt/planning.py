@@ -1,0 +1,54 @@
+"""Plan for a set of queries on a forecast, and on the stores there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from plait.adapt.forecast import forecast
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.planner import plan
+from plait.plan.model import Plan, Store
+from plait.query.model import Query
+from plait.state.model import SourceProgress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """Everything a plan depends on except statistics."""
+
+    queries: tuple[Query, ...]
+    options: PlanOptions
+
+    def plan(self, progress: tuple[SourceProgress, ...]) -> Plan:
+        """Return the plan for these queries with today's forecast."""
+        return plan(self.queries, forecast(self.options.sources, progress), self.options)
+
+
+def probing_only(running: Plan, wanted: Plan) -> Plan | None:
+    """Return `wanted` on the stores of `running`, so that only probing changes; None if it needs other stores.
+
+    Buckets keep their sort order and partitioning; an index they lack is built when it is first probed. Intermediate
+    stores may come and go: nothing that arrives is read or kept differently for them.
+    """
+    stores = {store.id: store for store in running.stores if store.intermediate is None}
+    if {store.id for store in wanted.stores if store.intermediate is None} != set(stores):
+        return None
+    kept = []
+    for store in wanted.stores:
+        if store.intermediate is not None:
+            kept.append(store)
+            continue
+        old = stores[store.id]
+        if _content(old) != _content(store):
+            return None
+        added = tuple(index for index in store.indexes if index not in old.indexes)
+        kept.append(replace(old, indexes=old.indexes + added))
+    return replace(wanted, stores=tuple(kept))
+
+
+def _content(store: Store) -> Store:
+    """Return the store without what may differ between plans over the same buckets."""
+    return replace(store, indexes=(), partition_by=(), parallelism=1)
+
+
+__all__ = ["PlanRequest", "probing_only"]
