@@ -17,6 +17,8 @@ from plait.stats.model import Statistics
 MARGIN = 0.02
 """Which share of the cost a plan must save to be taken: estimates of nearly equal plans change places all the time."""
 
+_WEIGHS_STORES = "ilp"
+
 Reason: TypeAlias = Literal["cheaper", "storage budget"]
 
 
@@ -78,8 +80,8 @@ def change_between(
 def cost_of(plan: Plan, statistics: Statistics, options: PlanOptions) -> float | None:
     """Return what a plan is forecast to cost per second of event time; None if that is unknown.
 
-    It is what strategy `ilp` minimizes: `probe_weight` a probe tuple, and `store_weight` a row that enters an
-    intermediate store.
+    It is what the strategy minimizes, lest its plan be judged by what it was not made for: probe tuples; `ilp` counts
+    `probe_weight` for each, and `store_weight` for a row that enters an intermediate store.
     """
     forecast = reestimated(plan, Cardinality(statistics=statistics))
     steps = [step for _, step in probes(forecast)]
@@ -87,6 +89,8 @@ def cost_of(plan: Plan, statistics: Statistics, options: PlanOptions) -> float |
     keeping = total(step.estimate.results_per_s for step in steps for _ in step.fills)
     if probing is None or keeping is None:
         return None
+    if options.strategy != _WEIGHS_STORES:
+        return probing
     return options.probe_weight * probing + options.store_weight * keeping
 
 

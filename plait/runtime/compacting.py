@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
-from plait.operators.next_manifest import windows_of
+from plait.operators.keeping import windows_of
 from plait.plan.model import Plan
 from plait.runtime.tasks import REPORT, merge_task, reports
 from plait.state import compaction

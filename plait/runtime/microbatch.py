@@ -1,21 +1,22 @@
 """One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
 
-1 collect   Spark runs the ingest tasks: buckets are written
-2 probe     one job: starting tuples walk the probe trees; results are spooled or staged
-3 deliver   spooled results go to their sinks (staged where the sink is files)
-4 commit    manifest b is written; from here on the batch has happened
-5 publish   staged files are renamed into sight
-6 tidy      spool and old manifests go; the listener hears of the batch
+ingest    Spark runs the ingest tasks: buckets are written
+probe     starting tuples walk the probe trees; results are spooled or staged
+close     the watermark moves: what is final now, and which buckets expire
+deliver   spooled results go to their sinks (staged where the sink is files)
+commit    manifest b is written; from here on the batch has happened
+publish   staged files are renamed into sight
+tidy      spool and old manifests go; merging begins
 
-Killed before 4, the batch runs again on the same offsets and nothing of the first try was visible. Killed after 4,
-the manifest says what to publish and that the batch is done. A sink that fails keeps its results in the backlog; the
-batch goes on.
+Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
+after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results in the
+backlog; the batch goes on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,8 +27,10 @@ from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.decision import Change
 from plait.errors import PlaitError, SinkError
 from plait.faults import reach
+from plait.operators.closing import close
+from plait.operators.keeping import live_buckets, resting_buckets
 from plait.operators.lacking import Lacking, lacking_after
-from plait.operators.next_manifest import live_buckets, next_manifest, resting_buckets, results_by_query
+from plait.operators.next_manifest import next_manifest, results_by_query
 from plait.operators.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.operators.residuals import Predicates
@@ -35,9 +38,8 @@ from plait.operators.results import SPOOL
 from plait.operators.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
 from plait.operators.watermark import laggard
 from plait.plan.changelog import needs_filling
-from plait.plan.model import Plan
 from plait.plan.pruning import last_starts
-from plait.query.model import Stream
+from plait.runtime.batch import Batch, Epoch
 from plait.runtime.binding import Binding
 from plait.runtime.compacting import Compactor
 from plait.runtime.delivery import Deliverer
@@ -55,17 +57,6 @@ from plait.state.storage import Storage
 
 _KEPT_MANIFESTS = 10
 _TIDY_EVERY = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
-    """What governs a span of batches: one plan, the queries it answers and the streams it reads."""
-
-    number: int
-    plan: Plan
-    plan_id: str
-    bindings: Mapping[str, Binding]
-    streams: tuple[Stream, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,41 +139,90 @@ class BatchProcessor:
             return None
         started = time.perf_counter()
         self._catch_up(epoch, batch)
-        before = self.before
+        work = Batch(number=batch, epoch=epoch, before=self.before, clock_ms=int(self._clock() * 1000))
+        phases: tuple[Callable[[Batch], Batch], ...] = (
+            lambda work: self._ingest(work, frame),
+            self._probe_all,
+            self._close,
+            self._deliver,
+            self._commit,
+            self._publish,
+            self._tidy,
+        )
+        for phase in phases:
+            work = phase(work)
+        self._listener(self._event(work, time.perf_counter() - started))
+        self._change = None
+        return work.manifest
+
+    def _ingest(self, work: Batch, frame: DataFrame) -> Batch:
+        """Let Spark take the rows in."""
         ingested: tuple[IngestReport, ...] = reports(frame.collect())
         reach("stored")
-        probed = self._probe_batch(epoch, batch, ingested)
+        return replace(work, ingested=ingested)
+
+    def _probe_all(self, work: Batch) -> Batch:
+        """Let the new rows walk the probe trees; with `backfill` the stored ones too, for queries that are new."""
+        live = live_buckets(work.epoch.plan, work.before)
+        delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
+        context, probe = self._context(work.epoch, work.number), self._probe(work.epoch)
+        probed = probe_in_phases(context, live, delta, probe, self._spread)
+        if self._settings.backfill:
+            probed += self._fill_up(work.epoch, live, context, probe)
         reach("probed")
-        publications, backlog = self._deliver(epoch, batch, probed)
-        require_staged((*(letter for report in ingested for letter in report.publications), *publications))
+        return replace(work, probed=probed)
+
+    def _close(self, work: Batch) -> Batch:
+        """Move the watermark, and see what that makes final."""
+        epoch = work.epoch
+        closed = close(work.before, epoch.plan, epoch.streams, work.ingested, work.probed, work.clock_ms)
+        reach("closed")
+        return replace(work, closed=closed)
+
+    def _deliver(self, work: Batch) -> Batch:
+        """Hand results to their sinks, and make sure that what is staged is in sight of this process."""
+        publications, backlog = self._delivered(work.epoch, work.number, work.found)
+        require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
         reach("delivered")
+        return replace(work, publications=publications, backlog=backlog)
+
+    def _commit(self, work: Batch) -> Batch:
+        """Write the manifest. From here on the batch has happened."""
+        if work.closed is None:
+            raise RuntimeError("a batch is closed before it is committed")
         manifest = next_manifest(
-            before,
-            plan=epoch.plan,
-            plan_id=epoch.plan_id,
-            streams=epoch.streams,
-            batch=batch,
-            ingested=ingested,
-            probed=probed,
-            publications=publications,
-            backlog=backlog,
-            clock_ms=int(self._clock() * 1000),
+            work.before,
+            work.closed,
+            plan=work.epoch.plan,
+            plan_id=work.epoch.plan_id,
+            batch=work.number,
+            ingested=work.ingested,
+            probed=work.probed,
+            publications=work.publications,
+            backlog=work.backlog,
         )
-        manifest = self._within_budget(replace(manifest, buckets=self._compactor.adopt(manifest.buckets)), epoch)
+        adopted = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
+        manifest = self._within_budget(adopted, work.epoch)
         self._log.commit(manifest)
         self.before = manifest
         reach("committed")
-        publish(manifest.publications)
+        return replace(work, manifest=manifest)
+
+    def _publish(self, work: Batch) -> Batch:
+        """Rename staged files into sight."""
+        publish(work.settled.publications)
         reach("published")
-        self._tidy(manifest)
+        return work
+
+    def _tidy(self, work: Batch) -> Batch:
+        """Let go of what is not needed any more, and begin to merge what is."""
+        self._delete_spooled(work.settled)
         if self.lacking:  # it can only become less while an epoch lasts
-            queries = (binding.query for binding in epoch.bindings.values())
-            self.lacking = lacking_after(queries, epoch.plan, manifest)
+            queries = (binding.query for binding in work.epoch.bindings.values())
+            self.lacking = lacking_after(queries, work.epoch.plan, work.settled)
         if self._settings.compaction:
-            self._compactor.start(manifest.buckets, epoch.plan)
-        self._listener(self._event(epoch, before, manifest, ingested, probed, time.perf_counter() - started))
-        self._change = None
-        return manifest
+            self._compactor.start(work.settled.buckets, work.epoch.plan)
+        return work
 
     def _require_epoch(self) -> Epoch:
         if self._epoch is None:
@@ -205,15 +245,6 @@ class BatchProcessor:
         return replace(
             manifest, buckets=tuple(bucket for bucket in manifest.buckets if bucket.store not in self.dropped)
         )
-
-    def _probe_batch(self, epoch: Epoch, batch: int, ingested: tuple[IngestReport, ...]) -> tuple[ProbeReport, ...]:
-        live = live_buckets(epoch.plan, self.before)
-        delta = tuple(bucket for report in ingested for bucket in report.buckets)
-        context, probe = self._context(epoch, batch), self._probe(epoch)
-        probed = probe_in_phases(context, live, delta, probe, self._spread)
-        if self._settings.backfill:
-            probed += self._fill_up(epoch, live, context, probe)
-        return probed
 
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
         return ProbeContext(
@@ -275,7 +306,7 @@ class BatchProcessor:
     def _backlog(self) -> tuple[Backlog, ...]:
         return () if self.before is None else self.before.backlog
 
-    def _deliver(
+    def _delivered(
         self, epoch: Epoch, batch: int, probed: tuple[ProbeReport, ...]
     ) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
         """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
@@ -298,7 +329,7 @@ class BatchProcessor:
                 remaining.append(replace(late, reason=_reason(error)))
         return tuple(publications), tuple(remaining)
 
-    def _tidy(self, manifest: Manifest) -> None:
+    def _delete_spooled(self, manifest: Manifest) -> None:
         """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""
         kept = {path for late in manifest.backlog for path in late.paths}
         for file in self._storage.list(SPOOL, recursive=True):
@@ -310,15 +341,8 @@ class BatchProcessor:
             self._log.prune(_KEPT_MANIFESTS)
             collect(self._storage, tuple(self._log.read(number) for number in self._log.batches()))
 
-    def _event(
-        self,
-        epoch: Epoch,
-        before: Manifest | None,
-        manifest: Manifest,
-        ingested: tuple[IngestReport, ...],
-        probed: tuple[ProbeReport, ...],
-        seconds: float,
-    ) -> BatchEvent:
+    def _event(self, work: Batch, seconds: float) -> BatchEvent:
+        epoch, manifest, ingested, probed = work.epoch, work.settled, work.ingested, work.found
         rows = results_by_query(probed)
         return BatchEvent(
             batch=manifest.batch,
@@ -333,7 +357,7 @@ class BatchProcessor:
             stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
             seconds=seconds,
             watermark_us=manifest.watermark_us,
-            laggard=laggard(epoch.streams, manifest.sources, int(self._clock() * 1000)),
+            laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
             failing=tuple((late.query, late.reason) for late in manifest.backlog),
             dropped=tuple(sorted(self.dropped)),
             sources=counts_of(ingested),
@@ -361,4 +385,4 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
-__all__ = ["BatchProcessor", "Epoch", "Settings"]
+__all__ = ["BatchProcessor", "Settings"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plait.operators.next_manifest import resting_windows
+from plait.operators.keeping import resting_windows
 from plait.plan.model import Plan
 from plait.runtime.catalog import Catalog
 from plait.state.model import Manifest

@@ -25,10 +25,11 @@ from plait.plan.changelog import applied
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
+from plait.runtime.batch import Epoch
 from plait.runtime.binding import Binding
 from plait.runtime.catalog import Catalog, evolve, write_catalog
 from plait.runtime.loading import load_table, rewrite
-from plait.runtime.microbatch import Epoch, Settings
+from plait.runtime.microbatch import Settings
 from plait.runtime.notices import notices
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
 from plait.runtime.session import has_named_sources

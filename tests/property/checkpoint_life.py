@@ -16,9 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait.operators.closing import close
 from plait.operators.ingest import IngestContext, ingest
+from plait.operators.keeping import live_buckets, resting_buckets
 from plait.operators.lacking import Lacking, lacking_after
-from plait.operators.next_manifest import live_buckets, next_manifest, resting_buckets
+from plait.operators.next_manifest import next_manifest
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
@@ -191,17 +193,19 @@ class Life:
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
         probed = probe_in_phases(context, live, delta, probe, spread)
         resting = resting_buckets(plan, before)
+        based_on = None if before is None else replace(before, buckets=(*live, *resting))
+        taking_part = tuple(each for each in read if isinstance(each, Stream))
+        closed = close(based_on, plan, taking_part, tuple(ingested), probed, _CLOCK_MS + batch)
         following = next_manifest(
-            None if before is None else replace(before, buckets=(*live, *resting)),
+            based_on,
+            closed,
             plan=plan,
             plan_id="p",
-            streams=tuple(each for each in read if isinstance(each, Stream)),
             batch=batch,
             ingested=tuple(ingested),
             probed=probed,
             publications=(),
             backlog=(),
-            clock_ms=_CLOCK_MS + batch,
         )
         self.log.commit(following)
         self._collect(queries, probed, ran)

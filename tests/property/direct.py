@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.planning import probing_only
+from plait.operators.closing import close
 from plait.operators.ingest import IngestContext, ingest
-from plait.operators.next_manifest import live_buckets, next_manifest, results_by_query, windows_of
+from plait.operators.keeping import live_buckets, windows_of
+from plait.operators.next_manifest import next_manifest, results_by_query
 from plait.operators.probing import ProbeContext
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport, ProbeReport
@@ -237,17 +239,18 @@ class DirectRun:
         ingested: tuple[IngestReport, ...],
         probed: tuple[ProbeReport, ...],
     ) -> Manifest:
+        before = replace(manifest, buckets=live)
+        closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch)
         following = next_manifest(
-            replace(manifest, buckets=live),
+            before,
+            closed,
             plan=plan,
             plan_id=plan.strategy,
-            streams=self.streams,
             batch=batch,
             ingested=ingested,
             probed=probed,
             publications=(),
             backlog=(),
-            clock_ms=_CLOCK_MS + batch,
         )
         following = self._within_budget(following, plan)
         self.log.commit(following)

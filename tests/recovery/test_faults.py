@@ -25,6 +25,7 @@ POINTS = [
     ("probed", 2),
     ("deliver", 5),
     ("staged", 4),
+    ("closed", 2),
     ("delivered", 2),
     ("link:manifests", 2),
     ("committed", 2),

@@ -67,8 +67,10 @@ def test_what_is_unknown_of_both_plans_changes_nothing() -> None:
     assert Change(reason="cheaper", changes=(), cost_before=None, cost_after=1.0).gain is None
 
 
-def test_rows_that_enter_an_intermediate_store_cost_what_the_options_say() -> None:
+def test_rows_that_enter_an_intermediate_store_cost_what_the_options_say_where_the_strategy_weighs_them() -> None:
     deep, statistics = planned(FEW_R, "left-deep")
-    cheap, dear = replace(FEW_R, store_weight=0.0), replace(FEW_R, store_weight=100.0)
     assert any(store.intermediate is not None for store in deep.stores)
-    assert (cost_of(deep, statistics, cheap) or 0) < (cost_of(deep, statistics, dear) or 0)
+    free, dear = (replace(FEW_R, strategy="ilp", store_weight=weight) for weight in (0.0, 100.0))
+    assert (cost_of(deep, statistics, free) or 0) < (cost_of(deep, statistics, dear) or 0)
+    heedless = replace(FEW_R, strategy="bushy", store_weight=100.0)
+    assert cost_of(deep, statistics, heedless) == cost_of(deep, statistics, free)

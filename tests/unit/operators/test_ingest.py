@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from plait.operators.badrows import FARTHEST_US, merged_bad
+from plait.operators.closing import progress_after
 from plait.operators.ingest import IngestContext, ingest
-from plait.operators.next_manifest import progress_after
 from plait.operators.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.plan.model import KeyColumn, Requirement, Selection, Store

@@ -1,0 +1,43 @@
+"""Which stored buckets a plan can use, and which are kept although it cannot."""
+
+from __future__ import annotations
+
+from plait.plan.model import Plan
+from plait.plan.walks import kept_stores
+from plait.state.model import Bucket, Manifest
+from plait.state.retention import retain
+
+
+def windows_of(plan: Plan) -> dict[str, int | None]:
+    """Return how long each store keeps its tuples, in microseconds; None for ever (unbounded streams and tables).
+
+    Stores that keep nothing beyond their batch, because no step probes them, are left out.
+    """
+    kept = kept_stores(plan)
+    return {store.id: None if store.is_table else store.window_us for store in plan.stores if store.id in kept}
+
+
+def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
+    """Return the stored buckets that tuples of the next batch can still match."""
+    if manifest is None:
+        return ()
+    return retain(manifest.buckets, windows_of(plan), manifest.watermark_us).kept
+
+
+def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
+    """Return the windows of the stores that keep what they have although the plan has no use for it."""
+    if manifest is None:
+        return {}
+    kept, filled = windows_of(plan), {bucket.store for bucket in manifest.buckets}
+    known = {found.store: found.window_us for found in manifest.windows}
+    return {store: window for store, window in known.items() if store in filled and store not in kept}
+
+
+def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
+    """Return the stored buckets that no tuple can match under this plan, and that are kept all the same."""
+    if manifest is None:
+        return ()
+    return retain(manifest.buckets, resting_windows(plan, manifest), manifest.watermark_us).kept
+
+
+__all__ = ["live_buckets", "resting_buckets", "resting_windows", "windows_of"]
