@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
-from plait.cli.output.wording import count, duration, plural, rate, size, watermark
+from plait.cli.output.wording import change_words, count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
@@ -55,7 +55,7 @@ class PlainOutput:
         parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
-        parts += [f"epoch {event.epoch}"]
+        parts += [f"epoch {event.epoch}{change_words(event.change)}"]
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
         for notice in event.warnings:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plait.adapt.decision import Change
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -85,3 +89,12 @@ def watermark(micros: int | None, laggard: str | None) -> str:
     if micros is None:
         return f"none yet, waiting for {laggard}" if laggard else "none yet"
     return f"{instant(micros)} set by {laggard}" if laggard else instant(micros)
+
+
+def change_words(change: Change | None) -> str:
+    """Say why the plan has changed and what that is expected to save; nothing if it has not."""
+    if change is None:
+        return ""
+    gain = change.gain
+    saved = "" if gain is None else f", saves {gain:.0%}" if gain >= 0 else f", costs {-gain:.0%} more"
+    return f" ({change.reason}{saved})"

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from plait.adapt.decision import Change
 from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
@@ -240,3 +241,17 @@ def test_json_has_losses_warnings_and_hints_beside_what_it_always_had() -> None:
             "null_keys": 5,
             "null_keys_by": {"lower(id)": 6},
         }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [(100.0, 75.0, " (cheaper, saves 25%)"), (100.0, 110.0, " (cheaper, costs 10% more)"), (None, 5.0, " (cheaper)")],
+)
+def test_a_batch_that_begins_with_another_plan_says_why_and_what_that_is_to_save(
+    before: float | None, after: float, words: str
+) -> None:
+    change = Change(reason="cheaper", changes=(), cost_before=before, cost_after=after)
+    stream = io.StringIO()
+    PlainOutput(stream).batch(replace(BATCH, epoch=2, change=change))
+    assert f"epoch 2{words}  " in stream.getvalue()
+    assert replace(BATCH, change=change).as_json()["change"]["gain"] == change.as_json()["gain"]
