@@ -45,7 +45,8 @@ class KnownSource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
     """`epoch` counts the plans this checkpoint has seen; `named`: its sources have names in Spark's offset log. `read`:
-    the streams that the last plan reads; None in a catalog of an earlier version.
+    the streams that the last plan reads; None in a catalog of an earlier version. `offsets`: where Spark had come to
+    with each stream, by its name there, when it was last read by a finished batch.
     """
 
     epoch: int = 0
@@ -53,6 +54,7 @@ class Catalog:
     sources: tuple[KnownSource, ...] = ()
     queries: tuple[str, ...] = ()
     read: tuple[str, ...] | None = None
+    offsets: tuple[tuple[str, str], ...] = ()
 
     def source(self, name: str) -> KnownSource | None:
         """Return what is known of a source."""
@@ -91,6 +93,7 @@ def write_catalog(storage: Storage, catalog: Catalog, version: str) -> None:
         "named": catalog.named,
         "queries": list(catalog.queries),
         "read": None if catalog.read is None else list(catalog.read),
+        "offsets": dict(catalog.offsets),
         "sources": [
             {
                 "name": source.name,
@@ -110,6 +113,7 @@ def _decode(document: dict[str, Any]) -> Catalog:
         named=bool(document["named"]),
         queries=tuple(document["queries"]),
         read=None if document.get("read") is None else tuple(document["read"]),
+        offsets=tuple(sorted(document.get("offsets", {}).items())),
         sources=tuple(
             KnownSource(
                 name=source["name"],

@@ -4,12 +4,17 @@ With named sources Spark writes its offset log in format 2. On a restart after a
 for the setting ``spark.sql.shuffle.partitions`` in the log's last two entries, which its format 2 never records, and
 fails with ``None.get``. Recording it there lets the restart go on; it is compared, and otherwise means nothing to a
 query without state of Spark's.
+
+Spark looks for where a source had come to in the log's last two entries only. A stream that was left out for more
+batches would be read again from its start, and all its results would come twice. So Plait remembers what a stream had
+come to, and writes it into these entries when the stream comes back.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Collection, Mapping
 
 from plait.errors import CheckpointError
 from plait.state.model import Manifest
@@ -48,6 +53,49 @@ def complete_offsets(checkpoint: str) -> None:
         _record(storage, batch, lines, recorded[0] if recorded else "200")
 
 
+def offsets_at(checkpoint: str, batch: int) -> dict[str, str]:
+    """Return where the sources of a batch had come to with it, by name."""
+    return _offsets(_read(_spark(checkpoint), batch) or [])
+
+
+def last_offsets(checkpoint: str, batch: int, names: Collection[str]) -> dict[str, str]:
+    """Return where these sources had come to when last read, up to a batch and as far back as the log goes."""
+    storage = _spark(checkpoint)
+    found: dict[str, str] = {}
+    for number in sorted((number for number in _entries(storage, "offsets") if number <= batch), reverse=True):
+        if found.keys() >= set(names):
+            break
+        for name, offset in _offsets(_read(storage, number) or []).items():
+            if name in names:
+                found.setdefault(name, offset)
+    return found
+
+
+def resume_offsets(checkpoint: str, known: Mapping[str, str]) -> None:
+    """Let Spark find where these sources (by name) had come to: in the last two entries of its log, whatever a batch
+    that was never finished may have noted there.
+
+    Of a batch that was begun and not finished the newer entry says what it reads, the older one from where: a source
+    that comes back with it adds nothing to that batch.
+    """
+    storage = _spark(checkpoint)
+    newest = max(_entries(storage, "offsets"), default=-1)
+    for batch in (newest - 1, newest):
+        lines = _read(storage, batch)
+        if lines is None or not known:
+            continue
+        others = [line for line in lines[2:] if line.partition(":")[0] not in known]
+        resumed = [*lines[:2], *others, *(f"{name}:{offset}" for name, offset in sorted(known.items()))]
+        if resumed != lines:
+            _write(storage, batch, resumed)
+
+
+def _offsets(lines: list[str]) -> dict[str, str]:
+    """Return the offsets of an entry by the name of the source; ``-`` stands for none."""
+    pairs = (line.partition(":") for line in lines[2:] if line)
+    return {name: offset for name, _, offset in pairs if offset != "-"}
+
+
 def _read(storage: Storage, batch: int) -> list[str] | None:
     """Return the lines of an entry: format, metadata, then an offset per source; None if there is none of this
     format.
@@ -69,7 +117,11 @@ def _record(storage: Storage, batch: int, lines: list[str], value: str) -> None:
     if settings.get(_SETTING) == value:
         return
     metadata = {**json.loads(lines[1]), "conf": {**settings, _SETTING: value}}
-    content = "\n".join([lines[0], json.dumps(metadata, separators=(",", ":")), *lines[2:]])
+    _write(storage, batch, [lines[0], json.dumps(metadata, separators=(",", ":")), *lines[2:]])
+
+
+def _write(storage: Storage, batch: int, lines: list[str]) -> None:
+    content = "\n".join(lines)
     storage.delete(f"offsets/.{batch}.crc")  # Hadoop's checksum of the file as it was
     storage.write_file(f"offsets/{batch}", content.encode(), durable=True)
 

@@ -23,7 +23,7 @@ from tests.property.life_running import LifeRun, fault
 from tests.property.lives import Life, describe
 from tests.property.plain import plain_query
 from tests.property.test_found_lives import KEYS, columns, span
-from tests.property.test_life_cycles import LEAVE, changes_of, life_of
+from tests.property.test_life_cycles import LEAVE, life_of
 
 pytestmark = pytest.mark.spark
 
@@ -34,10 +34,7 @@ MOST_BATCHES = 6
 
 
 def telling_lives(first: int) -> Iterator[tuple[Life, dict[str, Entitlement]]]:
-    """Yield short lives in which some query is owed something from before it came.
-
-    No stream comes back in them after batches without it: the last test here says why.
-    """
+    """Yield short lives in which some query is owed something from before it came."""
     seed = first
     while True:
         seed += 1
@@ -45,8 +42,6 @@ def telling_lives(first: int) -> Iterator[tuple[Life, dict[str, Entitlement]]]:
         try:
             owed = entitlements(life, LEAVE)
         except UnsuitableCaseError:
-            continue
-        if "stream back" in changes_of(life):
             continue
         if 1 < len(life.spans) < 5 and life.spans[-1].until <= MOST_BATCHES and any(e.past for e in owed.values()):
             yield life, owed
@@ -67,12 +62,7 @@ def test_every_query_outputs_what_it_is_entitled_to(group: int, spark: SparkSess
         assert problem is None, f"{problem}\n{describe(life)}"
 
 
-_READ_AGAIN = pytest.mark.xfail(
-    strict=True, reason="Spark looks for a source's offset in the last two batches only, and else reads all of it again"
-)
-
-
-@pytest.mark.parametrize("rest", [1, pytest.param(2, marks=_READ_AGAIN), pytest.param(4, marks=_READ_AGAIN)])
+@pytest.mark.parametrize("rest", [1, 2, 4])
 def test_a_stream_that_comes_back_is_read_from_where_it_had_come_to(
     rest: int, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.runtime.offsets import complete_offsets
+from plait.runtime.offsets import complete_offsets, last_offsets, offsets_at, resume_offsets
 
 SETTING = "spark.sql.shuffle.partitions"
 
@@ -57,3 +57,42 @@ def test_a_log_without_an_unfinished_batch_is_left_alone(tmp_path: Path) -> None
 def test_a_new_checkpoint_needs_nothing(tmp_path: Path) -> None:
     complete_offsets(str(tmp_path))
     assert not (tmp_path / "spark").exists()
+
+
+def log(folder: Path, **entries: str) -> Path:
+    """Write entries such as ``b3="r:0 s:1"``: batch 3, in which r had come to 0 and s to 1."""
+    offsets = folder / "spark" / "offsets"
+    for name, sources in entries.items():
+        path = entry(offsets, int(name[1:]), None)
+        lines = [
+            f'{source}:{{"logOffset":{at}}}' for source, _, at in (each.partition(":") for each in sources.split())
+        ]
+        path.write_text("\n".join([*path.read_text().split("\n")[:2], *lines]))
+    return offsets
+
+
+def sources(path: Path) -> list[str]:
+    return path.read_text().split("\n")[2:]
+
+
+def test_a_batch_tells_where_its_sources_had_come_to(tmp_path: Path) -> None:
+    log(tmp_path, b3="r:0 s:1", b4="s:2")
+    assert offsets_at(str(tmp_path), 3) == {"r": '{"logOffset":0}', "s": '{"logOffset":1}'}
+    assert offsets_at(str(tmp_path), 4) == {"s": '{"logOffset":2}'}
+
+
+def test_a_source_that_was_left_out_is_found_in_the_last_entry_that_has_it(tmp_path: Path) -> None:
+    log(tmp_path, b1="r:0 s:0", b2="r:5 s:1", b3="s:2", b4="s:3 r:9")
+    assert last_offsets(str(tmp_path), 3, {"r", "never"}) == {"r": '{"logOffset":5}'}
+
+
+@pytest.mark.parametrize("newest", ["s:3", "s:3 r:9"], ids=["", "noted by a batch that was finished without it"])
+def test_a_source_that_comes_back_goes_on_where_it_was(tmp_path: Path, newest: str) -> None:
+    offsets = log(tmp_path, b2="s:2", b3=newest)
+    resume_offsets(str(tmp_path), {"r": '{"logOffset":5}'})
+    assert sources(offsets / "2") == ['s:{"logOffset":2}', 'r:{"logOffset":5}']
+    assert sources(offsets / "3") == ['s:{"logOffset":3}', 'r:{"logOffset":5}']
+    assert not (offsets / ".3.crc").exists()
+    before = (offsets / "3").stat().st_mtime_ns
+    resume_offsets(str(tmp_path), {"r": '{"logOffset":5}'})
+    assert (offsets / "3").stat().st_mtime_ns == before
