@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.query.places import TextPlace
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
@@ -198,15 +199,6 @@ class SinkSpec:
 
     format: str
     options: Options = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextPlace:
-    """Where a query's text starts; lines and columns count from 1."""
-
-    file: str | None = None
-    line: int = 1
-    column: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,12 @@ store a column of a part. `mapped` takes a predicate from one place to another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from typing_extensions import assert_never
+
+from plait.query.places import TextPlace
 
 At = TypeVar("At")
 Other = TypeVar("Other")
@@ -24,10 +26,11 @@ Order: TypeAlias = Literal["integer", "double"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equality(Generic[At]):
-    """``left = right``."""
+    """``left = right``. `place`: where the user wrote it, as long as it is a query's."""
 
     left: At
     right: At
+    place: TextPlace | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +66,14 @@ class Residual(Generic[At]):
 
     It is DuckDB SQL, or with `is_function` the name of a registered predicate. `text` is the same as Spark SQL over
     columns `` `0` ``, `` `1` ``, ..., every operation in parentheses: what the user wrote, and `sql` too as long as
-    nobody has told the types of the operands.
+    nobody has told the types of the operands. `place`: where the user wrote it, as long as it is a query's.
     """
 
     operands: tuple[At, ...]
     sql: str
     text: str
     is_function: bool = False
+    place: TextPlace | None = field(default=None, compare=False, repr=False)
 
     def moved(self, to: Callable[[At], Other]) -> Residual[Other]:
         """Return the predicate with its operands somewhere else."""

@@ -51,7 +51,9 @@ def _resolved(query: Query, equality: Equality[Operand], type_of: Callable[[Oper
     left, right = type_of(equality.left), type_of(equality.right)
     problem = mismatch(_shown(equality.left), left, _shown(equality.right), right)
     if problem is not None:
-        raise SqlError(f"query '{query.name}': {problem}")
+        place = equality.place or query.place
+        message = f"query '{query.name}': {problem}"
+        raise SqlError(message, line=place.line, column=place.column, file=place.file)
     return typed(equality, common_type(left, right))
 
 

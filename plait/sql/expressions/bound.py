@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plait.query.model import ColumnRef, JoinedExpression, SourceExpression
+from plait.query.model import ColumnRef, JoinedExpression, Operand, SourceExpression
 from plait.sql.expressions.parsing import Reference
 from plait.sql.expressions.scope import Meaning
 from plait.sql.expressions.structs import field_arguments
 from plait.sql.lexis.names import backquoted
-from plait.sql.lexis.tokens import Token, rendered, without_outer_parentheses
+from plait.sql.lexis.tokens import Token, depths, rendered, without_outer_parentheses
 
 _Naming: TypeAlias = Callable[[ColumnRef], str]
 
@@ -79,6 +79,14 @@ class BoundExpression:
                 alias = backquoted(part.meanings[0][0].parts[-1])
                 replacements[argument[0].start] = (argument[-1].end, f"{backquoted(new)} AS {alias}")
         return rendered(self.text, self.tokens, replacements)
+
+
+def operand(expression: BoundExpression) -> Operand:
+    """Return an expression over one relation as an operand, without parentheses around it unless it is a row."""
+    inner = without_outer_parentheses(expression.tokens)
+    is_row = any(not depth and token.is_symbol(",") for _, depth, token in depths(inner))
+    whole = expression if is_row else expression.part(inner)
+    return Operand(relation=expression.relations[0], expression=whole.over_source())
 
 
 def column_of_source(column: ColumnRef) -> SourceExpression:

@@ -17,6 +17,10 @@ _JOIN_WINDOW: Final = (
     "how far apart rows may be is said per relation before AS: CREATE QUERY name INTO ... WINDOW (a INTERVAL 1 MINUTE, "
     "b INTERVAL 1 MINUTE) AS SELECT ..., or for all queries in CREATE STREAM ... WINDOW INTERVAL 1 MINUTE"
 )
+_LATEST: Final = (
+    "of several rows that match, all are results: write JOIN ... ON a.k = b.k AND a.ts >= b.ts, let WINDOW say how far "
+    "back to look, and take the latest where the results are read"
+)
 _LATENESS: Final = (
     "the watermark follows from how late rows may come: leave it out, and write behind the columns USING format "
     "OPTIONS (...) TIMESTAMP BY ts DELAY INTERVAL 5 SECONDS"
@@ -165,18 +169,21 @@ def computed_column(name: str) -> str:
 
 def in_query(cursor: Cursor) -> str | None:
     """Say what to write in place of what comes next in a query, or None."""
-    words = [token.keyword for token in (cursor.ahead(0), cursor.ahead(1)) if token is not None]
-    return _words_in_query((*words, "", "")[:2])
+    return _answer_in_query([token for token in (cursor.ahead(0), cursor.ahead(1)) if token is not None])
 
 
 def starts_foreign_clause(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether a clause of another system starts at this token of a query."""
-    following = tokens[index + 1] if index + 1 < len(tokens) else None
-    return _words_in_query((tokens[index].keyword, following.keyword if following else "")) is not None
+    return _answer_in_query(tokens[index : index + 2]) is not None
 
 
-def _words_in_query(words: Sequence[str]) -> str | None:
-    match tuple(words):
+def _answer_in_query(tokens: Sequence[Token]) -> str | None:
+    words = ["NUMBER" if token.kind == "number" else token.keyword for token in tokens]
+    match (*words, "", "")[:2]:
+        case ("WITHIN", "NUMBER" | "INTERVAL"):
+            return f"WITHIN: {_JOIN_WINDOW}"
+        case ("ASOF", "JOIN" | "LEFT" | "INNER"):
+            return f"ASOF JOIN: {_LATEST}"
         case ("EMIT", "CHANGES" | "FINAL"):
             return f"EMIT {words[1]}: results are always written as they are found, each once; leave it out"
         case ("GRACE", "PERIOD"):
@@ -187,6 +194,16 @@ def _words_in_query(words: Sequence[str]) -> str | None:
             return f"{words[0]}: leave it out"
         case _:
             return None
+
+
+def after_select(tokens: Sequence[Token]) -> str | None:
+    """Say what to write for a word between SELECT and its list, given the tokens from it on, or None."""
+    words = [token.keyword or token.value for token in tokens[:3]]
+    if words[:1] == ["TOP"] and len(tokens) > 1 and tokens[1].kind == "number":
+        return "TOP: a stream of results has no end; limit where the results are read"
+    if words == ["STREAM", "*", "FROM"] or (words[:1] == ["STREAM"] and words[2:] == ["."]):
+        return "SELECT STREAM: every query runs continuously; leave STREAM out"
+    return None
 
 
 def join_window(cursor: Cursor) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from plait.errors import PlacedError, SqlError
+from plait.query.places import TextPlace
 
 Placed = TypeVar("Placed", bound=PlacedError)
 
@@ -28,6 +29,11 @@ class SourceText:
         line_start = self.text.rfind("\n", 0, offset) + 1
         newlines = self.text.count("\n", 0, offset)
         return (self.line + newlines, offset - line_start + 1) if newlines else (self.line, self.column + offset)
+
+    def text_place(self, offset: int) -> TextPlace:
+        """Return the place of a character, with the file."""
+        line, column = self.place(offset)
+        return TextPlace(file=self.file, line=line, column=column)
 
     def error(self, message: str, offset: int, kind: type[Placed] = SqlError) -> Placed:  # type: ignore[assignment]
         """Build an error that points at a character."""

@@ -79,9 +79,13 @@ def _resolved(
         never_zero = {position for position, operand in enumerate(theta.operands) if _is_never_zero(operand)}
         evaluated = translated(theta.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
     except Untranslatable as problem:
+        place = predicate.place or query.place
         raise UnsupportedQueryError(
             f"query '{query.name}': Plait cannot check {shown(theta)} as Spark would: {problem.reason}; "
-            f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)"
+            f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)",
+            line=place.line,
+            column=place.column,
+            file=place.file,
         ) from problem
     return (*implied, replace(theta, sql=evaluated))
 

@@ -3,23 +3,27 @@
 Spark compares structs field by field, and **NULL fields are equal to each other** (a row is not NULL because a field
 is; DuckDB says the same). So the fields are compared by ``<=>``. Where types are known that is still two equalities,
 which an index looks up: both are NULL or neither is, and, with a constant in the place of NULL, the values are equal.
+
+Inside OR, NOT and the like, and for ``<>`` and ``IN``, the fields are compared as parts of a residual predicate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
+from plait.errors import UnsupportedQueryError
 from plait.query.model import Operand
 from plait.query.types import is_key_type
-from plait.sql.expressions.bound import BoundExpression
+from plait.sql.expressions.bound import BoundExpression, operand
 from plait.sql.lexis.operations import called, taken_apart
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import depths, split, without_outer_parentheses
-from plait.sql.predicates.thetas import operand
 
 _COMPARISONS: Final = ("=", "==", "<=>")
+_DIFFERENT: Final = ("<>", "!=")
+_ORDERED: Final = ("<", "<=", ">", ">=")
 _CONSTANTS: Final = {
     "boolean": "false",
     "date": "DATE'1970-01-01'",
@@ -43,12 +47,58 @@ def row_pairs(conjunct: BoundExpression, text: SourceText) -> tuple[Pair, ...] |
     left, right = rows
     if left is None or right is None:
         return None
+    return _paired(left, right, conjunct, text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTest:
+    """Whether a row is equal to one of several, given as pairs of fields; or, if `is_negated`, to none of them."""
+
+    alternatives: tuple[tuple[Pair, ...], ...]
+    is_negated: bool
+
+    def written(self, write: Callable[[BoundExpression], str]) -> str:
+        """Write it with comparisons of fields, each side of which `write` writes."""
+        rows = [
+            "(" + " AND ".join(f"({write(left)} <=> {write(right)})" for left, right in pairs) + ")"
+            for pairs in self.alternatives
+        ]
+        found = rows[0] if len(rows) == 1 else f"({' OR '.join(rows)})"
+        return f"(NOT {found})" if self.is_negated else found
+
+
+def row_test(expression: BoundExpression, text: SourceText) -> RowTest | None:
+    """Return what a comparison or IN of rows tests, None if the expression is neither. Raises SqlError for rows of
+    different lengths, UnsupportedQueryError for the order of rows.
+    """
+    operation = taken_apart(expression.text, expression.tokens)
+    if operation is None or operation.kind not in (*_COMPARISONS, *_DIFFERENT, *_ORDERED, "IN", "NOT IN"):
+        return None
+    rows = [_fields(expression.part(part)) for part in operation.parts]
+    found = [row for row in rows if row is not None]
+    if len(found) < len(rows):
+        return None
+    if operation.kind in _ORDERED:
+        message = (
+            f"Plait does not run '{operation.kind}' between rows; compare the fields: a.x < b.x OR (a.x = b.x AND a.y "
+            "< b.y)"
+        )
+        raise text.error(message, expression.tokens[0].start, UnsupportedQueryError)
+    return RowTest(
+        alternatives=tuple(_paired(found[0], other, expression, text) for other in found[1:]),
+        is_negated=operation.kind in (*_DIFFERENT, "NOT IN"),
+    )
+
+
+def _paired(
+    left: list[BoundExpression], right: list[BoundExpression], whole: BoundExpression, text: SourceText
+) -> tuple[Pair, ...]:
     if len(left) != len(right):
         message = (
             f"a row of {len(left)} cannot equal a row of {len(right)}; compare as many values on the left as on the "
             "right"
         )
-        raise text.error(message, conjunct.tokens[0].start)
+        raise text.error(message, whole.tokens[0].start)
     return tuple(_flat(zip(left, right, strict=True)))
 
 

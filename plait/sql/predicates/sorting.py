@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, Operand, SourceExpression, relations_of
 from plait.query.predicates import Conjunction, Equality, Residual
 from plait.query.types import mismatch
-from plait.sql.expressions.bound import BoundExpression, column_of_source, parted
+from plait.sql.expressions.bound import BoundExpression, column_of_source, operand, parted
 from plait.sql.expressions.inference import BOOLEAN, inferred_type
 from plait.sql.lexis.literals import NOTHING
 from plait.sql.lexis.operations import equality_sides, named_call, taken_apart
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import Token, without_outer_parentheses
 from plait.sql.predicates.rows import row_pairs, without_null
-from plait.sql.predicates.thetas import ThetaWriter, operand
+from plait.sql.predicates.thetas import ThetaWriter
 
 _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")
 
@@ -68,11 +69,8 @@ class Predicates:
     ) -> None:
         """Add the equality of USING or NATURAL."""
         self._check_types((left.name, left_type), (right.name, right_type), at)
-        equality = Equality(
-            left=Operand(relation=left.relation, expression=column_of_source(left)),
-            right=Operand(relation=right.relation, expression=column_of_source(right)),
-        )
-        self._equalities[equality] = None
+        one, other = (Operand(relation=side.relation, expression=column_of_source(side)) for side in (left, right))
+        self._add_typed(one, other, at)
 
     def require_connection(self, places: Mapping[str, Token], crosses: Sequence[tuple[str, str]]) -> None:
         """Refuse a cross product that no CROSS JOIN asks for. `places`: the relations, and where they are named."""
@@ -95,7 +93,7 @@ class Predicates:
                 message = f"the registered predicate {name}() joins two relations, but its arguments are of {found}"
                 advice = "pass it expressions of two relations, and write what concerns one in plain SQL"
                 raise self._text.error(f"{message}; {advice}", conjunct.tokens[0].start, UnsupportedQueryError)
-            self._thetas[ThetaWriter(self._text).call(name, arguments)] = None
+            self._add_theta(ThetaWriter(self._text).call(name, arguments), conjunct.tokens[0])
         except SqlError as problem:
             self._problems.append(problem)
 
@@ -143,7 +141,7 @@ class Predicates:
             self._add_bound(left, "<=>", right)
             return
         for one, other in zip(sides[0], sides[1], strict=True):
-            self._equalities[Equality(left=one, right=other)] = None
+            self._add_typed(one, other, left.tokens[0])
 
     def _add_join(self, conjunct: BoundExpression) -> None:
         operation = taken_apart(conjunct.text, conjunct.tokens)
@@ -157,19 +155,25 @@ class Predicates:
             self._add_equality(conjunct, *sides)
         else:
             self._require_two(conjunct)
-            self._thetas[ThetaWriter(self._text).theta(conjunct)] = None
+            self._add_theta(ThetaWriter(self._text).theta(conjunct), conjunct.tokens[0])
 
     def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
         at = conjunct.tokens[0]
         self._check_types((left.as_written(), inferred_type(left)), (right.as_written(), inferred_type(right)), at)
-        self._equalities[Equality(left=operand(left), right=operand(right))] = None
+        self._add_typed(operand(left), operand(right), at)
+
+    def _add_typed(self, left: Operand, right: Operand, at: Token) -> None:
+        self._equalities[Equality(left=left, right=right, place=self._text.text_place(at.start))] = None
+
+    def _add_theta(self, theta: Residual[Operand], at: Token) -> None:
+        self._thetas[replace(theta, place=self._text.text_place(at.start))] = None
 
     def _add_bound(self, value: BoundExpression, sign: str, bound: BoundExpression) -> None:
         """Add one half of ``value BETWEEN bound AND bound``."""
         relations = tuple(dict.fromkeys((*value.relations, *bound.relations)))
         if len(relations) > 1:
             self._require_two(value, bound)
-            self._thetas[ThetaWriter(self._text).comparison(value, sign, bound)] = None
+            self._add_theta(ThetaWriter(self._text).comparison(value, sign, bound), value.tokens[0])
             return
         left, right = value.over_source(), bound.over_source()
         columns = tuple(dict.fromkeys((*left.columns, *right.columns)))

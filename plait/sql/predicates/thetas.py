@@ -13,10 +13,11 @@ from dataclasses import replace
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Operand
 from plait.query.predicates import Residual
-from plait.sql.expressions.bound import BoundExpression
+from plait.sql.expressions.bound import BoundExpression, operand
 from plait.sql.lexis.operations import Operation, taken_apart
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import without_outer_parentheses
+from plait.sql.predicates.rows import row_test
 
 _ADVICE = (
     "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, "
@@ -62,6 +63,9 @@ class ThetaWriter:
     def _written(self, expression: BoundExpression) -> str:
         if len(expression.relations) == 1:
             return self._column(operand(expression))
+        rows = row_test(expression, self._text)
+        if rows is not None:
+            return rows.written(self._written)
         operation = taken_apart(expression.text, expression.tokens)
         if operation is None:
             inner = expression.part(without_outer_parentheses(expression.tokens))
@@ -96,9 +100,3 @@ class ThetaWriter:
 
     def _refused(self, message: str, at: BoundExpression) -> SqlError:
         return self._text.error(message, at.tokens[0].start, UnsupportedQueryError)
-
-
-def operand(expression: BoundExpression) -> Operand:
-    """Return an expression over one relation as an operand."""
-    inner = expression.part(without_outer_parentheses(expression.tokens))
-    return Operand(relation=expression.relations[0], expression=inner.over_source())

@@ -178,16 +178,16 @@ class _Loader:
         sources = {**broken, **self._by_name()}
         query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
         self.problems.extend(problems)
-        self._queries[name] = None if query is None else self._with_known_types(query, statement)
+        self._queries[name] = None if query is None else self._with_known_types(query)
         self._query_statements[name] = statement
         if query is not None:
             self._report_all(partition_problems(statement, query))
 
-    def _with_known_types(self, query: Query, statement: CreateQuery) -> Query:
+    def _with_known_types(self, query: Query) -> Query:
         try:
             return resolve_known_thetas(query, self._by_name())
         except SqlError as problem:
-            self._report(problem.message, (statement.select_line, statement.select_column), type(problem))
+            self.problems.append(problem)
             return query
 
     def _by_name(self) -> dict[str, Source]:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from plait.errors import SqlError
-from plait.query.model import Query, Relation, SinkSpec, Source, Stream, TextPlace
+from plait.query.model import Query, Relation, SinkSpec, Source, Stream
+from plait.query.places import TextPlace
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
 from plait.sql.lexis.cursor import Cursor
@@ -128,8 +129,7 @@ class _Binder:
         )
 
     def _place(self, first: Token) -> TextPlace:
-        line, column = self._text.place(first.start)
-        return TextPlace(file=self._text.file, line=line, column=column)
+        return self._text.text_place(first.start)
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
         found = scan(self._text.text)

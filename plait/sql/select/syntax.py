@@ -111,6 +111,9 @@ def _read_select_keyword(cursor: Cursor) -> None:
     cursor.expect_word("SELECT")
     if cursor.at_word("DISTINCT"):
         raise _refused(cursor, "DISTINCT: remove duplicates where the results are read", cursor.token)
+    answer = foreign.after_select(cursor.rest())
+    if answer is not None:
+        raise _refused(cursor, answer, cursor.token)
     following = cursor.ahead(1)
     if cursor.at_word("ALL") and following is not None and not following.is_symbol(",", "."):
         cursor.advance()

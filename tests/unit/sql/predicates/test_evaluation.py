@@ -10,9 +10,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from plait.errors import UnsupportedQueryError
+from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
 from plait.query.predicates import Band, Residual, by_kind
+from plait.query.types import resolve_types
 from plait.sql import bind_query
 from plait.sql.predicates.evaluation import resolve_thetas
 from plait.sql.predicates.translation import value_of
@@ -239,3 +240,14 @@ def test_a_refusal_shows_the_predicate_as_its_author_knows_it() -> None:
         resolve_thetas(bound("a.i + 1 < round(a.x * b.y)"), type_of)
     assert "query 'q': Plait cannot check ((a.`i` + 1) < round((a.`x` * b.`y`))) as Spark would" in str(caught.value)
     assert str(caught.value).endswith("or register a predicate in Python with engine.predicate(name, function)")
+
+
+def test_a_refusal_points_at_its_predicate() -> None:
+    """Also where types are known only when Spark is asked, by when the predicates have been cut and renamed."""
+    query = bound("a.i = b.i AND a.x < b.x\n  AND a.s RLIKE b.s")
+    with pytest.raises(UnsupportedQueryError) as caught:
+        resolve_thetas(query, type_of)
+    assert (caught.value.line, caught.value.column) == (2, 7)
+    with pytest.raises(SqlError, match="cannot be a join key") as keyed:
+        resolve_types(bound("a.i = b.i\n AND a.tags = b.tags"), type_of)
+    assert (keyed.value.line, keyed.value.column) == (2, 6)

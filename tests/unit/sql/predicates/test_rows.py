@@ -1,15 +1,17 @@
 """Rows are compared field by field, as Spark compares structs: NULL fields are equal to each other."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import duckdb
 import pytest
 
-from plait.errors import SqlError
+from plait.errors import UnsupportedQueryError
 from plait.query.model import Query
-from tests.unit.sql.reading import bound, selections
+from plait.sql.predicates.evaluation import resolve_known_thetas
+from tests.unit.sql.reading import SOURCES, bound, selections
 
 ROWS = ((1, "x"), (1, None), (None, "x"), (None, None), (0, ""), (2, "x"), (1, "x"))
 """Of (a BIGINT, b STRING); 0 and '' are what stands for NULL in the index."""
@@ -67,6 +69,40 @@ def test_fields_of_unknown_type_are_compared_without_an_index() -> None:
     assert [theta.text for theta in query.residuals] == ["(`0` <=> `1`)", "(`0` <=> `1`)"]
 
 
-def test_rows_that_are_not_compared_for_equality_are_refused() -> None:
-    with pytest.raises(SqlError, match=r"engine\.predicate"):
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("(o.id, o.city) <> (i.oid, i.sku)", lambda left, right: left != right),
+        ("(o.id, i.sku) != (i.oid, o.city)", lambda left, right: left != right),
+        ("NOT (o.id, o.city) = (i.oid, i.sku)", lambda left, right: left != right),
+        ("(o.id, o.city) = (i.oid, i.sku) OR o.id < i.oid", lambda left, right: left == right or less(left, right)),
+        ("(o.id, o.city) IN ((i.oid, i.sku), (i.oid, 'x'))", lambda left, right: left in (right, (right[0], "x"))),
+        ("((o.id, o.city)) NOT IN ((i.oid, i.sku), (2, 'x'))", lambda left, right: left not in (right, (2, "x"))),
+    ],
+)
+def test_rows_are_compared_by_their_fields_wherever_they_stand(
+    condition: str, holds: Callable[[tuple[Any, ...], tuple[Any, ...]], bool]
+) -> None:
+    query = bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
+    (residual,) = resolve_known_thetas(query, SOURCES).residuals
+    connection = duckdb.connect()
+    taken = []
+    for left, right in product(ROWS, repeat=2):
+        values = {"`id`": left[0], "`city`": left[1], "`oid`": right[0], "`sku`": right[1]}
+        columns = ", ".join(f'CAST(? AS {operand.type}) AS "{n}"' for n, operand in enumerate(residual.operands))
+        found = connection.execute(
+            f"SELECT {residual.sql} FROM (SELECT {columns})",
+            [values[operand.expression.sql] for operand in residual.operands],
+        ).fetchone()
+        taken.append(found == (True,))
+    assert taken == [holds(left, right) for left, right in product(ROWS, repeat=2)]
+    assert 0 < sum(taken) < len(taken)
+
+
+def less(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return left[0] is not None and right[0] is not None and left[0] < right[0]
+
+
+def test_a_mixture_of_rows_is_refused_for_their_order() -> None:
+    with pytest.raises(UnsupportedQueryError, match="between rows; compare the fields"):
         bound("SELECT 1 FROM orders o JOIN items i ON (o.id, i.sku) < (i.oid, o.city)")

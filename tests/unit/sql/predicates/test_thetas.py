@@ -146,7 +146,7 @@ def test_an_argument_given_twice_stays_twice() -> None:
         ("o.id = i.oid AND similar(o.city, o.city)", "joins two relations"),
         ("transform(i.tags, t -> concat(t, o.city)) = i.tags", "engine.predicate"),
         ("trim(BOTH 'x' FROM concat(o.city, i.sku)) = 'a'", "from two relations"),
-        ("(o.id, i.oid) < (1, 2)", "from two relations"),
+        ("(o.id, i.oid) < (1, 2)", "between rows; compare the fields"),
     ],
 )
 def test_what_cannot_be_cut_is_refused_with_advice(condition: str, says: str) -> None:
