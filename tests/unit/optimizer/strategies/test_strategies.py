@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import importlib
 
 import pytest
@@ -63,11 +62,11 @@ def test_store_names_of_independent_stay_apart_when_names_hold_slashes() -> None
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-def test_the_example_in_the_docstring_of_a_strategy_runs(strategy: str) -> None:
+def test_a_strategy_has_an_example_in_its_docstring(strategy: str) -> None:
+    """`tests/unit/test_docstrings.py` runs it."""
     module = importlib.import_module(f"plait.optimizer.strategies.{strategy.replace('-', '_')}")
     assert module.__doc__ is not None
     assert ">>>" in module.__doc__
-    assert doctest.testmod(module).failed == 0
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
