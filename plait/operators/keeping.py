@@ -24,6 +24,15 @@ def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
     return retain(manifest.buckets, windows_of(plan), manifest.watermark_us).kept
 
 
+def stored_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
+    """Return the stored buckets of the plan's stores, those too that its windows have let go since: a query that is
+    filled up with the past finds what earlier queries have kept.
+    """
+    if manifest is None:
+        return ()
+    return retain(manifest.buckets, dict.fromkeys(windows_of(plan)), manifest.watermark_us).kept
+
+
 def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
     """Return the windows of the stores that keep what they have although the plan has no use for it."""
     if manifest is None:
@@ -40,4 +49,4 @@ def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]
     return retain(manifest.buckets, resting_windows(plan, manifest), manifest.watermark_us).kept
 
 
-__all__ = ["live_buckets", "resting_buckets", "resting_windows", "windows_of"]
+__all__ = ["live_buckets", "resting_buckets", "resting_windows", "stored_buckets", "windows_of"]

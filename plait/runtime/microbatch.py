@@ -28,7 +28,7 @@ from plait.adapt.decision import Change
 from plait.errors import PlaitError, SinkError
 from plait.faults import reach
 from plait.operators.closing import close
-from plait.operators.keeping import live_buckets, resting_buckets
+from plait.operators.keeping import live_buckets, resting_buckets, stored_buckets
 from plait.operators.lacking import Lacking, lacking_after
 from plait.operators.next_manifest import next_manifest, results_by_query
 from plait.operators.probing import ProbeContext
@@ -163,12 +163,12 @@ class BatchProcessor:
 
     def _probe_all(self, work: Batch) -> Batch:
         """Let the new rows walk the probe trees; with `backfill` the stored ones too, for queries that are new."""
-        live = live_buckets(work.epoch.plan, work.before)
+        live, added = self._live(work.epoch), self._to_fill_up(work.epoch)
         delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
         context, probe = self._context(work.epoch, work.number), self._probe(work.epoch)
         probed = probe_in_phases(context, live, delta, probe, self._spread)
-        if self._settings.backfill:
-            probed += self._fill_up(work.epoch, live, context, probe)
+        if added:
+            probed += self._fill_up(work.epoch, added, live, context, probe)
         reach("probed")
         return replace(work, probed=probed)
 
@@ -286,19 +286,26 @@ class BatchProcessor:
     def _catch_up(self, epoch: Epoch, batch: int) -> None:
         """Fill the intermediate stores that a new epoch brought from what the others hold."""
         if not self._is_caught_up and self.before is not None:
-            live = live_buckets(epoch.plan, self.before)
+            live = self._live(epoch)
             filled = with_intermediates(self._context(epoch, batch), live, self._probe(epoch), self._spread)
             self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
         self._is_caught_up = True
 
+    def _live(self, epoch: Epoch) -> tuple[Bucket, ...]:
+        """Return the stored buckets that the next batch works with."""
+        find = stored_buckets if self._to_fill_up(epoch) else live_buckets
+        return find(epoch.plan, self.before)
+
+    def _to_fill_up(self, epoch: Epoch) -> frozenset[str]:
+        """Return the queries that are new to what is stored and wait for the results of the past."""
+        if not self._settings.backfill or self.before is None or self.before.batch < 0:
+            return frozenset()
+        return frozenset(epoch.bindings) - {progress.query for progress in self.before.queries}
+
     def _fill_up(
-        self, epoch: Epoch, live: tuple[Bucket, ...], context: ProbeContext, probe: Probe
+        self, epoch: Epoch, added: frozenset[str], live: tuple[Bucket, ...], context: ProbeContext, probe: Probe
     ) -> tuple[ProbeReport, ...]:
         """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
-        known = set() if self.before is None else {progress.query for progress in self.before.queries}
-        added = frozenset(epoch.bindings) - known
-        if self.before is None or self.before.batch < 0 or not added:
-            return ()
         # A query over one stream looks nothing up, so nothing that it would find again is live.
         kept = live + resting_buckets(epoch.plan, self.before)
         return walk_past(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)

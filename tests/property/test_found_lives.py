@@ -103,7 +103,6 @@ def test_a_stream_that_keeps_all_can_be_read_and_left_by_queries_that_share_noth
     check(given, {"alone-0": 2, first.name + "-1": 2})
 
 
-@pytest.mark.xfail(strict=True, reason="stored rows are dropped by the new windows before the new query is filled up")
 def test_a_query_with_shorter_windows_is_filled_up_with_all_that_was_stored() -> None:
     left = stream("a", "k BIGINT", (0, 1, 5), (1, 500, 8), (2, 501, 9), window_us=1000)
     right = stream("b", "k BIGINT", (0, 2, 5), (1, 500, 7), (2, 501, 9), window_us=1000)
