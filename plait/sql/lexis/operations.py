@@ -129,8 +129,9 @@ def _compared_with(text: str, kind: str, rest: Tokens) -> tuple[list[Tokens], st
         bounds = split(rest, [index for index, word in words if word == "AND"])
         return (bounds if len(bounds) == 2 else [()]), " AND ", ""
     if kind == "IN":
-        listed = without_outer_parentheses(rest)
-        return (split(listed, _at_level(listed, ",")) if listed != rest else [()]), ", ", ")"
+        is_list = len(without_outer_parentheses(rest)) < len(rest)
+        listed = rest[1:-1]  # one pair only: ``IN ((x, y))`` lists one row
+        return (split(listed, _at_level(listed, ",")) if is_list else [()]), ", ", ")"
     escapes = [index for index, word in words if word == "ESCAPE"]
     pattern, *escape = split(rest, escapes)
     if not rest or rest[0].keyword in ("ANY", "SOME", "ALL") or len(escape) > 1:

@@ -155,7 +155,9 @@ class Predicates:
             self._add_equality(conjunct, *sides)
         else:
             self._require_two(conjunct)
-            self._add_theta(ThetaWriter(self._text).theta(conjunct), conjunct.tokens[0])
+            writer = ThetaWriter(self._text)
+            self._add_theta(writer.theta(conjunct), conjunct.tokens[0])
+            self.rewritten.update(writer.rewritten)
 
     def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
         at = conjunct.tokens[0]

@@ -17,7 +17,7 @@ from plait.sql.expressions.bound import BoundExpression, operand
 from plait.sql.lexis.operations import Operation, taken_apart
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import without_outer_parentheses
-from plait.sql.predicates.rows import row_test
+from plait.sql.predicates.rows import RowTest, row_test
 
 _ADVICE = (
     "compare two expressions of one relation each, or register a predicate in Python with engine.predicate(name, "
@@ -31,6 +31,8 @@ class ThetaWriter:
     def __init__(self, text: SourceText) -> None:
         self._text = text
         self._operands: dict[Operand, int] = {}
+        self.rewritten: dict[int, tuple[int, str]] = {}
+        """What Spark is told in the place of pieces of the text: (where they end, what instead) by where they start."""
 
     def theta(self, conjunct: BoundExpression) -> Residual[Operand]:
         """Cut a conjunct."""
@@ -65,7 +67,7 @@ class ThetaWriter:
             return self._column(operand(expression))
         rows = row_test(expression, self._text)
         if rows is not None:
-            return rows.written(self._written)
+            return self._rows(rows, expression)
         operation = taken_apart(expression.text, expression.tokens)
         if operation is None:
             inner = expression.part(without_outer_parentheses(expression.tokens))
@@ -81,6 +83,14 @@ class ThetaWriter:
             pieces += (part, piece)
         written = "".join(pieces)
         return written if operation.kind in ("CALL", "CAST") else f"({written})"
+
+    def _rows(self, rows: RowTest, whole: BoundExpression) -> str:
+        """Write a comparison of rows, and note what Spark is told, which refuses fields of other names and types."""
+        written = rows.written(self._written)
+        start, end = whole.tokens[0].start, whole.tokens[-1].end
+        outside = {at: edit for at, edit in self.rewritten.items() if not start <= at < end}
+        self.rewritten = {**outside, start: (end, rows.written(lambda side: f"({side.as_written()})"))}
+        return written
 
     def _column(self, part: Operand) -> str:
         return f"`{self._operands.setdefault(part, len(self._operands))}`"

@@ -76,6 +76,8 @@ def test_fields_of_unknown_type_are_compared_without_an_index() -> None:
         ("(o.id, i.sku) != (i.oid, o.city)", lambda left, right: left != right),
         ("NOT (o.id, o.city) = (i.oid, i.sku)", lambda left, right: left != right),
         ("(o.id, o.city) = (i.oid, i.sku) OR o.id < i.oid", lambda left, right: left == right or less(left, right)),
+        ("(o.id, o.city) IN ((i.oid, i.sku))", lambda left, right: left == right),
+        ("(o.id, o.city) NOT IN (((i.oid, i.sku)))", lambda left, right: left != right),
         ("(o.id, o.city) IN ((i.oid, i.sku), (i.oid, 'x'))", lambda left, right: left in (right, (right[0], "x"))),
         ("((o.id, o.city)) NOT IN ((i.oid, i.sku), (2, 'x'))", lambda left, right: left not in (right, (2, "x"))),
     ],
@@ -106,3 +108,11 @@ def less(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 def test_a_mixture_of_rows_is_refused_for_their_order() -> None:
     with pytest.raises(UnsupportedQueryError, match="between rows; compare the fields"):
         bound("SELECT 1 FROM orders o JOIN items i ON (o.id, i.sku) < (i.oid, o.city)")
+
+
+def test_spark_is_told_of_fields_instead_of_rows() -> None:
+    """Spark compares rows of equal names and types only."""
+    query = bound("SELECT 1 FROM orders o JOIN items i ON NOT (o.id, city) = (i.oid, sku) OR (o.cust, 1) IN ((qty, 2))")
+    assert query.spark_text.endswith(
+        "ON NOT (((o.id) <=> (i.oid)) AND ((city) <=> (sku))) OR (((o.cust) <=> (qty)) AND ((1) <=> (2)))"
+    )
