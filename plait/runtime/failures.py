@@ -15,6 +15,8 @@ from plait.runtime.unreadable import unreadable
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
 _SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
+_STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+_SQL_STATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _WORKER_ENDED = ("Python worker exited unexpectedly", "PYTHON_WORKER_EXITED", "Python worker has exited")
@@ -111,6 +113,7 @@ def _blamed_predicates(text: str, predicates: Collection[str]) -> PredicateError
 
 def _headline(text: str) -> str:
     """Return Spark's own message, without plans and stack traces. The innermost error class comes last."""
+    text = _SQL_STATE.sub("", _STREAM_FAILED.sub("", text))
     found = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
     if found:
         return f"[{found[-1].group(1)}] {found[-1].group(2).rstrip('. ')}."

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -69,7 +70,7 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
             reader = reader.schema(spark.read.format(connector.format).load(option_of(connector, "path")).schema)
         frame = reader.format(connector.format).options(**options).load(files)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:  # a connector that is missing is no error of pyspark's
         raise _source_error(source, error) from error
     if source.schema is None or corrupt not in frame.columns:
         corrupt = None

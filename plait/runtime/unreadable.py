@@ -21,6 +21,12 @@ _PARQUET_TYPE = re.compile(
 _NO_PARQUET = re.compile(r"(?P<file>\S+) is not a Parquet file")
 _NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>\S+?)\.? ?(?:SQLSTATE|$|\n)")
 _NO_DIRECTORY = re.compile(r"Option 'basePath' must be a directory")
+_NO_CONNECTOR = re.compile(
+    r"(?:\[DATA_SOURCE_NOT_FOUND\] Failed to find the data source|Failed to find data source): (?P<name>[\w.-]*\w)"
+)
+_NO_SUCH_TYPE = re.compile(
+    r"The (?P<format>\w+) datasource doesn't support the column `(?P<column>.+?)` of the type \"(?P<type>.+?)\"\."
+)
 _NO_PERMISSION = re.compile(r"(?P<file>\S+) \(Permission denied\)")
 _GONE = re.compile(r"FILE_NOT_EXIST\][^\n]*?(?P<file>(?:file|hdfs|s3a?|gs|abfss?):\S+?)(?: does not exist|[.,]?\s)")
 _FAILED = re.compile(r"Encountered error while reading file (?P<file>\S+?)\.\s")
@@ -56,6 +62,20 @@ def _parquet_type(found: re.Match[str]) -> str:
     )
 
 
+def _no_connector(found: re.Match[str]) -> str:
+    return (
+        f"this Spark has no data source '{found['name']}'. Correct the name, or add the connector's package: set "
+        "spark.jars.packages to its coordinates before the session starts"
+    )
+
+
+def _no_such_type(found: re.Match[str]) -> str:
+    return (
+        f"column '{found['column']}' has type {found['type'].lower()}, which {found['format'].lower()} cannot hold. "
+        "Declare it as STRING, and take it apart in queries"
+    )
+
+
 _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_HEADER, _header),
     (_HEADER_LENGTH, _header_length),
@@ -63,6 +83,8 @@ _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_NO_PARQUET, lambda found: f"{_file(found)} is no Parquet file. Remove it, or name the format it has"),
     (_NOT_FOUND, lambda found: f"the path {_file(found)} does not exist. Correct it, or create the directory first"),
     (_GONE, lambda found: f"the file {_file(found)} is gone. Put it back, or use another checkpoint"),
+    (_NO_CONNECTOR, _no_connector),
+    (_NO_SUCH_TYPE, _no_such_type),
     (_NO_PERMISSION, lambda found: f"no permission to read {_file(found)}. Change its mode"),
     (_NO_DIRECTORY, lambda found: "the path of a stream is a file; a stream reads a directory. Name the directory"),
 )

@@ -6,7 +6,7 @@ its line: whether it reads files (and so needs a path), which columns it has, an
 line is a connector Plait knows nothing of; Spark judges it.
 """
 
-from plait.sources.formats import FORMATS, SourceFormat, format_of, format_problem
+from plait.sources.formats import FORMATS, SourceFormat, column_problem, format_of, format_problem
 from plait.sources.options import reader_option_problem
 
-__all__ = ["FORMATS", "SourceFormat", "format_of", "format_problem", "reader_option_problem"]
+__all__ = ["FORMATS", "SourceFormat", "column_problem", "format_of", "format_problem", "reader_option_problem"]

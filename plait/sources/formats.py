@@ -18,7 +18,8 @@ class SourceFormat:
     `reads_files`: it needs a path. `stream_only`: there are no tables of it. `columns`: those it always has, None if
     they depend on what is read. `takes_columns`: Spark accepts a declaration of them. `declares_for_stream`: Spark
     reads a stream of it only if it is told the columns. `has_columns_in_files`: the files carry them, also for a
-    stream. `keeps_malformed`: Spark can keep the text of a record it cannot parse.
+    stream. `keeps_malformed`: Spark can keep the text of a record it cannot parse. `is_flat`: a field
+    holds no array, map or struct.
     """
 
     name: str
@@ -29,6 +30,7 @@ class SourceFormat:
     declares_for_stream: bool = False
     has_columns_in_files: bool = False
     keeps_malformed: bool = False
+    is_flat: bool = False
 
 
 def _columns(**types: str) -> tuple[Column, ...]:
@@ -40,7 +42,7 @@ _BINARY: Final = _columns(path="string", modificationTime="timestamp", length="b
 
 _ALL: Final = (
     SourceFormat(name="parquet", reads_files=True, has_columns_in_files=True),
-    SourceFormat(name="csv", reads_files=True, declares_for_stream=True, keeps_malformed=True),
+    SourceFormat(name="csv", reads_files=True, declares_for_stream=True, keeps_malformed=True, is_flat=True),
     SourceFormat(name="json", reads_files=True, declares_for_stream=True, keeps_malformed=True),
     SourceFormat(name="orc", reads_files=True, has_columns_in_files=True),
     SourceFormat(name="text", reads_files=True, columns=_columns(value="string")),
@@ -62,6 +64,18 @@ FORMATS: Final[Mapping[str, SourceFormat]] = MappingProxyType({folded(format_.na
 def format_of(name: str) -> SourceFormat:
     """Return what is known of a format; of a connector from elsewhere, its name."""
     return FORMATS.get(folded(name), SourceFormat(name=name))
+
+
+def column_problem(format_: str, column: Column) -> str | None:
+    """Say why a format cannot have this column, or None."""
+    nested = column.type.partition("<")[0]
+    if not format_of(format_).is_flat or nested not in ("array", "map", "struct"):
+        return None
+    example = f"split({column.name}, ' ')" if nested == "array" else f"from_json({column.name}, '{column.type}')"
+    return (
+        f"column '{column.name}' has type {column.type}, which {format_} cannot hold; declare it as STRING, and take "
+        f"it apart in queries, as in {example}"
+    )
 
 
 def format_problem(name: str, *, is_stream: bool) -> str | None:

@@ -336,3 +336,11 @@ def test_a_source_that_is_missing_is_told_by_its_path(spark: SparkSession, tmp_p
     engine = plait.Engine(spark, checkpoint=f"{tmp_path}/checkpoint")
     with pytest.raises(PlaitError, match=f"stream 's' cannot be read: the path '{tmp_path}/gone' does not exist"):
         engine.load(loaded)
+
+
+@pytest.mark.parametrize("connector", ["delta", "kafka", "org.example.nowhere"])
+def test_a_connector_that_is_missing_is_named(spark: SparkSession, tmp_path: Path, connector: str) -> None:
+    script = f"CREATE STREAM s (id BIGINT, ts TIMESTAMP) USING {connector} OPTIONS (path '{tmp_path}') TIMESTAMP BY ts"
+    engine = plait.Engine(spark, checkpoint=f"{tmp_path}/checkpoint")
+    with pytest.raises(SourceError, match=f"stream 's' cannot be read: this Spark has no data source '{connector}'"):
+        engine.load(load_script(script))

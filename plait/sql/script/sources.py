@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
-from plait.sources import format_of, format_problem, reader_option_problem
+from plait.sources import column_problem, format_of, format_problem, reader_option_problem
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time
@@ -48,6 +48,9 @@ class SourceCheck:
             self._check_files(connector)
         if connector is not None and self.source.schema is None and not self.problems:
             self._find_schema(connector)
+        if connector is not None:
+            for column in self.source.schema or ():
+                self._report(column_problem(connector.format, column), "format")
         if self.source.schema is not None:
             self._check_columns(self.source.schema)
 

@@ -42,6 +42,12 @@ Traceback (most recent call last):
             SourceError,
             "PYTHON_VERSION_MISMATCH",
         ),
+        (
+            "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: [INVALID_PARAMETER_VALUE.CHARSET] "
+            "The value of `charset` is invalid: expects utf-8, but got klingon. SQLSTATE: 22023 SQLSTATE: XXKST",
+            SourceError,
+            r"input: \[INVALID_PARAMETER_VALUE\.CHARSET\] The value of `charset` .* but got klingon\. The checkpoint",
+        ),
     ],
 )
 def test_an_executors_trouble_is_named_with_what_to_do(text: str, kind: type[PlaitError], message: str) -> None:

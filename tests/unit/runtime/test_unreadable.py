@@ -27,6 +27,15 @@ TOLD = (
     ),
     ("[PATH_NOT_FOUND] Path does not exist: file:/in/no. SQLSTATE: 42K03", "the path '/in/no' does not exist."),
     ("exception: Option 'basePath' must be a directory SQLSTATE: XXKST", "a stream reads a directory."),
+    (
+        "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure the provider name is correct",
+        "this Spark has no data source 'delta'. Correct the name, or add the connector's package",
+    ),
+    (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE] The CSV "
+        'datasource doesn\'t support the column `id` of the type "ARRAY<INT>". SQLSTATE: 0A000 SQLSTATE: XXKST',
+        "column 'id' has type array<int>, which csv cannot hold. Declare it as STRING",
+    ),
     ("java.io.FileNotFoundException: /in/1.csv (Permission denied)", "no permission to read '/in/1.csv'."),
     (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/1.gz.  SQLSTATE: KD001\n\tat org\n"

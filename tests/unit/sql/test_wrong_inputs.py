@@ -75,6 +75,17 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ),
     ("CREATE STREAM s (ts TIMESTAMP) USING ▸parqet OPTIONS (path 'in') TIMESTAMP BY ts", SqlError, "'parquet'?"),
     ("▸CREATE STREAM s (ts TIMESTAMP) USING parquet TIMESTAMP BY ts", OptionError, "add OPTIONS (path"),
+    (
+        "CREATE STREAM s (id ARRAY<INT>, ts TIMESTAMP) USING ▸csv OPTIONS (path 'in') TIMESTAMP BY ts",
+        SqlError,
+        "column 'id' has type array<int>, which csv cannot hold; declare it as STRING, and take it apart in queries, "
+        "as in split(id, ' ')",
+    ),
+    (
+        "CREATE TABLE t (a STRUCT<b: INT>) USING ▸csv OPTIONS (path 'in')",
+        SqlError,
+        "from_json(a, 'struct<b:int>')",
+    ),
     ("CREATE TABLE t (a INT) USING csv OPTIONS (▸path 'nowhere')", SourceError, "nowhere' does not exist"),
     ("CREATE TABLE t (a INT) USING csv OPTIONS (▸path 'in/*.nothing')", SourceError, "nothing matches"),
     ("CREATE TABLE t USING parquet OPTIONS (▸path 'broken.parquet')", SourceError, "remove or repair it"),
