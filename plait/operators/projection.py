@@ -14,8 +14,6 @@ from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
 from plait.state.model import Layout
 
-_TRIED = frozenset({"cast", "to_timestamp", "to_date", "make_timestamp", "make_timestamp_ntz"})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSpec:
@@ -116,6 +114,8 @@ def tau_sql(stream: Stream) -> str:
     through that zone, where the hour that a clock change leaves out is the one after it.
     """
     if stream.computed is not None:
+        from plait.sql.expressions.forgiving import forgiving  # here: workers import this module and need no parser
+
         time, type_ = forgiving(stream.computed.sql), stream.computed.type
     else:
         time = quoted(stream.time)
@@ -127,15 +127,6 @@ def tau_sql(stream: Stream) -> str:
             return f"unix_date({time}) * 86400000000L"
         case _:
             return f"unix_micros(CAST({time} AS TIMESTAMP))"
-
-
-def forgiving(sql: str) -> str:
-    """Return an event-time expression that is NULL where a text cannot be read: a bad record, not the end of the run.
-
-    ``to_timestamp(t, 'yyyy')`` → ``try_to_timestamp(t, 'yyyy')``.
-    """
-    name, bracket, rest = sql.partition("(")
-    return f"try_{name}{bracket}{rest}" if bracket and name.strip().lower() in _TRIED else sql
 
 
 def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
