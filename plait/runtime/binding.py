@@ -22,6 +22,7 @@ from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.rejections import nullable, refuse_types, rejected
+from plait.runtime.shape import Shape
 from plait.runtime.types import spark_type
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
@@ -44,6 +45,12 @@ class Binding:
     output: StructType
     arrow_output: pa.Schema | None
     is_plain: bool
+
+    @property
+    def shape(self) -> Shape:
+        """How its spooled rows become results."""
+        sql = tuple(column.expression.sql for column in self.query.output)
+        return Shape(joined=self.joined_schema, sql=sql, output=self.output)
 
     def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
         """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
@@ -162,10 +169,10 @@ def _in_query(query: Query, problem: SqlError) -> SqlError:
     return type(problem)(problem.message, line=place.line, column=place.column, file=place.file)
 
 
-def project(frame: DataFrame, binding: Binding) -> DataFrame:
+def project(frame: DataFrame, shape: Shape) -> DataFrame:
     """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
     columns = [
-        expr(column.expression.sql).cast(nullable(field.dataType)).alias(f"c{i}")
-        for i, (column, field) in enumerate(zip(binding.query.output, binding.output.fields, strict=True))
+        expr(sql).cast(nullable(field.dataType)).alias(f"c{i}")
+        for i, (sql, field) in enumerate(zip(shape.sql, shape.output.fields, strict=True))
     ]
-    return frame.select(*columns).toDF(*binding.output.names)
+    return frame.select(*columns).toDF(*shape.output.names)

@@ -226,7 +226,7 @@ class Engine:
             raise
 
     def drop(self, name: str) -> None:
-        """Drop a query; while the engine runs, at the next batch boundary."""
+        """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another."""
         self._registry.drop_query(name)
         self._changed()
 
@@ -300,10 +300,14 @@ class Engine:
         run.begin()
         return run
 
-    def _start_streaming(self, trigger: str | None) -> StreamingQuery:
-        """Bring the checkpoint up to date with what is registered and start the streaming query."""
+    def _start_streaming(self, trigger: str | None) -> StreamingQuery | None:
+        """Bring the checkpoint up to date with what is registered and start the streaming query. None: all queries have
+        been dropped.
+        """
         if self._processor is not None:
             self._processor.close()
+        if not self._registry.bindings:
+            return None
         request = self._request()
         settings = self._options.settings(self._spark, self._warming.slots)
         prepared = prepare(
@@ -421,7 +425,8 @@ class Engine:
         binding = self._registry.bindings.get(query)
         if binding is None or binding.sink.spec.format != "memory":
             raise OptionError(f"query '{query}' has no memory sink; create it with sink=plait.sinks.memory()")
-        return self._memory.get(query, MemoryResults(binding.arrow_output)).table()
+        found = self._memory.get(query)
+        return (found if found is not None and found.are_of(binding) else MemoryResults(binding)).table()
 
     def explain(self, format: str = "text") -> str:
         """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``.

@@ -320,7 +320,7 @@ class BatchProcessor:
         files = [file for report in probed for file in report.results]
         publications = [file.publication for file in files if file.publication is not None]
         waiting = [late for late in self._backlog() if late.query in epoch.bindings]
-        waiting += _spooled(batch, files)
+        waiting += [replace(late, shape=epoch.bindings[late.query].shape.encoded()) for late in _spooled(batch, files)]
         remaining: list[Backlog] = []
         blocked: set[str] = set()
         for late in waiting:
@@ -330,7 +330,7 @@ class BatchProcessor:
             reach("deliver")
             try:
                 self._claim(epoch.bindings[late.query])
-                publications += self.deliverer.deliver(epoch.bindings[late.query], late.batch, late.paths)
+                publications += self.deliverer.deliver(epoch.bindings[late.query], late)
             except (PySparkException, PlaitError, OSError, pa.ArrowException) as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))

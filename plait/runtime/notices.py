@@ -11,7 +11,9 @@ from plait.state.model import Manifest
 def notices(
     before: Catalog | None, now: Catalog, manifest: Manifest | None, plan: Plan, registered: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return one sentence for every stream that comes back, rests, or seems to have been renamed."""
+    """Return one sentence for every stream that comes back, rests, or seems to have been renamed, and for every query
+    that is gone although its sink has not taken all of its results.
+    """
     if before is None or manifest is None:
         return ()
     read = frozenset(now.read or ())
@@ -19,6 +21,7 @@ def notices(
         *_returned(before, manifest, read),
         *_resting(manifest, plan),
         *_renamed(before, now, registered, read),
+        *_undelivered(manifest, plan),
     )
 
 
@@ -56,6 +59,19 @@ def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: fr
             for old in former
         ]
     return found
+
+
+def _undelivered(manifest: Manifest, plan: Plan) -> list[str]:
+    rows, reasons = dict[str, int](), dict[str, str]()
+    for late in manifest.backlog:
+        if late.query not in plan.queries:
+            rows[late.query] = rows.get(late.query, 0) + late.rows
+            reasons.setdefault(late.query, late.reason)
+    return [
+        f"query '{query}' is gone, and with it {count} rows of its results, which its sink has not taken "
+        f"({reasons[query]}): they are deleted with the next batch. To have them, restore the query before that"
+        for query, count in sorted(rows.items())
+    ]
 
 
 def _rows(manifest: Manifest) -> dict[str, int]:

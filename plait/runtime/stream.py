@@ -94,12 +94,13 @@ _POLL_SECONDS = 0.01
 class Run:
     """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
 
-    `is_endless`: it goes on until somebody stops it. `explain` says what ended it.
+    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `explain` says
+    what ended it.
     """
 
     def __init__(
         self,
-        start: Callable[[], StreamingQuery],
+        start: Callable[[], StreamingQuery | None],
         *,
         is_endless: bool,
         explain: Callable[[BaseException], PlaitError] = explained,
@@ -108,7 +109,7 @@ class Run:
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
         self._ending = self._restarting = False
-        self._begun = threading.Event()
+        self._begun, self._asked = threading.Event(), threading.Event()
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._supervise, name="plait-run", daemon=True)
 
@@ -142,18 +143,26 @@ class Run:
                 self._query = None
                 query = self._query = self._start()
                 self._begun.set()
+                if query is not None:
+                    self._go_on_with(query)
+                elif self._is_endless:
+                    self._asked.wait()
                 with self._between:
-                    is_late = self._is_to_end
-                if is_late:  # asked for while there was no query to stop
-                    query.stop()
-                self._await(query)
-                if self._ending or not self._restarting or self.failure is not None:
-                    return
-                self._restarting = False
+                    if self._ending or not self._restarting or self.failure is not None:
+                        return
+                    self._restarting = False
+                    self._asked.clear()
         except BaseException as error:  # whatever ends this thread ends the run, and must be said
             self.failure = self.failure or error
         finally:
             self._begun.set()
+
+    def _go_on_with(self, query: StreamingQuery) -> None:
+        with self._between:
+            is_late = self._is_to_end
+        if is_late:  # asked for while there was no query to stop
+            query.stop()
+        self._await(query)
 
     def _await(self, query: StreamingQuery) -> None:
         try:
@@ -171,6 +180,7 @@ class Run:
         """Finish the batch under way, then end. Returns when everything has ended."""
         with self._between:
             self._ending = True
+            self._asked.set()
         self._stop_query()
         self._thread.join()
 
@@ -178,6 +188,7 @@ class Run:
         """Finish the batch under way, then start the streaming query anew on its own offset log."""
         with self._between:
             self._restarting = True
+            self._asked.set()
         self._stop_query()
 
     def _stop_query(self) -> None:

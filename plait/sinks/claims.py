@@ -15,7 +15,7 @@ import posixpath
 import re
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
@@ -80,13 +80,28 @@ def refusal(directory: str, claim: Claim) -> str | None:
     if owners is None:
         found = None if claim.adopts else next(iter(_data_files(directory)), None)
         return None if found is None else f"'{directory}' holds files that are not its results ('{found}')"
-    if claim.owner in owners:
+    if any(_is_own(owner, claim) for owner in owners):
         return None
     other = owners[-1]
+    if other == replace(claim.owner, place=other.place):
+        return (
+            f"'{directory}' holds results of this checkpoint as it lies in '{other.place}': if both go on, as when one "
+            "is a copy, the same results are added twice (delete the one that is not to go on, and this is its own)"
+        )
     if other.checkpoint == claim.owner.checkpoint:
         return f"'{directory}' holds results of query '{other.query}' of this checkpoint"
     whose = f" (query '{other.query}', {other.place})" if other.checkpoint else ""
     return f"'{directory}' holds results of another checkpoint{whose}, to which the same might be added once more"
+
+
+def _is_own(owner: Owner, claim: Claim) -> bool:
+    """Tell whether this is who claims: also if the checkpoint has moved, so that there is none where it was."""
+    if owner == claim.owner:
+        return True
+    if owner != replace(claim.owner, place=owner.place):
+        return False
+    filesystem, path = filesystem_of(owner.place)
+    return bool(filesystem.get_file_info(path).type == pafs.FileType.NotFound)
 
 
 def take(directory: str, claim: Claim, existing: Existing | None) -> None:

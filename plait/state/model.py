@@ -174,7 +174,8 @@ class SourceProgress:
 class Backlog:
     """Results of one query and batch that its sink has not taken yet: spooled Arrow files under the checkpoint.
 
-    They are offered again with every later batch and after a restart, oldest first, until the sink takes them.
+    They are offered again with every later batch and after a restart, oldest first, until the sink takes them. `shape`
+    says how the joined rows in the files become results (`plait.runtime.shape`); "": as the query of today says.
     """
 
     query: str
@@ -182,6 +183,7 @@ class Backlog:
     paths: tuple[str, ...]
     rows: int
     reason: str
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -421,3 +421,78 @@ def test_backfill_gives_a_new_query_the_results_of_the_past_once(spark: Any, tmp
     assert dict(again.run_available().queries) == {"join": 1, "late": 2, "pairs": 4}
     assert rows(late.results()) == Counter([(1, 10), (2, 20)])
     assert rows(pairs.results()) == Counter([(1, 1), (1, 2), (2, 1), (2, 2)])
+
+
+def refuse(frame: Any, batch: int) -> None:
+    raise ValueError("not now")
+
+
+def test_results_that_a_sink_takes_late_are_those_of_the_query_that_found_them(spark: Any, tmp_path: Path) -> None:
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (2, 1, 10))
+    engine = make(spark, tmp_path)
+    both = "SELECT bigint(x.ts) AS o, bigint(y.ts) AS p FROM orders x JOIN parts y ON x.id = y.oid"
+    engine.query("other", "SELECT o.id, o.item FROM orders o JOIN parts p ON o.id = p.oid", sink=plait.sinks.noop())
+    engine.query("swapped", both, sink=plait.sinks.foreach(refuse))
+    engine.query("columns", f"{JOIN} WHERE p.qty < 11", sink=plait.sinks.foreach(refuse))
+    assert [query for query, _ in engine.run_available().failing] == ["columns", "swapped"]
+
+    parts(tmp_path, 1, (3, 1, 11))
+    again = make(spark, tmp_path)
+    turned = "SELECT bigint(y.ts) AS o, bigint(x.ts) AS p FROM parts x JOIN orders y ON x.oid = y.id"
+    again.query("swapped", turned, sink=plait.sinks.json(str(tmp_path / "swapped")))
+    upper = "SELECT upper(o.item) AS item FROM orders o JOIN parts p ON o.id = p.oid"
+    again.query("columns", upper, sink=plait.sinks.json(str(tmp_path / "columns")))
+    assert again.run_available().failing == ()
+
+    def written(folder: str) -> list[str]:
+        files = sorted((tmp_path / folder).glob("*.json"))
+        return [file.read_text().strip() for file in files]
+
+    assert written("swapped") == ['{"o":1,"p":2}', '{"o":1,"p":3}']
+    assert written("columns") == ['{"id":1,"qty":10}', '{"item":"A"}']
+
+
+def test_results_that_no_sink_will_take_because_their_query_is_gone_are_named(spark: Any, tmp_path: Path) -> None:
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (1, 1, 10), (1, 1, 11))
+    engine = make(spark, tmp_path)
+    engine.query("shy", JOIN, sink=plait.sinks.foreach(refuse))
+    engine.run_available()
+    again = make(spark, tmp_path)
+    again.query("other", JOIN, sink=plait.sinks.noop())
+    again.run_available()
+    assert [text for text in again.notices() if "shy" in text] == [
+        "query 'shy' is gone, and with it 2 rows of its results, which its sink has not taken (SinkError: query 'shy': "
+        "its foreach function raised ValueError: not now): they are deleted with the next batch. To have them, restore "
+        "the query before that"
+    ]
+
+
+def test_a_running_engine_whose_last_query_is_dropped_waits_for_another_one(spark: Any, tmp_path: Path) -> None:
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (1, 1, 10))
+    engine = make(spark, tmp_path)
+    first = engine.query("q", JOIN, sink=plait.sinks.memory())
+    handle = engine.start("50 milliseconds")
+    try:
+        wait_for(lambda: len(first.results()) == 1)
+        engine.drop("q")
+        assert not handle.await_termination(2)
+        changed = engine.query(
+            "q", "SELECT p.qty FROM orders o JOIN parts p ON o.id = p.oid", sink=plait.sinks.memory()
+        )
+        assert (changed.results().column_names, len(changed.results())) == (["qty"], 0)
+        parts(tmp_path, 1, (2, 1, 11))
+        wait_for(lambda: len(changed.results()) == 1)
+        assert changed.results().to_pylist() == [{"qty": 11}]
+        engine.drop("q")
+    finally:
+        handle.stop()
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

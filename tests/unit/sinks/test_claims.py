@@ -76,6 +76,23 @@ def test_results_of_others_are_refused_before_anything_is_written(tmp_path: Path
     assert {path: path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
+def test_a_checkpoint_that_has_moved_goes_on_and_a_copy_of_one_that_is_there_is_refused(tmp_path: Path) -> None:
+    out, was, now = tmp_path / "out", tmp_path / "was", tmp_path / "now"
+
+    def lying_in(place: Path, batch: int) -> Claim:
+        return Claim(owner=Owner(checkpoint=OURS, place=str(place), query="q"), batch=batch)
+
+    was.mkdir()
+    start(out, lying_in(was, -1))
+    kept, undone = publish(out, "q", 0), publish(out, "q", 1)
+    with pytest.raises(SinkError, match=f"holds results of this checkpoint as it lies in '{was}'"):
+        start(out, lying_in(now, 0))
+    assert data(out) == [kept.name, undone.name]
+    was.rename(now)
+    start(out, lying_in(now, 0))
+    assert data(out) == [kept.name]
+
+
 def test_files_without_a_marker_are_refused_except_where_an_earlier_version_wrote_them(tmp_path: Path) -> None:
     (tmp_path / "q-00000000-00000.json").write_text("{}")
     with pytest.raises(SinkError, match=r"holds files that are not its results \('q-00000000-00000.json'\)"):

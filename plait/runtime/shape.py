@@ -1,0 +1,36 @@
+"""How spooled rows become results, in a form that outlives the query they were found for.
+
+Results that a sink has not taken wait in the checkpoint as joined rows. By the time it takes them the query may have
+another SELECT list: what the rows mean is then what it said when they were found.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """`joined`: the schema of the joined rows; `sql`: an expression over them for each field of `output`."""
+
+    joined: StructType
+    sql: tuple[str, ...]
+    output: StructType
+
+    def encoded(self) -> str:
+        """Return it as a text; equal shapes give equal texts."""
+        document = {"joined": self.joined.jsonValue(), "sql": list(self.sql), "output": self.output.jsonValue()}
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def decoded(text: str) -> Shape:
+    """Return the shape that was encoded as this text."""
+    document = json.loads(text)
+    return Shape(
+        joined=StructType.fromJson(document["joined"]),
+        sql=tuple(document["sql"]),
+        output=StructType.fromJson(document["output"]),
+    )
