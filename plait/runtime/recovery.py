@@ -67,10 +67,11 @@ def finish_last_batch(
     now stops no other: `claim_sink` is asked again before anything is delivered to it.
     """
     identity, begun_without = identity_of(storage), _was_begun_without_markers(storage)
-    claims = _claims(storage, identity, manifest, bindings)
-    for spec, claim in claims:
+    claims = []
+    for spec, claim in _claims(storage, identity, manifest, bindings):
         with suppress(OSError):
             kind_of(spec).refuse(spec, claim)
+            claims.append((spec, claim))  # what could not be looked at is not taken either
     if not begun_without or manifest is None:  # else it has one from Spark, until all sinks are marked
         keep_identity(storage, identity)
     for spec, claim in claims:
@@ -84,7 +85,8 @@ def finish_last_batch(
             kind_of(spec).recover(spec, claim)
     for stream in streams:
         if stream.dead_letter is not None:
-            discard_staged(stream.dead_letter, re.compile(re.escape(quote(stream.name, safe="")) + "-.*"))
+            mine = rf"{re.escape(quote(stream.name, safe=''))}-\d{{8,}}-.*-{tag_of(identity)}\..*"
+            discard_staged(stream.dead_letter, re.compile(mine))
             remove_later(stream.dead_letter, stream.name, tag_of(identity), -1 if manifest is None else manifest.batch)
     if manifest is not None:
         log = ManifestLog(storage)
@@ -92,13 +94,17 @@ def finish_last_batch(
 
 
 def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) -> None:
-    """Make sure that what is in the query's sink is its own. Raises SinkError or OSError if it is not, or if that
-    cannot be told now.
+    """Make sure that what is in the query's sink is its own, and nothing that will be published again. Raises SinkError
+    or OSError if it is not, or if that cannot be told now.
+
+    Called before anything of the next batch is staged. A sink that could not be looked at when the run started still
+    holds what a checkpoint restored from a backup has not done.
     """
     for spec, claim in _claims(storage, identity_of(storage), manifest, [binding]):
         kind = kind_of(spec)
         kind.refuse(spec, claim)
         kind.take(spec, claim)
+        kind.recover(spec, claim)
 
 
 def refuse_results_of_others(storage: Storage, bindings: Iterable[Binding]) -> None:

@@ -83,7 +83,8 @@ class FileSink(SinkKind):
         reach("staged")
         filesystem, path = filesystem_of(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
-        names = sorted(info.path.rpartition(f"/{prefix}/")[2] for info in infos if info.base_name.startswith("part-"))
+        files = (info for info in infos if info.type == pafs.FileType.File and info.base_name.startswith("part-"))
+        names = sorted(info.path.rpartition(f"/{prefix}/")[2] for info in files)
         if len(names) < results.files:  # a task each, all of which had rows to write
             raise not_shared(directory)
         publications = []

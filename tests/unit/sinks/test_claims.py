@@ -108,6 +108,14 @@ def test_hidden_files_are_nobodys_results(tmp_path: Path) -> None:
     start(tmp_path, claim())
 
 
+def test_a_checkpoint_that_was_moved_does_not_empty_its_own_folder(tmp_path: Path) -> None:
+    start(tmp_path, claim(), existing="overwrite")
+    kept = publish(tmp_path, "q", 0)
+    moved = Claim(owner=Owner(checkpoint=OURS, place="/elsewhere", query="q"), batch=0)
+    start(tmp_path, moved, existing="overwrite")
+    assert data(tmp_path) == [kept.name]
+
+
 def test_append_keeps_what_is_there_and_goes_on_by_itself_later(tmp_path: Path) -> None:
     start(tmp_path, claim())
     old = publish(tmp_path, "q", 7)
