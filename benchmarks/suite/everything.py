@@ -1,6 +1,6 @@
 """`python -m benchmarks all`: every workload with the systems that can answer it, and the page of what was found.
 
-What is run is fixed, so that two machines, or two versions of Plait, run the same. It takes an hour and a quarter on
+What is run is fixed, so that two machines, or two versions of Plait, run the same. It takes 75 minutes on
 two cores that have nothing else to do. Sizes are such that most systems take some seconds; a slow one is not asked for
 more.
 """
@@ -69,7 +69,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks all",
         description="Run every workload with the systems that can answer it, and make the page of what was found. "
-        "Takes an hour and a quarter on two cores that have nothing else to do.",
+        "Takes 75 minutes on two cores that have nothing else to do.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     made.add_argument(
