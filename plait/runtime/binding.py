@@ -96,9 +96,12 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     except SqlError as problem:
         raise _in_query(query, problem) from problem
     refuse_types(query, output)
-    _check_output(query, sink, output)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
-    fields = [_field(query, ref, frames) for ref in joined]
+    try:
+        _check_output(query, sink, output)
+        fields = [_field(query, ref, frames) for ref in joined]
+    except SqlError as problem:
+        raise _in_query(query, problem) from problem
     return Binding(
         query=query,
         sink=sink,

@@ -137,8 +137,10 @@ def test_what_a_sink_cannot_give_back_is_refused_with_the_column_and_advice(
     for kind, names in REFUSED.items():
         for name in sorted(names):
             text = f"SELECT a.id, {computed(name)} FROM a JOIN b ON a.id = b.id"
-            with pytest.raises(SqlError, match=rf"column '{name}' has type .*, which {kind} cannot store; \w+"):
+            says = rf"column '{name}' has type .*, which {kind} cannot store; \w+"
+            with pytest.raises(SqlError, match=says) as raised:
                 made.query("q", text, sink=sink(kind, tmp_path / "out"))
+            assert raised.value.line == 1
     for name in sorted(BY_ALL):
         with pytest.raises(SqlError, match=r"column|fields|results cannot carry"):
             made.query("q", f"SELECT a.id, {computed(name)} FROM a JOIN b ON a.id = b.id", sink=plait.sinks.noop())
