@@ -7,7 +7,9 @@ query without state of Spark's.
 
 Spark looks for where a source had come to in the log's last two entries only. A stream that was left out for more
 batches would be read again from its start, and all its results would come twice. So Plait remembers what a stream had
-come to, and writes it into these entries when the stream comes back.
+come to, and writes it into these entries when the stream comes back. The reverse too: a batch that was begun with a new
+stream and finished without it leaves there how far it would have read, and Spark would skip the rows before that. So
+what the entries say of a stream that no finished batch has read is taken out.
 """
 
 from __future__ import annotations
@@ -88,6 +90,21 @@ def resume_offsets(checkpoint: str, known: Mapping[str, str]) -> None:
         resumed = [*lines[:2], *others, *(f"{name}:{offset}" for name, offset in sorted(known.items()))]
         if resumed != lines:
             _write(storage, batch, resumed)
+
+
+def forget_offsets(checkpoint: str, names: Collection[str]) -> None:
+    """Let Spark begin with these sources (by name) where they begin: take them out of the last two entries of its log,
+    where a batch that was begun with them and finished without has noted how far it would have read.
+    """
+    storage = _spark(checkpoint)
+    newest = max(_entries(storage, "offsets"), default=-1)
+    for batch in (newest - 1, newest):
+        lines = _read(storage, batch)
+        if lines is None:
+            continue
+        others = [line for line in lines[2:] if line.partition(":")[0] not in names]
+        if others != lines[2:]:
+            _write(storage, batch, [*lines[:2], *others])
 
 
 def _offsets(lines: list[str]) -> dict[str, str]:

@@ -31,11 +31,11 @@ from plait.runtime.catalog import Catalog, evolve, write_catalog
 from plait.runtime.loading import load_table, rewrite
 from plait.runtime.microbatch import Settings
 from plait.runtime.notices import notices
-from plait.runtime.offsets import last_offsets, offsets_at, resume_offsets
 from plait.runtime.recovery import finish_last_batch, open_checkpoint
+from plait.runtime.resuming import resume_streams
 from plait.runtime.session import has_named_sources
 from plait.runtime.sharing import share
-from plait.runtime.sources import OpenSource, spark_name
+from plait.runtime.sources import OpenSource
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
 
@@ -107,7 +107,7 @@ def prepare(asked: Asked) -> Prepared:
     catalog = _evolved(asked, found)
     plan = _planned(asked, found)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
-    catalog = _resumed(asked, found, catalog, plan)
+    catalog = resume_streams(asked.checkpoint, found.catalog, catalog, found.manifest)
     _finished(asked, found, plan)
     plan_id = _recorded(found.storage, catalog, plan)
     kept = _kept(asked, found, catalog, plan)
@@ -140,22 +140,6 @@ def _planned(asked: Asked, found: Found) -> Plan:
     plan = asked.request.plan(found.progress)
     _refuse_other_sharing(() if found.manifest is None else found.manifest.buckets, plan)
     return plan
-
-
-def _resumed(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Catalog:
-    """Let every stream that was read before go on where it had come to; return the catalog with where that is."""
-    if found.manifest is None or found.manifest.batch < 0 or not catalog.named:
-        return catalog
-    last, batch = found.catalog, found.manifest.batch
-    now = offsets_at(asked.checkpoint, batch)
-    was_read = now.keys() if last is None or last.read is None else {spark_name(name) for name in last.read}
-    # What the log says of a stream that was not read stems from a batch that was begun with it and finished without.
-    offsets = dict(catalog.offsets) | {name: offset for name, offset in now.items() if name in was_read}
-    seen = {spark_name(known.source) for known in found.progress if known.rows}
-    returning = {spark_name(stream.name) for stream in asked.streams_of(plan)} & seen - was_read
-    offsets = last_offsets(asked.checkpoint, batch, returning - offsets.keys()) | offsets
-    resume_offsets(asked.checkpoint, {name: offsets[name] for name in returning & offsets.keys()})
-    return replace(catalog, offsets=tuple(sorted(offsets.items())))
 
 
 def _finished(asked: Asked, found: Found, plan: Plan) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plait.runtime.offsets import complete_offsets, last_offsets, offsets_at, resume_offsets
+from plait.runtime.catalog import Catalog
+from plait.runtime.offsets import complete_offsets, forget_offsets, last_offsets, offsets_at, resume_offsets
+from plait.runtime.resuming import resume_streams
+from plait.state.model import Manifest, SourceProgress
 
 SETTING = "spark.sql.shuffle.partitions"
 
@@ -96,3 +99,49 @@ def test_a_source_that_comes_back_goes_on_where_it_was(tmp_path: Path, newest: s
     before = (offsets / "3").stat().st_mtime_ns
     resume_offsets(str(tmp_path), {"r": '{"logOffset":5}'})
     assert (offsets / "3").stat().st_mtime_ns == before
+
+
+def test_a_source_that_is_forgotten_is_in_neither_of_the_last_entries(tmp_path: Path) -> None:
+    offsets = log(tmp_path, b1="r:1", b2="r:2 s:2", b3="r:3 s:3")
+    forget_offsets(str(tmp_path), {"r", "never"})
+    assert [sources(offsets / name) for name in "123"] == [
+        ['r:{"logOffset":1}'],
+        ['s:{"logOffset":2}'],
+        ['s:{"logOffset":3}'],
+    ]
+    assert not (offsets / ".3.crc").exists()
+
+
+def committed(batch: int, *seen: str) -> Manifest:
+    """Return the manifest of a batch by which rows of these streams have come."""
+    progress = tuple(SourceProgress(source=name, rows=1) for name in seen)
+    return Manifest(batch=batch, watermark_us=None, plan="p", sources=progress)
+
+
+@pytest.mark.parametrize("since", ["", "s:7", "s:7 r:0"], ids=["at once", "a batch later", "carried on"])
+def test_a_stream_whose_only_batch_was_finished_without_it_begins_at_its_start(tmp_path: Path, since: str) -> None:
+    """Batch 6 was begun with the new stream r and failed; without r it was finished, with r still in its entry."""
+    offsets = log(tmp_path, b5="s:5", b6="s:6 r:0", **({"b7": since} if since else {}))
+    batch = 7 if since else 6
+    now = resume_streams(
+        str(tmp_path), Catalog(read=("s",)), Catalog(read=("s", "r"), offsets=()), committed(batch, "s")
+    )
+    assert not any("r:" in line for number in (batch - 1, batch) for line in sources(offsets / str(number)))
+    assert sources(offsets / str(batch)) == [f's:{{"logOffset":{batch}}}']
+    assert now.offsets == (("s", f'{{"logOffset":{batch}}}'),)
+
+
+def test_a_stream_of_a_batch_that_is_yet_to_be_finished_keeps_what_the_batch_was_to_read(tmp_path: Path) -> None:
+    offsets = log(tmp_path, b5="s:5", b6="s:6 r:0")
+    with_both = Catalog(read=("s", "r"))
+    assert resume_streams(str(tmp_path), with_both, with_both, committed(5, "s")).offsets == (("s", '{"logOffset":5}'),)
+    assert sources(offsets / "6") == ['s:{"logOffset":6}', 'r:{"logOffset":0}']
+
+
+def test_a_stream_that_was_read_and_had_no_rows_yet_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Batch 7 was begun with r, up to 9, and finished without it."""
+    offsets = log(tmp_path, b6="s:6 r:3", b7="s:7 r:9")
+    before = Catalog(read=("s",), offsets=(("r", '{"logOffset":3}'), ("s", '{"logOffset":6}')))
+    now = resume_streams(str(tmp_path), before, Catalog(read=("s", "r"), offsets=before.offsets), committed(7, "s"))
+    assert sources(offsets / "7") == ['s:{"logOffset":7}', 'r:{"logOffset":3}']
+    assert dict(now.offsets) == {"r": '{"logOffset":3}', "s": '{"logOffset":7}'}
