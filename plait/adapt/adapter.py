@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from plait.adapt.planning import PlanRequest, probing_only
 from plait.plan.model import Plan
 from plait.state.model import Manifest
 from plait.stats.model import Statistics
+
+_LOG = logging.getLogger(__name__)
 
 _REPLAN_AFTER = frozenset({1, 4, 16})
 """After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something
@@ -25,7 +28,8 @@ _BARE = "greedy"
 class Adapter:
     """Plans beside the stream; a change is taken at a later batch boundary.
 
-    Ask for `next_change` before each batch, and tell `batch_done` after it.
+    Ask for `next_change` before each batch, and tell `batch_done` after it. Results never depend on what it finds, so
+    planning that fails is told in the log and changes nothing.
     """
 
     def __init__(self, request: PlanRequest) -> None:
@@ -42,7 +46,12 @@ class Adapter:
             return forced
         if self._planning is None or not self._planning.done():
             return None
-        (wanted, statistics), self._planning = self._planning.result(), None
+        planning, self._planning = self._planning, None
+        try:
+            wanted, statistics = planning.result()
+        except Exception as error:  # whatever a strategy or its solver raises
+            _warn_of(error)
+            return None
         fitting = probing_only(running, wanted)
         return None if fitting is None else decide(running, fitting, statistics, self._request.options)
 
@@ -75,15 +84,28 @@ class Adapter:
         statistics = forecast(options.sources, manifest.sources)
         for changed in (*({"storage_share": share} for share in shares), {"strategy": _BARE}):
             self._request = replace(self._request, options=replace(options, **changed))
-            wanted = replace(self._request, options=replace(hurried, **changed)).plan(manifest.sources)
+            try:
+                wanted = replace(self._request, options=replace(hurried, **changed)).plan(manifest.sources)
+            except Exception as error:  # as above
+                _warn_of(error)
+                continue
             fitting = probing_only(running, wanted)
             if fitting is not None and dropped.isdisjoint(store.id for store in fitting.stores):
                 return change_between(running, fitting, statistics, options, reason="storage budget")
         return None
 
-    def close(self) -> None:
-        """Wait for a plan being made; it is dropped."""
-        self._pool.shutdown(wait=True)
+    def close(self, *, wait: bool = True) -> None:
+        """Drop the plan being made. `wait`: until its solver, which cannot be interrupted, has come to its end."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)
+
+
+def _warn_of(error: Exception) -> None:
+    _LOG.warning(
+        "the plan could not be reconsidered, so the one in force stays: %s: %s",
+        type(error).__name__,
+        error,
+        exc_info=error,
+    )
 
 
 __all__ = ["Adapter"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -181,6 +182,7 @@ def test_queries_come_and_go_while_the_engine_runs(spark: Any, tmp_path: Path) -
     assert rows(second.results()) == Counter([(2, 20), (2, 30)])
     assert summary.batches == 3
     assert not engine.status()["running"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("plait-planning")]
 
 
 def wait_until(condition: Any, seconds: float = 240) -> None:
