@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from typing_extensions import assert_never
+
 from plait.operators.projection import value_names
-from plait.plan.model import Fill, Member, Output, Place, Plan, ProbeTree, Step, Store
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
 from plait.plan.walks import split_part
 from plait.query.model import ColumnRef
-from plait.query.predicates import Equality, operands_of
+from plait.query.predicates import Band, Equality, Residual, operands_of
 
 Wanted = Mapping[str, tuple[ColumnRef, ...]]
 """Per query: the joined-row columns its projection reads."""
@@ -92,7 +94,12 @@ def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
     for predicate in step.predicates:
         columns += [(place.at, place.name) for place in operands_of(predicate) if place.at is not None]
         match predicate:
-            case Equality(left=Place(at=int(position), name=name)):
-                value_name = plan.store(path[position].store).key(name).value_name
-                columns += [] if value_name is None else [(position, value_name)]
+            case Equality(left=left):
+                if left.at is not None:
+                    value_name = plan.store(path[left.at].store).key(left.name).value_name
+                    columns += [] if value_name is None else [(left.at, value_name)]
+            case Band() | Residual():
+                pass
+            case _:
+                assert_never(predicate)
     return columns

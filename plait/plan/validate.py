@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from typing_extensions import assert_never
+
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
 from plait.plan.model import Member, Plan, Probed, Store
@@ -116,12 +118,16 @@ def predicates_name_columns(plan: Plan) -> Iterator[str]:
 def _wrong_column(store: Store, name: str, predicate: Predicate[Probed]) -> Iterator[str]:
     encodings = {key.name: key.encoding for key in store.keys}
     match predicate:
-        case Equality() | Band() if name not in encodings:
-            yield f"compares key '{name}', which store '{store.id}' does not have"
-        case Band() if encodings[name] != predicate.order:
-            yield f"looks up key '{name}' by the order of {predicate.order}s, but it is a {encodings[name]}"
-        case Residual() if name not in {*store.columns, *(value.name for value in store.values)}:
-            yield f"reads column '{name}', which store '{store.id}' does not have"
+        case Equality() | Band():
+            if name not in encodings:
+                yield f"compares key '{name}', which store '{store.id}' does not have"
+            elif isinstance(predicate, Band) and encodings[name] != predicate.order:
+                yield f"looks up key '{name}' by the order of {predicate.order}s, but it is a {encodings[name]}"
+        case Residual():
+            if name not in {*store.columns, *(value.name for value in store.values)}:
+                yield f"reads column '{name}', which store '{store.id}' does not have"
+        case _:
+            assert_never(predicate)
 
 
 def probes_have_indexes(plan: Plan) -> Iterator[str]:

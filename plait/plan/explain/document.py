@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
+from typing_extensions import assert_never
+
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.measured import Measured
@@ -233,6 +235,8 @@ def _rule(rule: Rule) -> Json:
                 "emit": list(rule.emit),
                 "keep": list(rule.keep),
             }
+        case _:
+            assert_never(rule)
 
 
 def _query(query: str, sharing: Sharing) -> Json:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from typing_extensions import assert_never
+
 from plait.plan.explain import wording
 from plait.plan.explain.costs import cost_of
 from plait.plan.explain.explanation import Explanation
@@ -196,6 +198,8 @@ def _rule(plan: Plan, store: Store, rule: Rule) -> str:
             return f"on arrival of {wording.described(rule.member, store)}: {_then(rule.send, rule.emit)}"
         case Probe():
             return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit, rule.keep)}"
+        case _:
+            assert_never(rule)
 
 
 def _then(send: tuple[str, ...], emit: tuple[str, ...], keep: tuple[str, ...] = ()) -> str:

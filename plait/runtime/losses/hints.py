@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from typing_extensions import assert_never
+
 TextFormat: TypeAlias = Literal["csv", "json"]
 
 _NULL_WORDS = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "\\n", "-", "--", "?", "."})
@@ -113,6 +115,8 @@ def no_time_hint(time: str, *, text_format: TextFormat | None, tells_malformed: 
             reason = "the field is empty, or equal to nullValue"
         case None:
             reason = "in the input, or made so by what was applied to it"
+        case _:
+            assert_never(text_format)
     if not tells_malformed:
         reason += (
             "; text that does not convert is NULL as well: check timestampFormat, or give the DataFrame's schema a "

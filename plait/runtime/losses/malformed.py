@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_csv, from_json, lit
 from pyspark.sql.types import StringType, StructField, StructType
+from typing_extensions import assert_never
 
 from plait.operators.badrows import shortened
 from plait.operators.reports import IngestReport
@@ -101,6 +102,8 @@ class Explainer:
                     all_of_them=bad.rows == counts.rows,
                 )
                 return time, hint
+            case _:
+                assert_never(bad.reason)
 
     def _malformed(self, sample: str, opened: OpenSource) -> tuple[str | None, str | None]:
         form = _format(opened)
@@ -169,6 +172,8 @@ def _shape_hint(form: TextFormat, columns: int) -> str:
             )
         case "json":
             return "it is no JSON object of one line: records that take several lines need OPTIONS (multiLine 'true')"
+        case _:
+            assert_never(form)
 
 
 def _is_json_string(sample: str, column: str) -> bool:

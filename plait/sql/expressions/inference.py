@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from typing_extensions import assert_never
+
 from plait.errors import SqlError
 from plait.query.model import Source, SourceExpression
 from plait.query.types import common_type
@@ -19,16 +21,14 @@ from plait.sql.expressions.scope import BoundRelation, Scope
 from plait.sql.lexis.literals import INTERVAL, NOTHING, literal
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, is_numeric
 from plait.sql.lexis.operations import Operation, taken_apart
+from plait.sql.lexis.operators import Arithmetic, Binary
 from plait.sql.lexis.text import SourceText, scan
 from plait.sql.lexis.tokens import tokenize, without_outer_parentheses
 from plait.sql.lexis.written_types import written_type
 
 BOOLEAN: Final = "boolean"
 
-_CONDITIONS: Final = frozenset({"=", "==", "<=>", "<", "<=", ">", ">=", "<>", "!=", "AND", "OR", "NOT"})
-_PREDICATES: Final = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE")
 _CASTS: Final = ("cast", "try_cast")
-_ARITHMETIC: Final = frozenset({"+", "-", "*", "%"})
 _FIRST_OF_SAME: Final = frozenset({"coalesce", "ifnull", "nvl", "greatest", "least"})
 
 _BOOLEANS: Final = """
@@ -101,19 +101,33 @@ def _interval_type(written: BoundExpression) -> str | None:
 
 
 def _type_of(operation: Operation, whole: BoundExpression) -> str | None:
-    kind = operation.kind
-    if kind in _CONDITIONS or kind.startswith("IS ") or kind.removeprefix("NOT ") in _PREDICATES:
-        return BOOLEAN
-    if kind == "CAST":
-        return _cast_type(operation, whole)
-    parts = [inferred_type(whole.part(part)) for part in operation.parts]
-    if kind == "SIGN":
-        return parts[0] if parts[0] is not None and (is_numeric(parts[0]) or parts[0] == INTERVAL) else None
-    if kind == "CASE":
-        return _same(_branches(operation, parts))
-    if kind == "CALL":
-        return _call_type(operation.name, parts)
-    return _binary_type(kind, *parts) if len(parts) == 2 else None
+    match operation.kind:
+        case "CAST":
+            return _cast_type(operation, whole)
+        case "SIGN":
+            (part,) = _types_of_parts(operation, whole)
+            return part if part is not None and (is_numeric(part) or part == INTERVAL) else None
+        case "CASE":
+            return _same(_branches(operation, _types_of_parts(operation, whole)))
+        case "CALL":
+            return _call_type(operation.name, _types_of_parts(operation, whole))
+        case "+" | "-" | "*" | "/" | "%" | "DIV" | "|" | "^" | "&" | "<<" | ">>" | ">>>" | "||" as kind:
+            left, right = _types_of_parts(operation, whole)
+            return _binary_type(kind, left, right)
+        case "=" | "==" | "<=>" | "<" | "<=" | ">" | ">=" | "<>" | "!=" | "IS DISTINCT":
+            return BOOLEAN
+        case "AND" | "OR" | "NOT" | "BETWEEN" | "IN" | "LIKE" | "ILIKE" | "RLIKE":
+            return BOOLEAN
+        case "NOT BETWEEN" | "NOT IN" | "NOT LIKE" | "NOT ILIKE" | "NOT RLIKE":
+            return BOOLEAN
+        case "IS NULL" | "IS NOT NULL" | "IS TRUE" | "IS NOT TRUE" | "IS FALSE" | "IS NOT FALSE":
+            return BOOLEAN
+        case _:
+            assert_never(operation.kind)
+
+
+def _types_of_parts(operation: Operation, whole: BoundExpression) -> list[str | None]:
+    return [inferred_type(whole.part(part)) for part in operation.parts]
 
 
 def _cast_type(operation: Operation, whole: BoundExpression) -> str | None:
@@ -150,20 +164,26 @@ def _call_type(name: str, parts: Sequence[str | None]) -> str | None:
     return None if has_collation else RESULTS.get(name)
 
 
-def _binary_type(kind: str, left: str | None, right: str | None) -> str | None:
+def _binary_type(kind: Binary, left: str | None, right: str | None) -> str | None:
     if left is None or right is None:
         return None
-    if kind == "||":
-        return "string" if left == right == "string" else None
-    if kind == "DIV":
-        return "bigint" if left in INTEGERS and right in INTEGERS else None
-    if kind == "/":
-        plain = all(type_ in (*INTEGERS, *FLOATING) for type_ in (left, right))
-        return "double" if plain else None
-    if kind not in _ARITHMETIC:
-        return None
-    if all(type_ in (*INTEGERS, *FLOATING) for type_ in (left, right)):
-        return common_type(left, right)
+    are_plain = all(type_ in (*INTEGERS, *FLOATING) for type_ in (left, right))
+    match kind:
+        case "||":
+            return "string" if left == right == "string" else None
+        case "DIV":
+            return "bigint" if left in INTEGERS and right in INTEGERS else None
+        case "/":
+            return "double" if are_plain else None
+        case "+" | "-" | "*" | "%":
+            return common_type(left, right) if are_plain else _type_of_times(kind, left, right)
+        case "|" | "^" | "&" | "<<" | ">>" | ">>>":
+            return None
+        case _:
+            assert_never(kind)
+
+
+def _type_of_times(kind: Arithmetic, left: str, right: str) -> str | None:
     if kind in ("+", "-") and left in TIMES and right == INTERVAL:
         return left
     if kind == "+" and left == INTERVAL and right in TIMES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from plait.sql.lexis.operators import Arithmetic
+
 INTEGERS: Final = ("tinyint", "smallint", "int", "bigint")
 TIMES: Final = ("timestamp", "timestamp_ntz")
 FLOATING: Final = ("float", "double")
@@ -36,7 +38,7 @@ def is_numeric(type_: str) -> bool:
     return type_ in INTEGERS or is_fractional(type_)
 
 
-def exact_type(operator: str, left: str, right: str) -> str | None:
+def exact_type(operator: Arithmetic, left: str, right: str) -> str | None:
     """Return the decimal that holds every sum or product of two decimals or integers; None if there is none."""
     sizes = (decimal_size(left), decimal_size(right))
     if sizes[0] is None or sizes[1] is None:

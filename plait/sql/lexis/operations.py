@@ -14,21 +14,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from plait.sql.lexis.operators import (
+    CONSTANT_TESTS,
+    LEVELS,
+    NEGATED,
+    OPERATORS,
+    PREDICATES,
+    Binary,
+    Comparison,
+    Connective,
+    Kind,
+    PredicateWord,
+)
 from plait.sql.lexis.tokens import Token, depths, rendered, split, without_outer_parentheses
 
 Tokens: TypeAlias = tuple[Token, ...]
 
-_LEVELS: Final = (
-    ("=", "==", "<=>", "<", "<=", ">", ">=", "<>", "!="),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("<<", ">>", ">>>"),
-    ("+", "-", "||"),
-    ("*", "/", "%", "DIV"),
-)
-_OPERATORS: Final = frozenset(operator for level in _LEVELS for operator in level)
-_PREDICATES: Final = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
 _TYPED: Final = frozenset({"cast", "try_cast"})
 _CLAUSED: Final = frozenset({"extract", "trim", "substring", "substr", "position", "overlay"})
 _CLAUSES: Final = ("FROM", "IN", "PLACING")
@@ -42,7 +43,7 @@ class Operation:
     or ``CALL`` of the function `name`, in lower case.
     """
 
-    kind: str
+    kind: Kind
     parts: tuple[Tokens, ...]
     pieces: tuple[str, ...]
     name: str = ""
@@ -90,7 +91,7 @@ def bare_words(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
 
 def _connective(text: str, tokens: Tokens) -> Operation | None:
     words = list(bare_words(tokens))
-    found: dict[str, int] = {}
+    last: dict[str, int] = {}
     betweens = 0
     for index, word in words:
         if word == "BETWEEN":
@@ -98,31 +99,32 @@ def _connective(text: str, tokens: Tokens) -> Operation | None:
         elif word == "AND" and betweens:
             betweens -= 1
         elif word in ("AND", "OR"):
-            found[word] = index
-    for word in ("OR", "AND"):
-        if word in found:
-            return _infix(word, tokens, found[word], found[word] + 1)
+            last[word] = index
+    connectives: tuple[Connective, ...] = ("OR", "AND")
+    for connective in connectives:
+        if connective in last:
+            return _infix(connective, tokens, last[connective], last[connective] + 1)
     if len(tokens) > 1 and (tokens[0].keyword == "NOT" or tokens[0].is_symbol("!")):
         return Operation(kind="NOT", parts=(tokens[1:],), pieces=("NOT ", ""))
     return None
 
 
 def _predicate(text: str, tokens: Tokens) -> Operation | None:
-    at = next((index for index, word in bare_words(tokens) if word in _PREDICATES and index > 0), None)
+    at = next((index for index, word in bare_words(tokens) if index > 0 and (word == "IS" or word in PREDICATES)), None)
     if at is None:
         return None
     negated = tokens[at - 1].keyword == "NOT" or tokens[at - 1].is_symbol("!")
     value, rest = tokens[: at - negated], tokens[at + 1 :]
-    kind = "RLIKE" if tokens[at].keyword == "REGEXP" else tokens[at].keyword
-    if kind == "IS":
+    if tokens[at].keyword == "IS":
         return _is(value, rest)
-    others, between, after = _compared_with(text, kind, rest)
-    kind = f"NOT {kind}" if negated else kind
+    word = PREDICATES[tokens[at].keyword]
+    others, between, after = _compared_with(text, word, rest)
+    kind: Kind = NEGATED[word] if negated else word
     opening = f" {kind} (" if after == ")" else f" {kind} "
     return Operation(kind=kind, parts=(value, *others), pieces=("", opening, *[between] * (len(others) - 1), after))
 
 
-def _compared_with(text: str, kind: str, rest: Tokens) -> tuple[list[Tokens], str, str]:
+def _compared_with(text: str, kind: PredicateWord, rest: Tokens) -> tuple[list[Tokens], str, str]:
     """Return what follows BETWEEN, IN or LIKE: the parts, the text between them, and that after them."""
     words = list(bare_words(rest))
     if kind == "BETWEEN":
@@ -140,28 +142,28 @@ def _compared_with(text: str, kind: str, rest: Tokens) -> tuple[list[Tokens], st
 
 
 def _is(value: Tokens, rest: Tokens) -> Operation:
-    words = [token.keyword for token in rest]
-    negation = "NOT " if words[:1] == ["NOT"] else ""
-    after, following = (words[1:], rest[1:]) if negation else (words, rest)
-    if after[:2] == ["DISTINCT", "FROM"]:
-        pieces = ("", " <=> ", "") if negation else ("NOT (", " <=> ", ")")
-        return Operation(kind="IS DISTINCT", parts=(value, following[2:]), pieces=pieces)
-    constant = "NULL" if after == ["UNKNOWN"] else after[0] if after in (["NULL"], ["TRUE"], ["FALSE"]) else ""
-    kind = f"IS {negation}{constant}"
-    return Operation(kind=kind, parts=(value,) if constant else ((),), pieces=("", f" {kind}"))
+    words = tuple(token.keyword for token in rest)
+    if words[:2] == ("DISTINCT", "FROM"):
+        return Operation(kind="IS DISTINCT", parts=(value, rest[2:]), pieces=("NOT (", " <=> ", ")"))
+    if words[:3] == ("NOT", "DISTINCT", "FROM"):
+        return Operation(kind="IS DISTINCT", parts=(value, rest[3:]), pieces=("", " <=> ", ""))
+    kind = CONSTANT_TESTS.get(words)
+    if kind is None:  # Spark refuses it; an empty part says that nothing else can be made of it either
+        return Operation(kind="IS NULL", parts=((),), pieces=("", ""))
+    return Operation(kind=kind, parts=(value,), pieces=("", f" {kind}"))
 
 
 def _binary(text: str, tokens: Tokens) -> Operation | None:
     operators = list(_binary_operators(text, tokens))
-    for level in _LEVELS:
-        found = [operator for operator in operators if operator[2] in level]
-        if found:
-            start, end, kind = found[-1]
+    for level in LEVELS:
+        of_level = [operator for operator in operators if operator[2] in level]
+        if of_level:
+            start, end, kind = of_level[-1]
             return _infix(kind, tokens, start, end)
     return None
 
 
-def _binary_operators(text: str, tokens: Tokens) -> Iterator[tuple[int, int, str]]:
+def _binary_operators(text: str, tokens: Tokens) -> Iterator[tuple[int, int, Comparison | Binary]]:
     """Yield (first token, behind the last token, operator); ``<<``, ``>>`` and ``>>>`` are several tokens."""
     covered = 0
     for index, depth, token in depths(tokens):
@@ -173,9 +175,10 @@ def _binary_operators(text: str, tokens: Tokens) -> Iterator[tuple[int, int, str
                 if not tokens[covered].is_symbol(token.value):
                     break
                 covered += 1
-        kind = "".join(part.keyword or part.value for part in tokens[index:covered])
-        if kind in _OPERATORS and (token.kind == "symbol" or (token.kind == "word" and not _is_field(tokens, index))):
-            yield index, covered, kind
+        operator = OPERATORS.get("".join(part.keyword or part.value for part in tokens[index:covered]))
+        is_written_out = token.kind == "word" and not _is_field(tokens, index)
+        if operator is not None and (token.kind == "symbol" or is_written_out):
+            yield index, covered, operator
 
 
 def _ends_operand(tokens: Tokens, index: int) -> bool:
@@ -236,7 +239,7 @@ def _call(text: str, tokens: Tokens) -> Operation | None:
     return Operation(kind="CALL", parts=arguments, pieces=pieces if arguments else (pieces[0] + ")",), name=name)
 
 
-def _infix(kind: str, tokens: Tokens, start: int, end: int) -> Operation:
+def _infix(kind: Kind, tokens: Tokens, start: int, end: int) -> Operation:
     return Operation(kind=kind, parts=(tokens[:start], tokens[end:]), pieces=("", f" {kind} ", ""))
 
 

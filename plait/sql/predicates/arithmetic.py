@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, decimal_size, exact_type, is_decimal
+from plait.sql.lexis.operators import Arithmetic
 from plait.sql.predicates.coercions import Untranslatable, Value, common_type_of, converted
 
 
-def number(kind: str, left: Value, right: Value) -> Value:
+def number(kind: Arithmetic, left: Value, right: Value) -> Value:
     """Write an operation of two numbers. Raises Untranslatable where the two may fail or round differently."""
     if kind in ("/", "%", "DIV") and not right.never_zero:
         raise Untranslatable(
@@ -35,13 +36,13 @@ def number(kind: str, left: Value, right: Value) -> Value:
     )
 
 
-def _never_negative(kind: str, left: Value, right: Value) -> bool:
+def _never_negative(kind: Arithmetic, left: Value, right: Value) -> bool:
     """Tell whether a sum or product cannot be below zero; a whole number that overflows is an error."""
     is_square = kind == "*" and left.sql == right.sql
     return is_square or (kind in ("+", "*") and left.never_negative and right.never_negative)
 
 
-def _exact(kind: str, left: Value, right: Value, type_: str) -> Value:
+def _exact(kind: Arithmetic, left: Value, right: Value, type_: str) -> Value:
     if kind not in ("+", "-", "*"):
         raise Untranslatable(f"{kind} of decimals is not translated", "cast both to double")
     if kind == "*":

@@ -13,17 +13,21 @@ NULLs satisfy no bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from typing_extensions import assert_never
 
 from plait.query.model import Operand, OrderedType, SourceExpression, band_between
 from plait.query.predicates import Band, Residual
 from plait.query.types import common_type, ordered_type
-from plait.sql.lexis.literals import INTERVAL, Literal, literal
+from plait.sql.lexis.literals import INTERVAL, literal
+from plait.sql.lexis.literals import Literal as Constant
 from plait.sql.lexis.numbers import INTEGERS, TIMES, decimal_size, is_decimal, is_fractional
 from plait.sql.lexis.operations import Tokens, taken_apart
+from plait.sql.lexis.operators import Kind
 from plait.sql.lexis.text import SourceText, scan
 from plait.sql.lexis.tokens import Token, rendered, tokenize, without_outer_parentheses
 
@@ -34,8 +38,11 @@ Found: TypeAlias = tuple[Band[Operand], bool]
 DAY_US: Final = 86_400_000_000
 _DOUBLE_DIGITS: Final = 15
 _LARGEST: Final = 2**53
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "==": "="}
-_NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+Sign: TypeAlias = Literal["<", "<=", ">", ">=", "="]
+Unit: TypeAlias = Literal["int", "number", "double", "date", "timestamp", "days", "interval"]
+
+_MIRRORED: Final[Mapping[Sign, Sign]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +60,7 @@ class _Sum:
     microseconds; ``days`` between dates; ``interval``, in microseconds; ``double``.
     """
 
-    unit: str
+    unit: Unit
     constant: Fraction
     terms: tuple[_Term, ...] = ()
 
@@ -85,7 +92,7 @@ def peeled(operand: Operand, type_of: TypeOf, *, is_utc: bool = True) -> tuple[O
     return whole, constant + sign * step
 
 
-def _offset(text: str, tokens: Sequence[Token]) -> tuple[Tokens, int, Literal] | None:
+def _offset(text: str, tokens: Sequence[Token]) -> tuple[Tokens, int, Constant] | None:
     """Return base, sign and literal of ``base ± literal``, ``literal + base`` and ``date_add(base, literal)``."""
     operation = taken_apart(text, tokens)
     if operation is None or len(operation.parts) != 2:
@@ -101,7 +108,7 @@ def _offset(text: str, tokens: Sequence[Token]) -> tuple[Tokens, int, Literal] |
     return None if offset is None else (right, sign, offset)
 
 
-def signed_literal(text: str, tokens: Sequence[Token]) -> Literal | None:
+def signed_literal(text: str, tokens: Sequence[Token]) -> Constant | None:
     """Return a literal that may have a sign."""
     inner = without_outer_parentheses(tokens)
     if not (inner[0].is_symbol("-", "+") and len(inner) > 1):
@@ -112,7 +119,7 @@ def signed_literal(text: str, tokens: Sequence[Token]) -> Literal | None:
     return replace(found, value=-found.value) if inner[0].is_symbol("-") else found
 
 
-def _step(base: str, whole: str, offset: Literal, *, is_utc: bool) -> Fraction | None:
+def _step(base: str, whole: str, offset: Constant, *, is_utc: bool) -> Fraction | None:
     """Return the constant in the unit of the base's type, None if adding it is more than adding a number."""
     if offset.value is None or isinstance(offset.value, bool | str):
         return None
@@ -145,18 +152,18 @@ class _Reader:
             return None
         if operation.kind == "NOT":
             return self.read(operation.parts[0], negated=not negated)
-        kind = _NEGATED.get(operation.kind, "") if negated else operation.kind
-        if kind not in _MIRRORED:
+        written = _sign_of(operation.kind, negated=negated)
+        if written is None:
             return None
         left, right = operation.parts
-        for value, sign, bound in ((left, kind, right), (right, _MIRRORED[kind], left)):
+        for value, sign, bound in ((left, written, right), (right, _MIRRORED[written], left)):
             inside = taken_apart(self._theta.text, value)
             if inside is not None and inside.name == "abs" and len(inside.parts) == 1:
                 return self._distance(inside.parts[0], sign, bound)
         first, second = self._sum(left), self._sum(right)
-        return None if first is None or second is None else self._comparison(first, kind, second)
+        return None if first is None or second is None else self._comparison(first, written, second)
 
-    def _distance(self, inside: Tokens, sign: str, bound: Tokens) -> Found | None:
+    def _distance(self, inside: Tokens, sign: Sign, bound: Tokens) -> Found | None:
         """Read ``abs(inside) sign bound``."""
         distance, limit = self._sum(inside), self._sum(bound)
         if distance is None or limit is None or limit.terms or sign not in ("<", "<="):
@@ -171,7 +178,7 @@ class _Reader:
         high = next((band.high for band in bands if band.high is not None), -math.inf)
         return (replace(above[0], low=low, high=high), above[1] and below[1]) if low <= high else None
 
-    def _comparison(self, left: _Sum, sign: str, right: _Sum, *, is_finite: bool = False) -> Found | None:
+    def _comparison(self, left: _Sum, sign: Sign, right: _Sum, *, is_finite: bool = False) -> Found | None:
         """Read ``left sign right``. `is_finite`: something else says that it is no difference of infinities."""
         difference = self._added(left, right, -1)
         if difference is None or len(difference.terms) != 2:
@@ -183,7 +190,7 @@ class _Reader:
             type_ = ordered_type(common_type(minus.type, plus.type))
             return self._oriented(minus, plus, _whole_bounds(sign, -difference.constant), type_, is_all=True)
         is_direct = len(left.terms) == len(right.terms)
-        is_finite = is_finite or is_direct or sign in ("=", "==") or ("<" in sign) == bool(left.terms)
+        is_finite = is_finite or is_direct or sign == "=" or ("<" in sign) == bool(left.terms)
         if difference.unit != "double" or not is_finite:
             return None
         is_all = is_direct and not difference.constant and sign in ("<=", ">=") and _is_double(minus.type, plus.type)
@@ -228,7 +235,9 @@ class _Reader:
     def _operand(self, operand: Operand) -> _Sum | None:
         base, added = peeled(operand, self._type_of, is_utc=self._is_utc)
         type_ = self._type_of(base)
-        unit = "timestamp" if type_ in TIMES else type_ if type_ == "date" else "int" if type_ in INTEGERS else "double"
+        unit: Unit = (
+            "timestamp" if type_ in TIMES else "date" if type_ == "date" else "int" if type_ in INTEGERS else "double"
+        )
         if unit == "double" and not is_fractional(type_):
             return None
         return _Sum(unit=unit, constant=added, terms=(_Term(operand=base, type=type_, sign=1),))
@@ -245,10 +254,10 @@ class _Reader:
         return _Sum(unit=unit, constant=left.constant + sign * right.constant, terms=terms)
 
 
-def _constant_sum(found: Literal) -> _Sum | None:
+def _constant_sum(found: Constant) -> _Sum | None:
     if found.value is None or isinstance(found.value, bool | str):
         return None
-    unit = "int" if found.type in INTEGERS else "interval" if found.type == INTERVAL else "number"
+    unit: Unit = "int" if found.type in INTEGERS else "interval" if found.type == INTERVAL else "number"
     return _Sum(unit="double" if found.type in ("float", "double") else unit, constant=Fraction(found.value))
 
 
@@ -260,20 +269,41 @@ def _as_days(sum_: _Sum) -> _Sum:
     return replace(sum_, unit="days", constant=sum_.constant / DAY_US) if sum_.unit == "interval" else sum_
 
 
-def _unit_of_sum(left: _Sum, right: _Sum, sign: int) -> str | None:
+def _sign_of(kind: Kind, *, negated: bool) -> Sign | None:
+    """Return the sign of a comparison that says where a value lies, turned round if it is negated."""
+    match kind:
+        case "<":
+            return ">=" if negated else "<"
+        case "<=":
+            return ">" if negated else "<="
+        case ">":
+            return "<=" if negated else ">"
+        case ">=":
+            return "<" if negated else ">="
+        case "=" | "==":
+            return None if negated else "="
+        case _:
+            return None
+
+
+def _unit_of_sum(left: _Sum, right: _Sum, sign: int) -> Unit | None:
     units = {left.unit, right.unit}
     if units <= {"int", "number", "double"}:
         return "double" if "double" in units else "int" if "int" in units else "number"
     if left.unit == right.unit:
-        if left.unit in ("days", "interval"):
-            return left.unit
-        return {"date": "days", "timestamp": "interval"}[left.unit] if sign < 0 else None
+        match left.unit:
+            case "date":
+                return "days" if sign < 0 else None
+            case "timestamp":
+                return "interval" if sign < 0 else None
+            case _:
+                return left.unit
     if (left.unit, right.unit) in (("date", "int"), ("timestamp", "interval")) and not right.terms:
         return left.unit
     return None
 
 
-def _whole_bounds(sign: str, limit: Fraction) -> tuple[int | None, int | None] | None:
+def _whole_bounds(sign: Sign, limit: Fraction) -> tuple[int | None, int | None] | None:
     """Return the whole numbers that are ``sign limit``."""
     below, above = math.floor(limit), math.ceil(limit)
     match sign:
@@ -285,11 +315,13 @@ def _whole_bounds(sign: str, limit: Fraction) -> tuple[int | None, int | None] |
             return below + 1, None
         case ">=":
             return above, None
-        case _:
+        case "=":
             return (below, above) if below == above else None
+        case _:
+            assert_never(sign)
 
 
-def _double_bounds(sign: str, limit: Fraction) -> tuple[float | None, float | None]:
+def _double_bounds(sign: Sign, limit: Fraction) -> tuple[float | None, float | None]:
     """Return doubles between which everything is that is ``sign limit`` once rounded."""
     low = high = float(limit)
     if limit:

@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 from plait.sql.lexis.literals import INTERVAL, NOTHING, Literal
 from plait.sql.lexis.numbers import is_numeric
+from plait.sql.lexis.operators import Additive, Comparison, ConstantTest
 from plait.sql.predicates.arithmetic import quotient
 from plait.sql.predicates.coercions import Value, common_type_of, condition
 from plait.sql.predicates.duckdb_functions import STRING
@@ -19,13 +20,13 @@ class Writer(Protocol):
     def as_type(self, value: Value, type_: str) -> str:
         """Write a value as one of a wider type."""
 
-    def compared(self, kind: str, left: Value, right: Value) -> Value:
+    def compared(self, kind: Comparison, left: Value, right: Value) -> Value:
         """Write a comparison."""
 
-    def is_constant(self, kind: str, part: Value) -> Value:
+    def is_constant(self, kind: ConstantTest, part: Value) -> Value:
         """Write ``part IS NULL`` and the like."""
 
-    def time(self, kind: str, left: Value, right: Value) -> Value | None:
+    def time(self, kind: Additive, left: Value, right: Value) -> Value | None:
         """Write a sum or difference of times and intervals, None if it is none."""
 
 
@@ -97,14 +98,14 @@ def _days(writer: Writer, parts: Sequence[Value]) -> Value | None:
     return Value(sql=f"CAST({parts[0].sql} - {parts[1].sql} AS INTEGER)", type="int")
 
 
-def _later(writer: Writer, kind: str, parts: Sequence[Value]) -> Value | None:
+def _later(writer: Writer, kind: Additive, parts: Sequence[Value]) -> Value | None:
     """``date_add(date, days)`` and ``date_sub``."""
     if len(parts) != 2 or parts[0].type != "date":
         return None
     return writer.time(kind, *parts)
 
 
-def _nothing(writer: Writer, kind: str, parts: Sequence[Value]) -> Value | None:
+def _nothing(writer: Writer, kind: ConstantTest, parts: Sequence[Value]) -> Value | None:
     """``isnull(x)`` and ``isnotnull(x)``."""
     return writer.is_constant(kind, parts[0]) if len(parts) == 1 else None
 

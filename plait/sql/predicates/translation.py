@@ -9,12 +9,24 @@ it cannot fail.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
+
+from typing_extensions import assert_never
 
 from plait.sql.lexis.literals import INTERVAL, NOTHING, duckdb_type, literal
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, is_decimal, is_numeric
 from plait.sql.lexis.operations import Operation, taken_apart
+from plait.sql.lexis.operators import (
+    Additive,
+    Binary,
+    Bitwise,
+    Comparison,
+    Connective,
+    ConstantTest,
+    NegatedWord,
+    PredicateWord,
+)
 from plait.sql.lexis.text import SourceText, scan
 from plait.sql.lexis.tokens import Token, tokenize, without_outer_parentheses
 from plait.sql.predicates.arithmetic import number
@@ -22,7 +34,7 @@ from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_t
 from plait.sql.predicates.duckdb_functions import FUNCTIONS, STRING
 from plait.sql.predicates.special_functions import SPECIAL
 
-_COMPARISONS: Final = {
+_COMPARISONS: Final[Mapping[Comparison, str]] = {
     "=": "=",
     "==": "=",
     "<>": "<>",
@@ -33,8 +45,7 @@ _COMPARISONS: Final = {
     ">=": ">=",
     "<=>": "IS NOT DISTINCT FROM",
 }
-_ARITHMETIC: Final = ("+", "-", "*", "/", "%", "DIV")
-_BITS: Final = {"&": "({} & {})", "|": "({} | {})", "^": "xor({}, {})"}
+_BITS: Final[Mapping[Bitwise, str]] = {"&": "({} & {})", "|": "({} | {})", "^": "xor({}, {})"}
 _DIFFERENCES: Final = ("timestampdiff", "datediff", "date_diff")
 _UNITS_US: Final = {
     "MICROSECOND": 1,
@@ -96,27 +107,35 @@ class _Translator:
         return Value(sql=found.sql, type=found.type, literal=found, never_zero=nonzero)
 
     def _operation(self, operation: Operation) -> Value:
-        kind, name = operation.kind, operation.name
-        if name in _DIFFERENCES and len(operation.parts) == 3:
+        if operation.name in _DIFFERENCES and len(operation.parts) == 3:
             return self._time_between(operation)
         parts = [self.translate(part) for part in operation.parts]
-        if kind in _COMPARISONS:
-            return self.compared(kind, *parts)
-        if kind in ("AND", "OR", "NOT"):
-            return self._logic(kind, parts)
-        if kind.startswith("IS "):
-            return self.is_constant(kind, parts[0])
-        if kind.removeprefix("NOT ") in ("IN", "BETWEEN", "LIKE", "RLIKE"):
-            return self._predicate(kind, parts, operation.pieces[-1])
-        if kind == "CASE":
-            return self._case(operation, parts)
-        if kind == "CAST":
-            return self._cast(operation, parts[0])
-        if kind == "SIGN":
-            return self._sign(operation.pieces[0].strip(), parts[0])
-        if kind == "CALL":
-            return self._call(name, parts)
-        return self._arithmetic(kind, *parts)
+        match operation.kind:
+            case "=" | "==" | "<=>" | "<" | "<=" | ">" | ">=" | "<>" | "!=" as kind:
+                return self.compared(kind, *parts)
+            case "AND" | "OR" | "NOT" as kind:
+                return self._logic(kind, parts)
+            case "IS NULL" | "IS NOT NULL" | "IS TRUE" | "IS NOT TRUE" | "IS FALSE" | "IS NOT FALSE" as kind:
+                return self.is_constant(kind, parts[0])
+            case "IS DISTINCT":
+                equal = self.compared("<=>", *parts)
+                return _boolean(f"(NOT {equal.sql})") if operation.pieces[0] else equal
+            case "BETWEEN" | "IN" | "LIKE" | "ILIKE" | "RLIKE" as kind:
+                return self._predicate(kind, parts, operation.pieces[-1])
+            case "NOT BETWEEN" | "NOT IN" | "NOT LIKE" | "NOT ILIKE" | "NOT RLIKE" as kind:
+                return self._predicate(kind, parts, operation.pieces[-1])
+            case "CASE":
+                return self._case(operation, parts)
+            case "CAST":
+                return self._cast(operation, parts[0])
+            case "SIGN":
+                return self._sign(operation.pieces[0].strip(), parts[0])
+            case "CALL":
+                return self._call(operation.name, parts)
+            case "+" | "-" | "*" | "/" | "%" | "DIV" | "|" | "^" | "&" | "<<" | ">>" | ">>>" | "||" as kind:
+                return self._binary(kind, *parts)
+            case _:
+                assert_never(operation.kind)
 
     def _require_utc(self, what: str) -> None:
         if self._time_zone is not None:
@@ -132,30 +151,30 @@ class _Translator:
             self._require_utc("a timestamp compared with one without a time zone")
         return converted(value, type_)
 
-    def compared(self, kind: str, left: Value, right: Value) -> Value:
+    def compared(self, kind: Comparison, left: Value, right: Value) -> Value:
         type_ = common_type_of((left, right), kind)
         return _boolean(f"({self.as_type(left, type_)} {_COMPARISONS[kind]} {self.as_type(right, type_)})")
 
-    def _logic(self, kind: str, parts: Sequence[Value]) -> Value:
+    def _logic(self, kind: Connective, parts: Sequence[Value]) -> Value:
         written = [condition(part, kind) for part in parts]
         return _boolean(f"(NOT {written[0]})" if kind == "NOT" else f"({written[0]} {kind} {written[1]})")
 
-    def is_constant(self, kind: str, part: Value) -> Value:
+    def is_constant(self, kind: ConstantTest, part: Value) -> Value:
         constant = kind.rsplit(" ", 1)[1]
         if constant == "NULL":
             return _boolean(f"({part.sql} {kind})")
         comparison = "IS DISTINCT FROM" if "NOT" in kind else "IS NOT DISTINCT FROM"
         return _boolean(f"({condition(part, kind)} {comparison} {constant})")
 
-    def _predicate(self, kind: str, parts: Sequence[Value], tail: str) -> Value:
+    def _predicate(self, kind: PredicateWord | NegatedWord, parts: Sequence[Value], tail: str) -> Value:
         word = kind.removeprefix("NOT ")
         value, others = parts[0], parts[1:]
         if word == "IN":
             type_ = common_type_of(parts, word)
             written = f"({self.as_type(value, type_)} IN ({', '.join(self.as_type(other, type_) for other in others)}))"
         elif word == "BETWEEN":
-            bounds = (self.compared(sign, value, other) for sign, other in zip((">=", "<="), others, strict=True))
-            written = f"({' AND '.join(bound.sql for bound in bounds)})"
+            low, high = others
+            written = f"({self.compared('>=', value, low).sql} AND {self.compared('<=', value, high).sql})"
         elif word == "LIKE":
             written = _like(value, others[0], tail)
         else:
@@ -224,24 +243,27 @@ class _Translator:
             return Value(sql=f"sqrt({arguments[0]})", type=function.gives, never_negative=True)
         return Value(sql=function.sql.format(*arguments), type=function.gives)
 
-    def _arithmetic(self, kind: str, left: Value, right: Value) -> Value:
+    def _binary(self, kind: Binary, left: Value, right: Value) -> Value:
         types = {left.type, right.type}
-        if kind == "||" and types <= {STRING, NOTHING}:
-            return Value(sql=f"({left.sql} || {right.sql})", type=STRING)
-        if kind in _BITS and types <= set(INTEGERS):
-            type_ = common_type_of((left, right), kind)
-            return Value(sql=_BITS[kind].format(self.as_type(left, type_), self.as_type(right, type_)), type=type_)
-        if kind in _ARITHMETIC and all(is_numeric(type_) for type_ in types):
-            return number(kind, left, right)
-        if kind in ("+", "-"):
-            found = self.time(kind, left, right)
-            if found is not None:
-                return found
+        match kind:
+            case "||" if types <= {STRING, NOTHING}:
+                return Value(sql=f"({left.sql} || {right.sql})", type=STRING)
+            case "&" | "|" | "^" if types <= set(INTEGERS):
+                type_ = common_type_of((left, right), kind)
+                return Value(sql=_BITS[kind].format(self.as_type(left, type_), self.as_type(right, type_)), type=type_)
+            case "+" | "-" | "*" | "/" | "%" | "DIV" if all(is_numeric(type_) for type_ in types):
+                return number(kind, left, right)
+            case "+" | "-":
+                of_times = self.time(kind, left, right)
+                if of_times is not None:
+                    return of_times
+            case _:
+                pass
         raise Untranslatable(
             f"{kind} between {left.type} and {right.type} is not translated", "compute it per relation, or cast"
         )
 
-    def time(self, kind: str, left: Value, right: Value) -> Value | None:
+    def time(self, kind: Additive, left: Value, right: Value) -> Value | None:
         if left.type == right.type == INTERVAL:
             return Value(sql=f"({left.sql} {kind} {right.sql})", type=INTERVAL)
         if kind == "+" and left.type == INTERVAL:

@@ -251,3 +251,14 @@ def test_a_refusal_points_at_its_predicate() -> None:
     with pytest.raises(SqlError, match="cannot be a join key") as keyed:
         resolve_types(bound("a.i = b.i\n AND a.tags = b.tags"), type_of)
     assert (keyed.value.line, keyed.value.column) == (2, 6)
+
+
+def test_is_distinct_compares_nulls_as_values() -> None:
+    given = pa.table({"0": pa.array([1, 1, 1, None], pa.int32()), "1": pa.array([1, 2, None, None], pa.int32())})
+    for sql, expected in (
+        ("`0` IS DISTINCT FROM `1`", [False, True, True, False]),
+        ("`0` IS NOT DISTINCT FROM `1`", [True, False, False, True]),
+    ):
+        written = value_of(sql, ["int", "int"]).sql
+        rows = duckdb.connect().from_arrow(given).select(written).fetchall()
+        assert [row[0] for row in rows] == expected
