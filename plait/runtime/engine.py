@@ -127,6 +127,7 @@ class Engine:
         self._prepared: Prepared | None = None
         self._adapter: Adapter | None = None
         self._started = 0.0
+        self._dropped: set[str] = set()
 
     # -- what is read and asked ------------------------------------------------------------------------------------
 
@@ -226,8 +227,12 @@ class Engine:
             raise
 
     def drop(self, name: str) -> None:
-        """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another."""
+        """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another.
+
+        Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
+        """
         self._registry.drop_query(name)
+        self._dropped.add(name)
         self._changed()
 
     def _changed(self) -> None:
@@ -245,6 +250,7 @@ class Engine:
         for source in script.sources:
             if source.name not in self._registry.opened:
                 self._registry.add_source(open_source(self._spark, source))
+        self._dropped |= set(script.drops) - {query.name for query in script.queries}
         for query in script.queries:
             self._add_query(query, Sink(spec=query.sink))
 
@@ -319,6 +325,7 @@ class Engine:
                 sources=dict(self._registry.opened),
                 bindings=dict(self._registry.bindings),
                 clock_ms=int(self._clock() * 1000),
+                dropped=frozenset(self._dropped),
             )
         )
         processor = BatchProcessor(
@@ -381,6 +388,7 @@ class Engine:
             processor.change(prepared.next_epoch(processor.epoch, change), change)
         manifest = processor.process(frame, batch)
         if manifest is not None:
+            self._dropped -= prepared.dropped
             adapter.batch_done(manifest, processor.epoch.plan, processor.dropped)
 
     def _explained(self, error: BaseException) -> PlaitError:

@@ -319,12 +319,14 @@ class BatchProcessor:
         """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
         files = [file for report in probed for file in report.results]
         publications = [file.publication for file in files if file.publication is not None]
-        waiting = [late for late in self._backlog() if late.query in epoch.bindings]
+        waiting = list(self._backlog())
         waiting += [replace(late, shape=epoch.bindings[late.query].shape.encoded()) for late in _spooled(batch, files)]
         remaining: list[Backlog] = []
         blocked: set[str] = set()
         for late in waiting:
-            if late.query in blocked or (late.reason and late.batch == batch):
+            # A query that is left out may come back: what its sink has not taken waits for that.
+            is_absent = late.query not in epoch.bindings
+            if is_absent or late.query in blocked or (late.reason and late.batch == batch):
                 remaining.append(late)
                 continue
             reach("deliver")
@@ -365,7 +367,7 @@ class BatchProcessor:
             seconds=seconds,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
-            failing=tuple((late.query, late.reason) for late in manifest.backlog),
+            failing=tuple((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
             dropped=tuple(sorted(self.dropped)),
             sources=counts_of(ingested),
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),

@@ -9,10 +9,15 @@ from plait.state.model import Manifest
 
 
 def notices(
-    before: Catalog | None, now: Catalog, manifest: Manifest | None, plan: Plan, registered: frozenset[str]
+    before: Catalog | None,
+    now: Catalog,
+    manifest: Manifest | None,
+    plan: Plan,
+    registered: frozenset[str],
+    dropped: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
     """Return one sentence for every stream that comes back, rests, or seems to have been renamed, and for every query
-    that is gone although its sink has not taken all of its results.
+    that is left out or was `dropped` although its sink has not taken all of its results.
     """
     if before is None or manifest is None:
         return ()
@@ -21,7 +26,7 @@ def notices(
         *_returned(before, manifest, read),
         *_resting(manifest, plan),
         *_renamed(before, now, registered, read),
-        *_undelivered(manifest, plan),
+        *_undelivered(manifest, plan, dropped),
     )
 
 
@@ -61,15 +66,18 @@ def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: fr
     return found
 
 
-def _undelivered(manifest: Manifest, plan: Plan) -> list[str]:
+def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[str]:
     rows, reasons = dict[str, int](), dict[str, str]()
     for late in manifest.backlog:
-        if late.query not in plan.queries:
+        if late.query in dropped or late.query not in plan.queries:
             rows[late.query] = rows.get(late.query, 0) + late.rows
             reasons.setdefault(late.query, late.reason)
     return [
-        f"query '{query}' is gone, and with it {count} rows of its results, which its sink has not taken "
-        f"({reasons[query]}): they are deleted with the next batch. To have them, restore the query before that"
+        f"query '{query}' was dropped, and with it {count} rows of its results, which its sink has not taken "
+        f"({reasons[query]}): they are deleted with the next batch"
+        if query in dropped
+        else f"query '{query}' is left out, and {count} rows of its results, which its sink has not taken "
+        f"({reasons[query]}), wait in the checkpoint until it runs again. To delete them, drop it by name"
         for query, count in sorted(rows.items())
     ]
 

@@ -42,7 +42,9 @@ from plait.state.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is to run, and where. `clock_ms`: now."""
+    """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
+    out: results that their sinks have not taken are discarded.
+    """
 
     spark: SparkSession
     checkpoint: str
@@ -51,6 +53,7 @@ class Asked:
     sources: Mapping[str, OpenSource]
     bindings: Mapping[str, Binding]
     clock_ms: int
+    dropped: frozenset[str] = frozenset()
 
     def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
         """Return the streams that the plan reads, in order of registration."""
@@ -82,7 +85,7 @@ class Found:
 class Prepared:
     """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
     tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
-    `notices`: what else the user should know.
+    `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is.
     """
 
     storage: Storage
@@ -93,6 +96,7 @@ class Prepared:
     loaded: tuple[IngestReport, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     notices: tuple[str, ...] = ()
+    dropped: frozenset[str] = frozenset()
 
     def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
@@ -157,14 +161,18 @@ def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
 
 
 def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
-    """Return the last manifest, its stored rows with what the plan wants of them.
+    """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
 
     A stream was not silent while nobody listened to it, so idleness begins to count now.
     """
     if found.manifest is None:
         return None
     kept = _rewritten(asked, found.storage, found.manifest, catalog, plan)
-    return replace(kept, sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources))
+    return replace(
+        kept,
+        sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),
+        backlog=tuple(late for late in kept.backlog if late.query not in asked.dropped),
+    )
 
 
 def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest | None:
@@ -186,7 +194,8 @@ def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: st
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
         stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
         lacking=lacking_after(queries, plan, before),
-        notices=notices(found.catalog, catalog, found.manifest, plan, frozenset(asked.sources)),
+        dropped=asked.dropped,
+        notices=notices(found.catalog, catalog, found.manifest, plan, frozenset(asked.sources), asked.dropped),
     )
 
 

@@ -455,7 +455,7 @@ def test_results_that_a_sink_takes_late_are_those_of_the_query_that_found_them(s
     assert written("columns") == ['{"id":1,"qty":10}', '{"item":"A"}']
 
 
-def test_results_that_no_sink_will_take_because_their_query_is_gone_are_named(spark: Any, tmp_path: Path) -> None:
+def test_results_that_no_sink_takes_because_their_query_is_left_out_are_named(spark: Any, tmp_path: Path) -> None:
     orders(tmp_path, 0, (1, 1, "a"))
     parts(tmp_path, 0, (1, 1, 10), (1, 1, 11))
     engine = make(spark, tmp_path)
@@ -465,9 +465,9 @@ def test_results_that_no_sink_will_take_because_their_query_is_gone_are_named(sp
     again.query("other", JOIN, sink=plait.sinks.noop())
     again.run_available()
     assert [text for text in again.notices() if "shy" in text] == [
-        "query 'shy' is gone, and with it 2 rows of its results, which its sink has not taken (SinkError: query 'shy': "
-        "its foreach function raised ValueError: not now): they are deleted with the next batch. To have them, restore "
-        "the query before that"
+        "query 'shy' is left out, and 2 rows of its results, which its sink has not taken (SinkError: query 'shy': its "
+        "foreach function raised ValueError: not now), wait in the checkpoint until it runs again. To delete them, "
+        "drop it by name"
     ]
 
 

@@ -1,0 +1,115 @@
+"""Results that a sink has not taken survive starts without their query, and go only with a drop by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import plait
+from plait.sql import load_script
+from tests.property.standin import frames
+from tests.property.standin.session import Session
+
+JOIN = "SELECT a.k, b.v FROM a JOIN b ON a.k = b.k"
+SCRIPT = """
+    CREATE STREAM a (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/a')
+        TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
+    CREATE STREAM b (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/b')
+        TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
+    CREATE QUERY other INTO noop AS SELECT a.v FROM a JOIN b ON a.k = b.k;
+"""
+SHY = f"CREATE QUERY shy INTO parquet OPTIONS (path '{{0}}/shy') AS {JOIN};"
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the streams, the checkpoint and the sink of query `shy` are."""
+
+    folder: Path
+    files: int = 0
+
+    def arrive(self, *values: int) -> None:
+        """Let a file of each stream arrive: a pair for each value."""
+        for stream in "ab":
+            (self.folder / stream).mkdir(exist_ok=True)
+            rows = [{"ts": datetime.fromtimestamp(1 + self.files, UTC), "k": 1000 + v, "v": v} for v in values]
+            schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("v", pa.int64())])
+            pq.write_table(pa.Table.from_pylist(rows, schema), self.folder / stream / f"{self.files}.parquet")
+        self.files += 1
+
+    def run(self, text: str, change: Callable[[plait.Engine], object] = lambda engine: None, **options: Any) -> Any:
+        """Run a script on all that is there; return the engine."""
+        engine = plait.Engine(Session(), checkpoint=str(self.folder / "checkpoint"))  # type: ignore[arg-type]
+        for name, value in options.items():
+            engine.set_option(f"plait.{name}", value)
+        engine.load(load_script(text.format(self.folder)))
+        change(engine)
+        engine.run_available()
+        return engine
+
+    def fail_to_deliver(self, *values: int) -> None:
+        """Run with query `shy` while its sink takes nothing: a file lies where its folder should be."""
+        self.arrive(*values)
+        block = (self.folder / "shy").write_text
+        summary = self.run(SCRIPT + SHY, lambda engine: block("in the way")).summary()
+        assert [query for query, _ in summary.failing] == ["shy"]
+        (self.folder / "shy").unlink()
+
+    def delivered(self) -> list[int]:
+        """Return the values in the sink of `shy`."""
+        return sorted(
+            v for file in (self.folder / "shy").glob("*.parquet") for v in pq.read_table(file)["v"].to_pylist()
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with pytest.MonkeyPatch.context() as patch:
+        frames.install(patch.setattr)
+        yield Place(tmp_path)
+
+
+def told(engine: plait.Engine) -> list[str]:
+    return [text for text in engine.notices() if text.startswith("query 'shy'")]
+
+
+def test_a_query_that_is_left_out_of_starts_gets_what_its_sink_had_not_taken_once_it_is_back(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    for value in (3, 4):
+        place.arrive(value)
+        without = place.run(SCRIPT)
+        (text,) = told(without)
+        assert text.startswith("query 'shy' is left out, and 2 rows of its results")
+        assert without.summary().failing == ()
+    place.arrive(5)
+    back = place.run(SCRIPT + SHY)
+    assert (place.delivered(), told(back)) == ([1, 2, 5], [])
+
+
+@pytest.mark.parametrize("by", ["script", "engine"])
+def test_a_query_that_is_dropped_by_name_takes_along_what_its_sink_had_not_taken(place: Place, by: str) -> None:
+    place.fail_to_deliver(1, 2)
+    place.arrive(3)
+    if by == "script":
+        dropping = place.run(SCRIPT + SHY + "DROP QUERY shy;")
+    else:
+        dropping = place.run(SCRIPT + SHY, lambda engine: engine.drop("shy"))
+    (text,) = told(dropping)
+    assert text.startswith("query 'shy' was dropped, and with it 2 rows of its results")
+    place.arrive(4)
+    back = place.run(SCRIPT + SHY)
+    assert (place.delivered(), told(back)) == ([4], [])
+
+
+def test_a_script_that_drops_a_query_before_it_creates_it_keeps_what_its_sink_has_not_taken(place: Place) -> None:
+    place.fail_to_deliver(1)
+    place.arrive(2)
+    place.run(SCRIPT + SHY + "DROP QUERY shy;" + SHY)
+    assert place.delivered() == [1, 2]
