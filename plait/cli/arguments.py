@@ -7,18 +7,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-STRATEGY_NAMES = (
-    "fixed",
-    "selectivity",
-    "greedy",
-    "ilp",
-    "flat",
-    "left-deep",
-    "chain",
-    "bushy",
-    "independent",
-    "shared",
-)
+from plait.plan.strategy_names import STRATEGY_NAMES
+
 EXPLAIN_FORMATS = ("text", "json", "mermaid")
 ADVICE_FORMATS = ("text", "json")
 """What the help lists; held against the tables that say what each does by a test, so that the help need not load them.

@@ -15,6 +15,7 @@ from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
+from plait.plan.strategy_names import StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.script.options import checked_option
 
@@ -41,9 +42,9 @@ class Execution:
     settings: tuple[tuple[str, str], ...]
 
     @property
-    def strategy(self) -> str:
+    def strategy(self) -> StrategyName:
         """The strategy's name."""
-        return dict(self.settings)[_STRATEGY]
+        return strategy_name(dict(self.settings)[_STRATEGY])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,19 +32,19 @@ def explain(
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest
     from plait.cli.planning import plan_options
-    from plait.plan.explain import check_format
+    from plait.plan.explain import checked_format
     from plait.runtime.explaining import explained_plan
     from plait.runtime.observed import observe, with_types_of
 
-    check_format(output_format)
+    format = checked_format(output_format)
     script = read_sound_script(file)
     loaded = script.load()
     request = PlanRequest(
         queries=loaded.queries, options=plan_options(script.settings(), loaded.sources, strategy, parallelism)
     )
     if checkpoint is None:
-        typer.echo(explained_plan(request, request.plan(()), None, None, output_format), nl=False)
+        typer.echo(explained_plan(request, request.plan(()), None, None, format), nl=False)
         return
     found = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(found.plan, request.queries), options=request.options)
-    typer.echo(explained_plan(request, found.plan, found.manifest, found.measured, output_format), nl=False)
+    typer.echo(explained_plan(request, found.plan, found.manifest, found.measured, format), nl=False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from plait.cli.execution import DEFAULT_STRATEGY
 from plait.optimizer import PlanOptions
+from plait.plan.strategy_names import strategy_name
 from plait.query.model import Source
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, planning_option
 
@@ -25,7 +26,7 @@ def plan_options(
         if f"plait.{option}" in said:
             planning |= planning_option(option, said[f"plait.{option}"])
     return PlanOptions(
-        strategy=strategy or said.get("plait.strategy", DEFAULT_STRATEGY),
+        strategy=strategy_name(strategy or said.get("plait.strategy", DEFAULT_STRATEGY)),
         sources=sources,
         parallelism=parallelism or int(said.get("plait.parallelism", os.cpu_count() or 1)),
         parallelism_by_source=tuple(

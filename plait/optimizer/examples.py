@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
+from plait.plan.strategy_names import StrategyName
 from plait.plan.walks import endings
 from plait.query.model import (
     ColumnRef,
@@ -45,7 +46,7 @@ def example_query(name: str, *conditions: str) -> Query:
     )
 
 
-def example_options(strategy: str, *rates: tuple[str, float], parallelism: int = 1) -> PlanOptions:
+def example_options(strategy: StrategyName, *rates: tuple[str, float], parallelism: int = 1) -> PlanOptions:
     """Return options for streams of these rates; by default r, s, t and u at 100 tuples a second."""
     chosen = rates or tuple((source, 100.0) for source in "rstu")
     return PlanOptions(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from plait.errors import OptionError
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Source, Stream
 
 _MOST_PARTITIONS = 10_000
 
-BUDGETED = frozenset({"ilp", "bushy", "chain"})
+BUDGETED: Final[frozenset[StrategyName]] = frozenset({"ilp", "bushy", "chain"})
 """The strategies that choose intermediate stores within a budget."""
 
 
@@ -29,7 +31,7 @@ class PlanOptions:
     unknown source, and for negative limits and weights.
     """
 
-    strategy: str
+    strategy: StrategyName
     sources: tuple[Source, ...]
     parallelism: int
     parallelism_by_source: tuple[tuple[str, int], ...] = ()

@@ -17,6 +17,7 @@ from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.model import Plan
+from plait.plan.strategy_names import strategy_name
 from plait.plan.validate import validate
 from plait.query.model import Query, Relation
 from plait.stats.model import Statistics
@@ -28,9 +29,7 @@ def plan(queries: tuple[Query, ...], statistics: Statistics, options: PlanOption
     Raises OptionError for an unknown strategy, a repeated query name or an unknown source, UnsupportedQueryError
     for a query without a stream, InvalidPlanError if the strategy is defective.
     """
-    strategy = STRATEGIES.get(options.strategy)
-    if strategy is None:
-        raise OptionError(f"unknown strategy '{options.strategy}'; expected one of {', '.join(sorted(STRATEGIES))}")
+    strategy = STRATEGIES[strategy_name(options.strategy)]
     _check_queries(queries, options)
     made = strategy(queries, statistics, with_partitions(queries, statistics, options))
     validate(made, queries)

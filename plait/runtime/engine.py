@@ -18,6 +18,8 @@ from plait.adapt.adapter import Adapter
 from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError, PlaitError, SinkError
 from plait.filesystems import for_spark
+from plait.plan.explain import ExplainFormat
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.delivery import MemoryResults
 from plait.runtime.events import BatchEvent, Summary
@@ -30,7 +32,7 @@ from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.microbatch import BatchProcessor, Settings
 from plait.runtime.observed import measure
-from plait.runtime.options import EngineOptions
+from plait.runtime.options import EngineOptions, RoutingChoice
 from plait.runtime.preparing import Asked, Prepared, prepare
 from plait.runtime.recovery import refuse_results_of_others
 from plait.runtime.registry import Registry
@@ -99,9 +101,9 @@ class Engine:
         spark: SparkSession,
         *,
         checkpoint: str,
-        strategy: str = "greedy",
+        strategy: StrategyName = "greedy",
         parallelism: int | None = None,
-        routing: str = "auto",
+        routing: RoutingChoice = "auto",
         listener: Callable[[BatchEvent], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -436,7 +438,7 @@ class Engine:
         found = self._memory.get(query)
         return (found if found is not None and found.are_of(binding) else MemoryResults(binding)).table()
 
-    def explain(self, format: str = "text") -> str:
+    def explain(self, format: ExplainFormat = "text") -> str:
         """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``.
 
         It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.

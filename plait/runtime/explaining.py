@@ -8,20 +8,20 @@ from plait.optimizer.advise.comparing import compare
 from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan import coverage
-from plait.plan.explain import Measured, check_format, explain, wording
+from plait.plan.explain import ExplainFormat, Measured, checked_format, explain, wording
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.state.model import Manifest
 
 
 def explained_plan(
-    request: PlanRequest, plan: Plan, manifest: Manifest | None, measured: Measured | None, format: str
+    request: PlanRequest, plan: Plan, manifest: Manifest | None, measured: Measured | None, format: ExplainFormat
 ) -> str:
     """Return the explanation. Plan and baselines are estimated from the same statistics, those of `manifest`.
 
     Raises OptionError for an unknown format.
     """
-    check_format(format)
+    checked_format(format)
     statistics = forecast(request.options.sources, () if manifest is None else manifest.sources)
     fits = computes(plan, request.queries)
     return explain(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -11,11 +11,14 @@ from plait.adapt.budget import Budget
 from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Source
 from plait.runtime.microbatch import Settings
 from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.probing import Routing
 from plait.runtime.session import has_one_executor
+
+RoutingChoice: TypeAlias = Literal["auto"] | Routing
 
 _TRUE = frozenset({"true", "on"})
 
@@ -24,9 +27,9 @@ _TRUE = frozenset({"true", "on"})
 class EngineOptions:
     """Current values. `parallelism` None: as many partitions as tasks run at a time."""
 
-    strategy: str = "greedy"
+    strategy: StrategyName = "greedy"
     parallelism: int | None = None
-    routing: Literal["auto"] | Routing = "auto"
+    routing: RoutingChoice = "auto"
     trigger: str = "1 second"
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from plait.plan.strategy_names import StrategyName
+
 if TYPE_CHECKING:
     from plait.runtime.events import BatchEvent, Summary
 
@@ -15,7 +17,7 @@ class RunInfo:
     """What is about to run. `queries` in the order of the script; `warnings`: what in it is probably not meant."""
 
     script: str
-    strategy: str
+    strategy: StrategyName
     checkpoint: str
     queries: tuple[str, ...]
     warnings: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
@@ -14,10 +15,11 @@ from plait.optimizer.strategies import STRATEGIES
 from plait.plan.explain import PlanCost, cost_of
 from plait.plan.explain.sharing import sharing_of
 from plait.plan.model import Plan, Solution
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
-LADDER = ("independent", "shared", "ilp")
+LADDER: Final[tuple[StrategyName, ...]] = ("independent", "shared", "ilp")
 """Strategies that share nothing, what is equal anyway, and as much as pays."""
 
 _APART = 10.0

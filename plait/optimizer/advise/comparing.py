@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from typing_extensions import assert_never
 
@@ -13,10 +14,11 @@ from plait.optimizer.planner import plan
 from plait.plan.explain import wording
 from plait.plan.explain.costs import Comparison, cost_of
 from plait.plan.model import Plan
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
-BASELINES = ("independent", "shared")
+BASELINES: Final[tuple[StrategyName, ...]] = ("independent", "shared")
 """Every query by itself; every query planned by itself, equal steps run once."""
 
 
@@ -25,7 +27,7 @@ def compare(
     queries: tuple[Query, ...],
     statistics: Statistics,
     options: PlanOptions,
-    others: tuple[str, ...] = BASELINES,
+    others: tuple[StrategyName, ...] = BASELINES,
 ) -> Comparison:
     """Return what other strategies would cost where `made` has been estimated from the same statistics."""
     return Comparison(

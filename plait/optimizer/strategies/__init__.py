@@ -18,12 +18,13 @@ from plait.optimizer.strategies.left_deep import left_deep
 from plait.optimizer.strategies.selectivity import selectivity
 from plait.optimizer.strategies.shared import shared
 from plait.plan.model import Plan
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
 Strategy: TypeAlias = Callable[[tuple[Query, ...], Statistics, PlanOptions], Plan]
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+STRATEGIES: Mapping[StrategyName, Strategy] = MappingProxyType(
     {
         "fixed": fixed,
         "selectivity": selectivity,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from plait.errors import OptionError
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of
@@ -14,7 +15,9 @@ from plait.plan.explain.mermaid import to_mermaid
 from plait.plan.explain.text import to_text
 from plait.plan.model import Plan
 
-FORMATS: Mapping[str, Callable[[Explanation], str]] = MappingProxyType(
+ExplainFormat: TypeAlias = Literal["text", "json", "mermaid"]
+
+FORMATS: Mapping[ExplainFormat, Callable[[Explanation], str]] = MappingProxyType(
     {"text": to_text, "json": to_json, "mermaid": to_mermaid}
 )
 
@@ -22,10 +25,11 @@ __all__ = [
     "FORMATS",
     "Comparison",
     "EdgeCount",
+    "ExplainFormat",
     "Measured",
     "PlanCost",
     "StoreCount",
-    "check_format",
+    "checked_format",
     "cost_of",
     "explain",
 ]
@@ -33,7 +37,7 @@ __all__ = [
 
 def explain(
     plan: Plan,
-    format: str = "text",
+    format: ExplainFormat = "text",
     *,
     comparison: Comparison | None = None,
     measured: Measured | None = None,
@@ -44,11 +48,14 @@ def explain(
     `comparison`: other plans for the same queries. `measured`: what a run has counted. `notes`: what the reader should
     know, a line each.
     """
-    check_format(format)
-    return FORMATS[format](Explanation(plan=plan, comparison=comparison, measured=measured, notes=notes))
+    return FORMATS[checked_format(format)](
+        Explanation(plan=plan, comparison=comparison, measured=measured, notes=notes)
+    )
 
 
-def check_format(format: str) -> None:
-    """Raise OptionError for a format that there is not."""
-    if format not in FORMATS:
-        raise OptionError(f"unknown EXPLAIN format '{format}'; expected one of {', '.join(FORMATS)}")
+def checked_format(format: str) -> ExplainFormat:
+    """Return the format of this name. Raises OptionError if there is none."""
+    for known in FORMATS:
+        if known == format:
+            return known
+    raise OptionError(f"unknown EXPLAIN format '{format}'; expected one of {', '.join(FORMATS)}")

@@ -9,23 +9,10 @@ from types import MappingProxyType
 from typing import Final
 
 from plait.errors import OptionError
+from plait.plan.strategy_names import STRATEGY_NAMES
 from plait.sql.lexis.durations import parse_duration_us
 from plait.sql.lexis.names import did_you_mean
 from plait.sql.script.spark_settings import spark_setting_problem
-
-STRATEGIES: Final = (
-    "fixed",
-    "selectivity",
-    "greedy",
-    "ilp",
-    "flat",
-    "left-deep",
-    "chain",
-    "bushy",
-    "independent",
-    "shared",
-)
-"""The strategies a script may name; a test keeps this equal to `plait.optimizer.strategies.STRATEGIES`."""
 
 _MOST_PARTITIONS: Final = 4096
 
@@ -76,7 +63,7 @@ _PARTITIONS_OF: Final = "plait.parallelism."
 
 OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
     {
-        "plait.strategy": _one_of(*STRATEGIES),
+        "plait.strategy": _one_of(*STRATEGY_NAMES),
         "plait.parallelism": _COUNT,
         "plait.routing": _one_of("auto", "local", "shuffle"),
         "plait.compaction": _SWITCH,

@@ -8,10 +8,11 @@ import pytest
 
 from plait.errors import OptionError, SinkError, SourceError, SqlError
 from plait.optimizer.strategies import STRATEGIES as PLANNED
+from plait.plan.strategy_names import STRATEGY_NAMES
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sql import check_script, load_script
 from plait.sql.script.files import known_schema
-from plait.sql.script.options import OPTIONS, STRATEGIES, checked_option
+from plait.sql.script.options import OPTIONS, checked_option
 from plait.workloads import flights
 
 GOOD = """
@@ -205,7 +206,7 @@ def test_old_timestamps_of_other_writers_are_instants(tmp_path: Path) -> None:
 
 
 def test_the_strategies_of_set_are_those_there_are() -> None:
-    assert set(STRATEGIES) == set(PLANNED)
+    assert set(STRATEGY_NAMES) == set(PLANNED)
 
 
 @pytest.mark.parametrize(
