@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, Literal, TypeAlias
 
 from plait.plan.columns import SELECTED, TAU, StoredColumn
@@ -46,11 +47,7 @@ class KeyColumn:
     @property
     def name(self) -> str:
         """The int64 key column's name in buckets. It tells the encoding, so that no bucket is misread."""
-        return part_column(self.part, self._stored.name)
-
-    @property
-    def _stored(self) -> StoredColumn:
-        return StoredColumn(kind="ordered key" if self.by_size else "key", type=self.type, text=self.expression.sql)
+        return _key_name(self.by_size, self.type, self.expression.sql, self.part)
 
     @property
     def encoding(self) -> Encoding:
@@ -68,7 +65,20 @@ class KeyColumn:
     @property
     def value_name(self) -> str | None:
         """The column holding the real value, None when the key is exact."""
-        return None if self.is_exact else part_column(self.part, self._stored.value.name)
+        return (
+            None
+            if self.is_exact
+            else part_column(self.part, _key(self.by_size, self.type, self.expression.sql).value.name)
+        )
+
+
+def _key(by_size: bool, type_: str, sql: str) -> StoredColumn:
+    return StoredColumn(kind="ordered key" if by_size else "key", type=type_, text=sql)
+
+
+@lru_cache(maxsize=1 << 14)  # planning asks for the same few names a million times
+def _key_name(by_size: bool, type_: str, sql: str, part: int | None) -> str:
+    return part_column(part, _key(by_size, type_, sql).name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plait.query.masks import connected_levels, positions
 from plait.query.model import Operand, Query, relations_of
@@ -28,6 +28,10 @@ class QueryGraph:
 
     aliases: tuple[str, ...]
     predicates: Conjunction[Operand]
+    _pairs: tuple[tuple[str, ...], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pairs", tuple(relations_of(predicate) for predicate in self.predicates))
 
     @classmethod
     def of(cls, query: Query) -> QueryGraph:
@@ -41,13 +45,16 @@ class QueryGraph:
 
     def neighbours_of(self, joined: Collection[str]) -> tuple[str, ...]:
         """Return the relations outside `joined` that are compared with one inside, in FROM order."""
-        pairs = [relations_of(predicate) for predicate in self.predicates]
-        near = {other for pair in pairs for one, other in _both_ways(pair) if one in joined and other not in joined}
+        near = set()
+        for left, right in self._pairs:
+            if (left in joined) != (right in joined):
+                near.add(right if left in joined else left)
         return tuple(alias for alias in self.aliases if alias in near)
 
     def between(self, joined: Collection[str], alias: str) -> Conjunction[Operand]:
         """Return the predicates between `alias` and the relations in `joined`."""
-        return tuple(each for each in self.predicates if _connects(relations_of(each), joined, alias))
+        pairs = zip(self.predicates, self._pairs, strict=True)
+        return tuple(predicate for predicate, pair in pairs if _connects(pair, joined, alias))
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -102,10 +109,6 @@ class QueryGraph:
         return reached
 
 
-def _both_ways(pair: tuple[str, ...]) -> tuple[tuple[str, str], tuple[str, str]]:
-    left, right = pair
-    return (left, right), (right, left)
-
-
 def _connects(pair: tuple[str, ...], joined: Collection[str], alias: str) -> bool:
-    return any(one in joined and other == alias for one, other in _both_ways(pair))
+    left, right = pair
+    return (left == alias and right in joined) or (right == alias and left in joined)

@@ -182,7 +182,9 @@ def band_between(
 
 def relations_of(predicate: Predicate[Operand]) -> tuple[str, ...]:
     """Return the aliases of the two relations, in order of appearance."""
-    return tuple(dict.fromkeys(operand.relation for operand in operands_of(predicate)))
+    if isinstance(predicate, Residual):
+        return tuple(dict.fromkeys(operand.relation for operand in operands_of(predicate)))
+    return predicate.left.relation, predicate.right.relation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

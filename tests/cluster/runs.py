@@ -18,6 +18,7 @@ from tests.recovery.workload import DELAY_S, QUERIES, SCHEMAS, WINDOW_S, make_in
 PARALLELISM = 3
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 300
+PARTITIONS = {"parts": ", partitionBy 'name'"}
 
 Event = dict[str, Any]
 
@@ -51,7 +52,7 @@ def prepare(directory: Path, batches: int) -> Path:
         for name, schema in SCHEMAS.items()
     ]
     statements += [
-        f"CREATE QUERY {name} INTO {kind} OPTIONS (path 'out/{name}') AS {sql};"
+        f"CREATE QUERY {name} INTO {kind} OPTIONS (path 'out/{name}'{PARTITIONS.get(name, '')}) AS {sql};"
         for name, (kind, sql) in QUERIES.items()
     ]
     script = directory / "workload.sql"

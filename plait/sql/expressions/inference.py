@@ -75,7 +75,9 @@ RESULTS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def inferred_type(expression: BoundExpression) -> str | None:
-    """Return the Spark type of an expression, None where only Spark knows."""
+    """Return the Spark type of an expression, None where only Spark knows. An interval of fixed length is `INTERVAL`,
+    whatever its units.
+    """
     inner = expression.part(without_outer_parentheses(expression.tokens))
     if not inner.tokens:
         return None
