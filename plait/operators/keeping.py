@@ -25,12 +25,13 @@ def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
 
 
 def stored_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
-    """Return the stored buckets of the plan's stores, those too that its windows have let go since: a query that is
-    filled up with the past finds what earlier queries have kept.
+    """Return all stored buckets of the plan's stores, also those that can match no tuple of the next batch: a query
+    that is filled up with the past finds what earlier queries, with longer windows, have kept.
     """
     if manifest is None:
         return ()
-    return retain(manifest.buckets, dict.fromkeys(windows_of(plan)), manifest.watermark_us).kept
+    stores = windows_of(plan)
+    return tuple(bucket for bucket in manifest.buckets if bucket.store in stores)
 
 
 def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.oracle.entitlement import entitlements
 from tests.property.case import CaseQuery, CaseSource
-from tests.property.expressions import column
+from tests.property.expressions import apply, column
 from tests.property.found import Condition, joined, stream
 from tests.property.life_running import check_life
 from tests.property.lives import Declared, Life, Span, Way, describe
@@ -111,3 +113,21 @@ def test_a_query_with_shorter_windows_is_filled_up_with_all_that_was_stored() ->
     shorter = plain_query("shorter", pairs.relations, pairs.conditions, first.projection, (("a", 5), ("b", 5)))
     given = life(span(2, (left, right), first), span(3, (left, right), shorter, backfill=True))
     check(given, {first.name + "-0": 1, "shorter-1": 2})
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "ilp", "bushy", "chain"])
+def test_a_query_of_three_with_shorter_windows_is_filled_up_whatever_the_stores(strategy: str) -> None:
+    left = stream("a", "k BIGINT", (0, 1, 5), (1, 500, 8), (2, 501, 9), window_us=1000)
+    middle = stream("b", "k BIGINT", (0, 2, 5), (1, 500, 8), (2, 501, 9), window_us=1000)
+    right = stream("c", "k BIGINT", (0, 3, 5), (1, 500, 8), (2, 501, 9), window_us=1000)
+    sources = (left, middle, right)
+    keys = [column(each.name, "k", each.columns[0].kind.name, each.columns[0].kind.small) for each in sources]
+    equal = [apply("{0} = {1}", lambda x, y: x == y, one, other, kind="b") for one, other in pairwise(keys)]
+    relations = tuple((each.name, each.name) for each in sources)
+    all_three = plain_query("all_three", relations, equal, keys)
+    shorter = plain_query("shorter", relations, equal, keys, tuple((each.name, 5) for each in sources))
+    given = life(
+        span(2, sources, all_three, strategy=strategy),
+        span(3, sources, shorter, backfill=True, strategy=strategy),
+    )
+    check(given, {all_three.name + "-0": 2, "shorter-1": 3})
