@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from plait.operators.names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
 from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
+from plait.spelling import backquoted
 from plait.state.model import Layout
 
 
@@ -42,11 +43,6 @@ class IngestSpec:
         return tuple(dict.fromkeys((*kept, *self.dead_letter_columns)))
 
 
-def quoted(name: str) -> str:
-    """Return `name` as a backquoted Spark identifier."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def layout_of(store: Store) -> Layout:
     """Return the layout of the buckets that this store writes."""
     return Layout(
@@ -71,7 +67,7 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
         raw[corrupt_column] = None
     keys = {key.name: key for store in stores for key in store.keys}
     aliases = _aliases(source, tuple(keys.values()), frozenset(raw))
-    projection = [(name, quoted(name)) for name in raw]
+    projection = [(name, backquoted(name)) for name in raw]
     if isinstance(source, Stream):
         projection.append((TAU, tau_sql(source)))
     projection += [(key.name, key_sql(key)) for key in keys.values()]
@@ -101,7 +97,7 @@ def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -
     time = source.time if isinstance(source, Stream) and source.computed is None else None
     if time is not None and types.get(time) in ("timestamp", "timestamp_ntz"):
         found.append((TAU, time))
-    bare = {quoted(name): name for name, kind in types.items() if kind == "bigint"}
+    bare = {backquoted(name): name for name, kind in types.items() if kind == "bigint"}
     for key in keys:
         if key.type == "bigint" and key.expression.sql in bare:
             found.append((key.name, bare[key.expression.sql]))
@@ -118,7 +114,7 @@ def tau_sql(stream: Stream) -> str:
 
         time, type_ = forgiving(stream.computed.sql), stream.computed.type
     else:
-        time = quoted(stream.time)
+        time = backquoted(stream.time)
         type_ = next((column.type for column in stream.schema or () if column.name == stream.time), None)
     match type_:
         case "timestamp_ntz":
@@ -181,7 +177,7 @@ def _held_bit(held: tuple[str, ...], selection: str) -> str:
     if not word_names(len(held)):
         return "true"
     word, mask = bit_of(held, selection)
-    return f"({quoted(word)} & {mask}L) <> 0L"
+    return f"({backquoted(word)} & {mask}L) <> 0L"
 
 
-__all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "quoted", "value_sql"]
+__all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "value_sql"]

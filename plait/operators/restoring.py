@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 from plait.operators.lacking import kept_for, with_unstored
 from plait.operators.names import TAU, word_names
-from plait.operators.projection import IngestSpec, bits_sql, ingest_spec, layout_of, quoted
+from plait.operators.projection import IngestSpec, bits_sql, ingest_spec, layout_of
 from plait.operators.reports import IngestReport
 from plait.operators.scheduling import lacks
 from plait.plan.model import KeyColumn, Selection, Store, ValueColumn
 from plait.query.model import Column, Source, SourceExpression, Stream
+from plait.spelling import backquoted
 from plait.state.model import Bucket, Layout, SourceProgress
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -89,7 +90,7 @@ def _held_sql(name: str, sql: str, held: tuple[str, ...], spec: IngestSpec, old:
     words = word_names(max(len(spec.selections), 2))
     if name in words:
         return bits_sql(spec.selections, words.index(name), held=old.selections)
-    return quoted(name) if name in held else sql
+    return backquoted(name) if name in held else sql
 
 
 def _narrowed(store: Store, old: Layout, raw: frozenset[str]) -> Store:
@@ -130,7 +131,7 @@ def raw_columns(bucket: Bucket, source: Source, since: Since) -> dict[str, str]:
     for column in source.schema or ():
         first = since(column.name)
         if column.name in bucket.layout.columns:
-            found[column.name] = quoted(column.name)
+            found[column.name] = backquoted(column.name)
         elif first is not None and first > bucket.batch_max:
             found[column.name] = f"CAST(NULL AS {column.type})"
         elif (sql := _recovered(column, source, bucket.layout)) is not None:
@@ -141,15 +142,15 @@ def raw_columns(bucket: Bucket, source: Source, since: Since) -> dict[str, str]:
 def _recovered(column: Column, source: Source, old: Layout) -> str | None:
     """Return a raw column as SQL over event time, a kept value or a key that is the column itself; None if none is."""
     if isinstance(source, Stream) and column.name == source.time and old.has_tau:
-        return _from_micros(quoted(TAU), column.type)
-    bare = SourceExpression(sql=quoted(column.name), columns=(column.name,))
+        return _from_micros(backquoted(TAU), column.type)
+    bare = SourceExpression(sql=backquoted(column.name), columns=(column.name,))
     value = ValueColumn(expression=bare, type=column.type).name
     if value in old.values:
-        return quoted(value)
+        return backquoted(value)
     # The common type of an equality may be wider than the column.
     wider = _INTEGERS[_INTEGERS.index(column.type) :] if column.type in _INTEGERS else (column.type,)
     keys = (KeyColumn(expression=bare, type=kind).name for kind in wider)
-    key = next((quoted(name) for name in keys if name in old.keys), None)
+    key = next((backquoted(name) for name in keys if name in old.keys), None)
     if key is None:
         return None
     if column.type in _INTEGERS:

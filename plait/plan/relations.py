@@ -9,6 +9,7 @@ from dataclasses import replace
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
 from plait.query.model import Operand, Query, Relation, SourceExpression, relations_of
 from plait.query.predicates import Order, by_kind
+from plait.spelling import backquoted
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 
@@ -65,7 +66,7 @@ def operand_name(operand: Operand) -> str:
 def _operand(operand: Operand) -> str | ValueColumn:
     expression = operand.expression
     bare = expression.columns[:1]
-    if bare and expression.sql == "`" + bare[0].replace("`", "``") + "`":
+    if bare and expression.sql == backquoted(bare[0]):
         return bare[0]
     return ValueColumn(expression=expression, type=operand.type or UNKNOWN_TYPE)
 
@@ -103,7 +104,7 @@ def member_name(member: Member) -> str:
 
 def store_name(store_id: str) -> str:
     """Return the id of a store, in backquotes if it could be taken for something else, an edge for instance."""
-    return store_id if _PLAIN_STORE.fullmatch(store_id) else "`" + store_id.replace("`", "``") + "`"
+    return store_id if _PLAIN_STORE.fullmatch(store_id) else backquoted(store_id)
 
 
 def widest_window(windows: Iterable[int | None]) -> int | None:

@@ -17,7 +17,6 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructField, StructType
 
 from plait.errors import OptionError, SqlError
-from plait.operators.projection import quoted
 from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
@@ -28,6 +27,7 @@ from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.types import arrow_problem
+from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_thetas
 
 
@@ -161,7 +161,7 @@ def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> Str
 
 
 def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:
-    return len(columns) == 1 and sql.strip() == quoted(columns[0].name)
+    return len(columns) == 1 and sql.strip() == backquoted(columns[0].name)
 
 
 def _in_query(query: Query, problem: SqlError) -> SqlError:

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.operators.badrows import merged_bad
-from plait.operators.projection import IngestSpec, quoted
+from plait.operators.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.operators.restoring import Rewriting
 from plait.plan.columns import stored_column
 from plait.runtime.sources import OpenSource, attempt
 from plait.runtime.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
+from plait.spelling import backquoted
 from plait.state.storage import Storage
 
 
@@ -49,10 +50,10 @@ def rewrite(
     Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
     """
     buckets = rewriting.buckets
-    schema = ", ".join(f"{quoted(name)} {_type_of(name, types)}" for name in rewriting.held)
+    schema = ", ".join(f"{backquoted(name)} {_type_of(name, types)}" for name in rewriting.held)
     numbers = spark.range(0, len(buckets), 1, len(buckets))
     frame = numbers.mapInArrow(read_buckets(buckets, storage, rewriting.held), schema)
-    frame = frame.selectExpr("*", *(f"{sql} AS {quoted(name)}" for name, sql in rewriting.recovered))
+    frame = frame.selectExpr("*", *(f"{sql} AS {backquoted(name)}" for name, sql in rewriting.recovered))
     chosen = select_ingest(frame, rewriting.spec)
     rows = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT).collect()
     found: tuple[IngestReport, ...] = reports(rows)

@@ -12,7 +12,6 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SinkError, SqlError
-from plait.operators.projection import quoted
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.query.walks import columns_of
 from plait.runtime.binding import Binding, bind
@@ -20,7 +19,7 @@ from plait.runtime.sources import OpenSource, attempt, places_read, visible, vis
 from plait.sinks import Sink
 from plait.sinks.overlaps import Place, overlap
 from plait.sinks.places import checkpoint_place, letter_places, read_places, sink_places
-from plait.spelling import folded
+from plait.spelling import backquoted, folded
 from plait.sql.lexis.names import naming_problem
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time, refuse_other_types
@@ -146,7 +145,7 @@ class Registry:
         if found.computed is not None:
             return found.computed.sql if found.computed.type == "timestamp" else None
         types = {column.name: column.type for column in found.schema or ()}
-        return quoted(found.time) if types.get(found.time) == "timestamp" else None
+        return backquoted(found.time) if types.get(found.time) == "timestamp" else None
 
     def drop_query(self, name: str) -> None:
         """Forget a query. Raises OptionError if there is none of this name."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from plait.operators.projection import quoted
 from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
+from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_thetas
 from plait.sql.script.reading import parse_script
 from plait.sql.select.binder import bind_statement
@@ -72,7 +72,7 @@ def _with_types(case: Case, query: Query) -> Query:
         return operand_type(case, query, operand)
 
     resolved = resolve_thetas(resolve_types(query, type_of), type_of)
-    times = {source.name: source.time and quoted(source.time) for source in case.sources}
+    times = {source.name: source.time and backquoted(source.time) for source in case.sources}
     return with_narrow_windows(resolved, lambda source: times[source])
 
 

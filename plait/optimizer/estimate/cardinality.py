@@ -17,6 +17,7 @@ from plait.plan.conditions import Joining, key_pairs, measured_names
 from plait.plan.model import KeyColumn, Selection
 from plait.query.model import SourceExpression
 from plait.query.predicates import Band, Equality, Residual
+from plait.spelling import backquoted
 from plait.stats.model import Side, Statistics, conjunction
 
 
@@ -192,4 +193,4 @@ def _names(key: KeyColumn) -> tuple[str, ...]:
 
 
 def _is_bare(expression: SourceExpression) -> bool:
-    return expression.sql == "`" + expression.columns[0].replace("`", "``") + "`"
+    return expression.sql == backquoted(expression.columns[0])

@@ -13,6 +13,7 @@ from plait.plan.relations import member_name
 from plait.plan.rules import Probe
 from plait.plan.walks import split_part
 from plait.query.predicates import Band, Equality, Predicate, Residual, mapped
+from plait.spelling import backquoted
 
 _OPERAND = re.compile(r"`(\d+)`")
 
@@ -57,7 +58,7 @@ def _side(store: Store, name: str, member: Member) -> _Side:
     if name in computed:
         return _Side(text=sql(computed[name].expression.sql, member_name(member)), type=computed[name].type)
     _, own = split_part(store, name)
-    return _Side(text=sql("`" + own.replace("`", "``") + "`", member_name(member)), type="")
+    return _Side(text=sql(backquoted(own), member_name(member)), type="")
 
 
 def _worded(predicate: Predicate[_Side]) -> str:

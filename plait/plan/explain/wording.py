@@ -9,6 +9,7 @@ from plait.plan.columns import SELECTED, TAU
 from plait.plan.model import KeyColumn, Member, Output, Requirement, Selection, Step, Store, is_routed
 from plait.plan.relations import UNKNOWN_TYPE, member_name
 from plait.plan.walks import split_part
+from plait.spelling import backquoted
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -17,7 +18,7 @@ _UNITS = ((86_400_000_000, "d"), (3_600_000_000, "h"), (60_000_000, "min"), (1_0
 
 def name(identifier: str) -> str:
     """Return an identifier as it has to be written: in backquotes only where it needs them."""
-    return identifier if _PLAIN_NAME.fullmatch(identifier) else "`" + identifier.replace("`", "``") + "`"
+    return identifier if _PLAIN_NAME.fullmatch(identifier) else backquoted(identifier)
 
 
 def sql(text: str, owner: str | None = None) -> str:
