@@ -12,6 +12,7 @@ import random
 from dataclasses import dataclass
 
 from plait.optimizer.options import PlanOptions
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import (
     DeclaredStatistics,
     Operand,
@@ -53,7 +54,7 @@ class Instance:
         """Return what the streams declare."""
         return declared_statistics(self.streams)
 
-    def options(self, strategy: str, parallelism: int) -> PlanOptions:
+    def options(self, strategy: StrategyName, parallelism: int) -> PlanOptions:
         """Return plan options for these streams."""
         return PlanOptions(strategy=strategy, sources=self.streams, parallelism=parallelism)
 
