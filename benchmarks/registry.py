@@ -17,6 +17,7 @@ _COMPONENTS = {
     "state": ("benchmarks.components.state", "reading and writing buckets, indexes and manifests"),
     "optimizer": ("benchmarks.components.optimizer", "time and savings of planning many queries"),
     "theta": ("benchmarks.components.theta", "joins that are no equality"),
+    "batch": ("benchmarks.components.batch", "one micro-batch by the millisecond, with its jobs, stages and tasks"),
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
     "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
 }

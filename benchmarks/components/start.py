@@ -70,7 +70,8 @@ def main(arguments: list[str]) -> int:
     found: dict[str, list[Run]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory(prefix="plait-start-") as place:
         directory = Path(place)
-        _write(directory, given.rows, given.batches, given.cores, given.seed)
+        (directory / "three.sql").write_text(_SCRIPT.format(cores=given.cores))
+        write_streams(directory, given.rows, given.batches, given.seed)
         for number in range(given.repeat):
             for way, is_without in ways.items():
                 found[way].append(_run(directory, f"{way}-{number}".replace(" ", "-"), is_without=is_without))
@@ -82,9 +83,9 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _write(directory: Path, rows: int, batches: int, cores: int, seed: int) -> None:
+def write_streams(directory: Path, rows: int, batches: int, seed: int) -> None:
+    """Write streams r, s and t as Parquet files, one of each a batch."""
     random = np.random.default_rng(seed)
-    (directory / "three.sql").write_text(_SCRIPT.format(cores=cores))
     for stream, keys in (("r", "a"), ("s", "ab"), ("t", "b")):
         (directory / stream).mkdir()
         for batch in range(batches):

@@ -15,13 +15,13 @@ class BatchEvent:
     """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
     now.
 
-    `results`: rows per query. `shuffled_bytes`: partial results that Spark carried from one probe task to another, as
-    serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in it); 0 where
-    routing is local. `failing`: query and reason where a sink does not take its results. `dropped`: intermediate stores
-    given up to hold the storage budget. `sources`: what became of the rows that arrived; `relations`: of those, what
-    the selections of each query left out; `flows`: what went along the edges of the plan. `warnings`: new ones.
-    `lacking`: what queries find nothing of in the rows that came before them. `change`: of the plan, with which the
-    batch began.
+    `results`: rows per query. `phases`: seconds of each, in order. `shuffled_bytes`: partial results that Spark carried
+    from one probe task to another, as serialized by Plait (before Spark's compression; arriving rows, which Spark
+    shuffles itself, are not in it); 0 where routing is local. `failing`: query and reason where a sink does not take
+    its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
+    that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
+    of the plan. `warnings`: new ones. `lacking`: what queries find nothing of in the rows that came before them.
+    `change`: of the plan, with which the batch began.
     """
 
     batch: int
@@ -34,6 +34,7 @@ class BatchEvent:
     stored_tuples: int
     stored_bytes: int
     seconds: float
+    phases: tuple[tuple[str, float], ...] = ()
     shuffled_bytes: int = 0
     watermark_us: int | None = None
     laggard: str | None = None
@@ -61,6 +62,7 @@ class BatchEvent:
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
             "seconds": round(self.seconds, 3),
+            "phases": {name: round(seconds, 3) for name, seconds in self.phases},
             "watermark_us": self.watermark_us,
             "laggard": self.laggard,
             "failing": dict(self.failing),

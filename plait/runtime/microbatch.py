@@ -140,18 +140,21 @@ class BatchProcessor:
         started = time.perf_counter()
         self._catch_up(epoch, batch)
         work = Batch(number=batch, epoch=epoch, before=self.before, clock_ms=int(self._clock() * 1000))
-        phases: tuple[Callable[[Batch], Batch], ...] = (
-            lambda work: self._ingest(work, frame),
-            self._probe_all,
-            self._close,
-            self._deliver,
-            self._commit,
-            self._publish,
-            self._tidy,
-        )
-        for phase in phases:
+        phases: dict[str, Callable[[Batch], Batch]] = {
+            "ingest": lambda work: self._ingest(work, frame),
+            "probe": self._probe_all,
+            "close": self._close,
+            "deliver": self._deliver,
+            "commit": self._commit,
+            "publish": self._publish,
+            "tidy": self._tidy,
+        }
+        ends = {"before": time.perf_counter()}
+        for name, phase in phases.items():
             work = phase(work)
-        self._listener(self._event(work, time.perf_counter() - started))
+            ends[name] = time.perf_counter()
+        seconds = tuple((name, ends[name] - earlier) for name, earlier in zip(phases, ends.values(), strict=False))
+        self._listener(self._event(work, time.perf_counter() - started, seconds))
         self._change = None
         return work.manifest
 
@@ -350,7 +353,7 @@ class BatchProcessor:
             self._log.prune(_KEPT_MANIFESTS)
             collect(self._storage, tuple(self._log.read(number) for number in self._log.batches()))
 
-    def _event(self, work: Batch, seconds: float) -> BatchEvent:
+    def _event(self, work: Batch, seconds: float, phases: tuple[tuple[str, float], ...]) -> BatchEvent:
         epoch, manifest, ingested, probed = work.epoch, work.settled, work.ingested, work.found
         rows = results_by_query(probed)
         return BatchEvent(
@@ -365,6 +368,7 @@ class BatchProcessor:
             stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
             stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
             seconds=seconds,
+            phases=phases,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
             failing=tuple((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
