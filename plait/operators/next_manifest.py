@@ -7,20 +7,35 @@ if it never is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from plait.operators.closing import Closed
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
-from plait.state.model import Backlog, Manifest, QueryProgress
+from plait.state.model import TABLE_BATCH, Backlog, Bucket, Manifest, QueryProgress
 
 
-def queries_after(previous: Manifest | None, plan: Plan, results: Mapping[str, int]) -> tuple[QueryProgress, ...]:
-    """Return rows out per live query after a batch that produced `results`."""
-    before = {} if previous is None else {progress.query: progress.rows_out for progress in previous.queries}
-    return tuple(
-        QueryProgress(query=query, rows_out=before.get(query, 0) + results.get(query, 0)) for query in plan.queries
+def queries_after(
+    previous: Manifest | None, plan: Plan, results: Mapping[str, int], kept: Iterable[Bucket]
+) -> tuple[QueryProgress, ...]:
+    """Return rows out per query after a batch that produced `results` and left these buckets.
+
+    One that is gone is remembered while rows are stored of which its sink may have results: if it came back as one that
+    was never there, it would be filled up with them once more. Results without such rows it cannot have had.
+    """
+    before = {} if previous is None else {progress.query: progress for progress in previous.queries}
+    live = tuple(
+        QueryProgress(query=query, rows_out=(before[query].rows_out if query in before else 0) + results.get(query, 0))
+        for query in plan.queries
     )
+    oldest = min((bucket.batch_min for bucket in kept if bucket.batch_min != TABLE_BATCH), default=None)
+    last = None if previous is None else previous.batch
+    left = (
+        replace(before[query], left=last if before[query].left is None else before[query].left)
+        for query in sorted(before.keys() - frozenset(plan.queries))
+    )
+    return live + tuple(gone for gone in left if oldest is not None and gone.left is not None and oldest <= gone.left)
 
 
 def next_manifest(
@@ -42,7 +57,7 @@ def next_manifest(
         watermark_us=closed.watermark_us,
         plan=plan_id,
         sources=closed.sources,
-        queries=queries_after(previous, plan, results_by_query(found)),
+        queries=queries_after(previous, plan, results_by_query(found), closed.kept),
         buckets=closed.kept,
         windows=closed.windows,
         publications=tuple(letter for report in ingested for letter in report.publications) + publications,

@@ -15,9 +15,12 @@ def notices(
     plan: Plan,
     registered: frozenset[str],
     dropped: frozenset[str] = frozenset(),
+    *,
+    backfill: bool = False,
 ) -> tuple[str, ...]:
-    """Return one sentence for every stream that comes back, rests, or seems to have been renamed, and for every query
-    that is left out or was `dropped` although its sink has not taken all of its results.
+    """Return one sentence for every stream that comes back, rests, or seems to have been renamed, for every query
+    that is left out or was `dropped` although its sink has not taken all of its results, and for every one that
+    `backfill` leaves as it is because it comes back.
     """
     if before is None or manifest is None:
         return ()
@@ -27,6 +30,7 @@ def notices(
         *_resting(manifest, plan),
         *_renamed(before, now, registered, read),
         *_undelivered(manifest, plan, dropped),
+        *(_not_filled(manifest, plan) if backfill else ()),
     )
 
 
@@ -79,6 +83,15 @@ def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> lis
         else f"query '{query}' is left out, and {count} rows of its results, which its sink has not taken "
         f"({reasons[query]}), wait in the checkpoint until it runs again. To delete them, drop it by name"
         for query, count in sorted(rows.items())
+    ]
+
+
+def _not_filled(manifest: Manifest, plan: Plan) -> list[str]:
+    return [
+        f"query '{known.query}' was here before, until batch {known.left}: it goes on with what comes, and is not "
+        "filled up with the past, of which it has had results already. To have a query filled up, give it another name"
+        for known in manifest.queries
+        if known.left is not None and known.query in plan.queries
     ]
 
 

@@ -195,7 +195,15 @@ def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: st
         stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
         lacking=lacking_after(queries, plan, before),
         dropped=asked.dropped,
-        notices=notices(found.catalog, catalog, found.manifest, plan, frozenset(asked.sources), asked.dropped),
+        notices=notices(
+            found.catalog,
+            catalog,
+            found.manifest,
+            plan,
+            frozenset(asked.sources),
+            asked.dropped,
+            backfill=asked.settings.backfill,
+        ),
     )
 
 

@@ -188,10 +188,11 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgress:
-    """Results of one query so far."""
+    """Results of one query so far. `left`: the last batch it took part in, None while it does."""
 
     query: str
     rows_out: int = 0
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +209,8 @@ class Manifest:
 
     `watermark_us` is the watermark of the **next** batch, None while some stream that is not idle has sent nothing. It
     bounds what is forgotten; which rows are late each source's `late_before_us` says.
-    `plan` identifies the plan in force; `probe_tuples` per edge, cumulated. `windows`: of the stores of streams that
+    `plan` identifies the plan in force; `probe_tuples` per edge, cumulated. `queries` names those that are gone too, as
+    long as rows are stored of which they may have had results. `windows`: of the stores of streams that
     have buckets. One that no query needs any more **rests**: it keeps what it has for as long as its last window says,
     because the stream's offsets are behind those rows and they could not be read again.
     """

@@ -2,8 +2,8 @@
 
 A query that lives from batch A to batch Z is entitled to each combination that is a result (docs/semantics.md) and
 
-1. whose last member arrives in a batch from A to Z; with `backfill`, if no query of its name lived in the batch
-   before A, also to those whose members had all arrived before A;
+1. whose last member arrives in a batch from A to Z; with `backfill`, if no query of its name has lived in a batch
+   before, also to those whose members had all arrived before A;
 2. whose members are **there**: none of them late or bad, and each either arrived in batch A or later, or **was kept**.
    Rows of tables are always there.
 
@@ -23,7 +23,8 @@ and if
    all columns are carried.
 
 This is the lower bound: all of it must come out. At most may come out, once each, what only obeys 1 and is neither late
-nor bad: the engine may remember more than it owes. (Buckets are forgotten as a whole.)
+nor bad: the engine may remember more than it owes. (Buckets are forgotten as a whole.) A query of a name that lived
+before may be filled up, too, but with nothing that has a member of that time.
 
 `Leave` names what a caller does not hold the engine to, because it is known not to keep it.
 
@@ -62,6 +63,10 @@ class Item:
     kind: str
     text: str
     columns: frozenset[str]
+
+
+NEVER = -1
+"""The batch after which a query was gone that was never there."""
 
 
 def _column(name: str) -> Item:
@@ -189,25 +194,25 @@ def _entitlement(life: Life, played: History, incarnation: Incarnation, leave: C
     newest, oldest, sure, filled = (column.to_pylist() for column in results.columns[len(query.projection) :])
     backfill = _backfill(life, played, incarnation, added)
     all_ = range(len(output))
-    owed = [n for n in all_ if (sure[n] if newest[n] >= added else filled[n] and backfill == "owed")]
+    owed = [n for n in all_ if (sure[n] if newest[n] >= added else filled[n] and backfill == NEVER)]
     return Entitlement(
         must=multiset(output[n] for n in owed),
-        may=multiset(output[n] for n in all_ if newest[n] >= added or backfill is not None),
+        may=multiset(output[n] for n in all_ if newest[n] >= added or (backfill is not None and oldest[n] > backfill)),
         past=sum(oldest[n] < added for n in owed),
     )
 
 
-def _backfill(life: Life, played: History, incarnation: Incarnation, added: int) -> str | None:
-    """Return ``owed`` if the query is entitled to what was complete before it came, ``possible`` if a query of its name
-    lived just before, so that it may be taken for the same; else None.
+def _backfill(life: Life, played: History, incarnation: Incarnation, added: int) -> int | None:
+    """Return the last batch before the query's in which one of its name lived, NEVER if none did, so that it is
+    entitled to what was complete before it came; None if queries are not filled up.
     """
     if added in (0, len(played.batches)) or played.batches[added].span > incarnation.last:
         return None
     if not life.spans[played.batches[added].span].way.backfill:
         return None
-    before = life.spans[played.batches[added - 1].span]
-    lived = any(query.name == incarnation.query.name for query in before.queries)
-    return "possible" if lived else "owed"
+    name = incarnation.query.name
+    lived = {number for number, span in enumerate(life.spans) if any(query.name == name for query in span.queries)}
+    return max((number for number, batch in enumerate(played.batches[:added]) if batch.span in lived), default=NEVER)
 
 
 # -- results of a query ------------------------------------------------------------------------------------------------

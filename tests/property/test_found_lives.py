@@ -10,7 +10,7 @@ from tests.oracle.entitlement import entitlements
 from tests.property.case import CaseQuery, CaseSource
 from tests.property.expressions import apply, column
 from tests.property.found import Condition, joined, stream
-from tests.property.life_running import check_life
+from tests.property.life_running import check_life, run_life
 from tests.property.lives import Declared, Life, Span, Way, describe
 from tests.property.plain import plain_query
 
@@ -94,6 +94,27 @@ def test_a_query_over_one_stream_is_filled_up_with_what_was_stored() -> None:
     alone = plain_query("alone", (("a", "a"),), (), [column("a", "s", "s", True)])
     given = life(span(1, BOTH, first), span(2, BOTH, alone, backfill=True))
     check(given, {first.name + "-0": 0, "alone-1": 2})
+
+
+def test_a_query_that_comes_back_is_not_filled_up_with_what_its_sink_has_already() -> None:
+    both = (stream("a", "k BIGINT", (0, 1, 5)), stream("b", "k BIGINT", *((batch, 1, 5) for batch in range(3))))
+    pairs = joined(*both, KEYS)
+    stays, returns = columns(pairs, "a.k", "b.k"), columns(pairs, "a.k")
+    given = life(span(1, both, stays, returns), span(2, both, stays), span(3, both, stays, returns, backfill=True))
+    check(given, {stays.name + "-0": 3, returns.name + "-0": 1, returns.name + "-2": 1})
+
+
+def test_a_query_that_comes_back_after_all_rows_of_its_time_have_gone_is_a_new_one() -> None:
+    both = (
+        stream("a", "k BIGINT", (0, 1, 5), (1, 500, 5), (2, 501, 5), window_us=10),
+        stream("b", "k BIGINT", (0, 1, 5), (1, 500, 6), (2, 500, 5), (3, 502, 6), window_us=10),
+    )
+    pairs = joined(*both, KEYS)
+    stays, returns = columns(pairs, "a.k", "b.k"), columns(pairs, "a.k")
+    given = life(span(1, both, stays, returns), span(3, both, stays), span(4, both, stays, returns, backfill=True))
+    found = run_life(given).rows
+    assert [len(found[key]) for key in (stays.name + "-0", returns.name + "-0", returns.name + "-2")] == [3, 1, 2]
+    check(given, {stays.name + "-0": 3, returns.name + "-0": 1, returns.name + "-2": 0})
 
 
 @pytest.mark.xfail(strict=True, reason="a store that no query reads is named as if queries shared it")
