@@ -6,23 +6,16 @@ change after the file was read. A file that merely has not had its turn is none 
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
 from plait.errors import PlaitError
 from plait.query.model import Stream
+from plait.runtime.admission.files import ListedFile, below, has_pattern, is_hidden, listed, logged_files, pattern_of
 from plait.runtime.losses.counts import Notice
-from plait.runtime.sources import spark_name
-from plait.sinks.staging import filesystem_of
-from plait.state.storage import Storage
 
 _MOST_FILES = 100_000
 """Beyond so many files that were read, listing the folder would take longer than the answer is worth."""
@@ -38,37 +31,28 @@ _CHANGE_MS = 1000
 """Some file systems keep times of change by the second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedFile:
-    """A file below a stream's folder: its path from there, when it was last changed, and its size."""
-
-    name: str
-    changed_ms: int
-    bytes: int
-
-
 def skipped_files(checkpoint: str, streams: Iterable[Stream]) -> Iterator[Notice]:
     """Yield what is not read of the streams that a script reads from a folder."""
     for stream in streams:
         options = {} if stream.connector is None else {k.lower(): v for k, v in stream.connector.options}
         folder = options.get("path")
-        if folder is None or any(sign in folder for sign in "*?[{"):
+        if folder is None or has_pattern(folder):
             continue
         try:
-            read = _read_log(checkpoint, stream.name)
+            read = logged_files(checkpoint, stream.name)
             if read and len(read) <= _MOST_FILES:
-                yield from skipped(stream.name, _listed(folder), _below(folder, read), options)
+                yield from skipped(stream.name, listed(folder), below(folder, read), options)
         except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
             continue  # a folder that cannot be listed, or a log in a form unknown: then nothing is known for certain
 
 
 def skipped(
-    stream: str, listed: Iterable[ListedFile], read: Mapping[str, int], options: Mapping[str, str]
+    stream: str, found_files: Iterable[ListedFile], read: Mapping[str, int], options: Mapping[str, str]
 ) -> Iterator[Notice]:
     """Yield a warning for each reason that files are not read. `read`: when each was changed, as Spark saw it."""
     found: dict[str, list[str]] = {}
     limit = _oldest_ms(read, options)
-    for file in listed:
+    for file in found_files:
         reason = _reason(file, read, options, limit)
         if reason is not None:
             found.setdefault(reason, []).append(file.name)
@@ -81,12 +65,12 @@ def skipped(
 
 def _reason(file: ListedFile, read: Mapping[str, int], options: Mapping[str, str], limit: int | None) -> str | None:
     folder, base = posixpath.split(file.name)
-    if any(_is_hidden(part) for part in folder.split("/") if part):
+    if any(is_hidden(part) for part in folder.split("/") if part):
         return None
     if file.name in read:
         changed = file.changed_ms - read[file.name] >= _CHANGE_MS
         return "changed after being read: Spark reads a file once, write rows to new ones" if changed else None
-    if _is_hidden(base):
+    if is_hidden(base):
         is_marker = file.bytes == 0 or _MARKERS.fullmatch(base)
         return None if is_marker else "not read because names that begin with _ or . are hidden"
     if not _is_asked_for(base, options):
@@ -99,49 +83,13 @@ def _reason(file: ListedFile, read: Mapping[str, int], options: Mapping[str, str
     return None
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
-
-
 def _is_asked_for(base: str, options: Mapping[str, str]) -> bool:
-    """Tell whether a name passes the user's own filter; of one with alternatives nothing is said."""
-    pattern = options.get("pathglobfilter")
-    return pattern is None or ("{" not in pattern and fnmatchcase(base, pattern))
+    """Tell whether a name passes the user's own filter."""
+    glob = options.get("pathglobfilter")
+    return glob is None or pattern_of(glob).fullmatch(base) is not None
 
 
 def _oldest_ms(read: Mapping[str, int], options: Mapping[str, str]) -> int | None:
     """Return when a file must have been changed to be read, None if that cannot be told."""
     match = _AGE.fullmatch(options.get("maxfileage", "7d").strip())
     return None if match is None or not read else max(read.values()) - int(match.group(1)) * _AGE_MS[match.group(2)]
-
-
-def _read_log(checkpoint: str, stream: str) -> dict[str, int]:
-    """Return the files that Spark's log of a source names, with the time of change it saw; none if there is no log."""
-    log = Storage.open(posixpath.join(checkpoint, "spark", "sources", spark_name(stream)))
-    read: dict[str, int] = {}
-    for file in log.list():
-        if not posixpath.basename(file.path).split(".")[0].isdigit():
-            continue
-        for line in log.read_bytes(file.path).decode().split("\n")[1:]:
-            if line:
-                entry = json.loads(line)
-                read[entry["path"]] = int(entry["timestamp"])
-    return read
-
-
-def _below(folder: str, read: Mapping[str, int]) -> dict[str, int]:
-    """Return the same with paths from the stream's folder on."""
-    _, root = filesystem_of(folder)
-    found = {}
-    for uri, changed in read.items():
-        path = filesystem_of(uri if uri.startswith("file:") else unquote(uri))[1]
-        found[posixpath.relpath(path, root)] = changed
-    return found
-
-
-def _listed(folder: str) -> Iterator[ListedFile]:
-    filesystem, root = filesystem_of(folder)
-    for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True)):
-        if info.type == pafs.FileType.File and info.mtime_ns is not None:
-            name = posixpath.relpath(info.path, root)
-            yield ListedFile(name=name, changed_ms=info.mtime_ns // 1_000_000, bytes=info.size or 0)

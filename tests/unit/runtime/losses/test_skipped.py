@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from plait.runtime.losses.skipped import ListedFile, skipped
+from plait.runtime.admission.files import ListedFile
+from plait.runtime.losses.skipped import skipped
 
 DAY_MS = 86_400_000
 NOW_MS = 1_767_225_600_000
