@@ -6,12 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plait.errors import PlaitError
+from plait.version import __version__
 
 if TYPE_CHECKING:
     from plait import sinks
     from plait.runtime.engine import Engine
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

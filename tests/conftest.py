@@ -11,7 +11,7 @@ import pytest
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for all tests that need one."""
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     session = open_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
     yield session

@@ -1,5 +1,5 @@
 """Run a small script once, so that what a first start makes is there for all later ones: compiled kernels beside the
-package, and the class-data archive of Spark's JVM in the user's cache (`plait.runtime.archive`).
+package, and the class-data archive of Spark's JVM in the user's cache (`plait.runtime.spark.archive`).
 
 The script takes every way through Spark that usual ones take, since the archive holds the classes this run loads.
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from plait.runtime.archive import find_archive
+from plait.runtime.spark.archive import find_archive
 
 _PATIENCE_S = 300
 _SCRIPT = """

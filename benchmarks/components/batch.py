@@ -24,7 +24,7 @@ from benchmarks.surroundings import surroundings
 from benchmarks.text import write_json
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent
+    from plait.runtime.batch.events import BatchEvent
 
 SPARK_PARTS = {
     "latestOffset": "look for new input",
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(directory: Path, given: Any, settings: dict[str, str]) -> list[BatchEvent]:
     from plait import Engine, sinks
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark_settings = {name: value for name, value in settings.items() if name.startswith("spark.")}
     spark = open_session(f"local[{given.cores}]", spark_settings)

@@ -25,7 +25,7 @@ from benchmarks.measure import watching
 from benchmarks.options import parser, positive
 from benchmarks.surroundings import surroundings
 from benchmarks.text import write_json
-from plait.runtime.archive import find_archive
+from plait.runtime.spark.archive import find_archive
 
 PARTS = {
     "load": "load the command line",

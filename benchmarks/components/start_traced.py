@@ -20,14 +20,14 @@ from typing import Any
 
 STEPS = {
     "plait.cli.script": (("", "read_sound_script", "check"),),
-    "plait.runtime.session": (("", "open_session", "session"),),
+    "plait.runtime.spark.session": (("", "open_session", "session"),),
     "pyspark.java_gateway": (("", "launch_gateway", "jvm"),),
     "plait.runtime.engine": (
         ("Engine", "load", "sources"),
         ("Engine", "_start_streaming", "streaming"),
         ("Engine", "_process", "batch"),
     ),
-    "plait.runtime.warming": (("Warming", "_run", "workers"),),
+    "plait.runtime.spark.warming": (("Warming", "_run", "workers"),),
     "pyspark.sql.session": (("SparkSession", "stop", "stop"),),
 }
 """By module: class or nothing, function, and the name of the step."""

@@ -23,7 +23,7 @@ from benchmarks.workloads.data import write_files
 from plait import sinks
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent
+    from plait.runtime.batch.events import BatchEvent
 
 QUERY = "found"
 SELECT = """
@@ -102,7 +102,7 @@ def _use(value: dict[str, Any] | None) -> Use | None:
 def run(task: StateTask) -> StateOutcome:
     """Store, probe, measure."""
     from plait.runtime.engine import Engine
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", dict(task.conf))
     ends: list[tuple[float, BatchEvent]] = []

@@ -31,11 +31,11 @@ from rich.table import Table
 from benchmarks.options import parser, positive
 from benchmarks.surroundings import surroundings
 from benchmarks.text import count, write_json
-from plait.operators.ingest import IngestContext, ingest
-from plait.operators.probing import ProbeContext
-from plait.operators.projection import ingest_spec
-from plait.operators.scheduling import Spread, by_store, probe_tasks
-from plait.operators.walking import Walker
+from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.projection import ingest_spec
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.traversal.scheduling import Spread, by_store, probe_tasks
+from plait.operators.traversal.traverse import Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan

@@ -30,7 +30,7 @@ SYSTEM = System(
 
 def run(task: Task) -> Outcome:
     """Drain the streams into Python workers that only count the rows."""
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
     rows: list[int] = []

@@ -23,8 +23,8 @@ from plait import sinks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from plait.runtime.batch.events import BatchEvent
     from plait.runtime.engine import Engine
-    from plait.runtime.events import BatchEvent
 
 
 SEPARATE = "separate"
@@ -50,7 +50,7 @@ def run(task: Task) -> Outcome:
         from benchmarks.systems.separate import drain_one_by_one
 
         return drain_one_by_one(task)
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
     outcome = follow_on(spark, task) if task.live else drain_on(spark, task)

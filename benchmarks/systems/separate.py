@@ -20,7 +20,7 @@ from benchmarks.workloads.joins import QuerySet
 
 def drain_one_by_one(task: Task) -> Outcome:
     """Drain the streams through one engine after the other."""
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
     outcomes = [drain_on(spark, replace(alone, mode=None)) for alone in one_by_one(task)]

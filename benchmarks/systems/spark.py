@@ -102,7 +102,7 @@ def run(task: Task) -> Outcome:
 def _settings(task: Task) -> dict[str, str]:
     if task.mode == _DEFAULTS:
         return {}
-    from plait.runtime.session import JVM, LOCAL_DISKS
+    from plait.runtime.spark.session import JVM, LOCAL_DISKS
 
     mine = {_PARTITIONS: str(task.cores), **_CHANGED_BY_US, **JVM, **LOCAL_DISKS}
     return {**mine, **_IN_ROCKSDB} if task.mode == _ROCKSDB else mine

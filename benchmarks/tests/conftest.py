@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from plait.runtime.session import open_session
+from plait.runtime.spark.session import open_session
 
 
 @pytest.fixture(scope="session")

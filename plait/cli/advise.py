@@ -79,9 +79,9 @@ def _declared(script: ScriptText) -> _Basis:
 
 def _sampled(execution: Execution, rows: int) -> _Basis:
     """Open Spark and measure. Raises what a run would raise for a source or query that Spark refuses."""
+    from plait.runtime.inputs.opening import open_source, schema_of
     from plait.runtime.sampling import take_sample
-    from plait.runtime.session import open_session
-    from plait.runtime.sources import open_source, schema_of
+    from plait.runtime.spark.session import open_session
     from plait.stats.combine import combine
 
     with spark_log() as log:

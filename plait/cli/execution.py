@@ -20,8 +20,8 @@ from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.script.options import checked_option
 
 if TYPE_CHECKING:
+    from plait.runtime.batch.events import Summary
     from plait.runtime.engine import Engine, RunHandle
-    from plait.runtime.events import Summary
     from plait.sql import Script
 
 DEFAULT_STRATEGY = "greedy"
@@ -109,7 +109,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     """
     _require_query(execution.script)
     # Imported here because Spark takes seconds to load, which `plait check` and `plait explain` must not wait for.
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     _load_beside()
     with spark_log() as log:
@@ -157,7 +157,7 @@ def _load_beside() -> None:
 
     Nothing of Spark's: two threads that load modules which import each other may find them half made.
     """
-    Thread(target=import_module, args=("plait.runtime.tasks",), name="plait-loading", daemon=True).start()
+    Thread(target=import_module, args=("plait.runtime.spark.tasks",), name="plait-loading", daemon=True).start()
 
 
 def _loaded(script: ScriptText, engine: Engine) -> Script:

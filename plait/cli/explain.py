@@ -33,8 +33,8 @@ def explain(
     from plait.adapt.planning import PlanRequest
     from plait.cli.planning import plan_options
     from plait.plan.explain import checked_format
+    from plait.runtime.checkpoint.observed import observe, with_types_of
     from plait.runtime.explaining import explained_plan
-    from plait.runtime.observed import observe, with_types_of
 
     format = checked_format(output_format)
     script = read_sound_script(file)

@@ -9,7 +9,7 @@ from plait.cli.execution import DEFAULT_STRATEGY
 from plait.optimizer import PlanOptions
 from plait.plan.strategy_names import strategy_name
 from plait.query.model import Source
-from plait.runtime.planning import PLANNING, PLANNING_DEFAULTS, planning_option
+from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 
 _PER_SOURCE = "plait.parallelism."
 

@@ -21,26 +21,27 @@ from plait.filesystems import for_spark
 from plait.plan.explain import ExplainFormat
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
-from plait.runtime.delivery import MemoryResults
-from plait.runtime.events import BatchEvent, Summary
+from plait.runtime.batch.events import BatchEvent, Summary
+from plait.runtime.batch.microbatch import BatchProcessor
+from plait.runtime.batch.run_errors import explained
+from plait.runtime.batch.stream import Run, ingest_frame, start_query
+from plait.runtime.batch.totals import Totals
+from plait.runtime.checkpoint.observed import measure
+from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
+from plait.runtime.checkpoint.recovery import refuse_results_of_others
+from plait.runtime.engine_options import EngineOptions, RoutingChoice
 from plait.runtime.explaining import explained_plan
-from plait.runtime.failures import explained
+from plait.runtime.inputs.opening import CORRUPT, OpenSource, open_source, schema_of
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
-from plait.runtime.microbatch import BatchProcessor, Settings
-from plait.runtime.observed import measure
-from plait.runtime.options import EngineOptions, RoutingChoice
-from plait.runtime.preparing import Asked, Prepared, prepare
-from plait.runtime.recovery import refuse_results_of_others
+from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.registry import Registry
-from plait.runtime.session import take_running_interpreter
-from plait.runtime.sources import CORRUPT, OpenSource, open_source, schema_of
-from plait.runtime.stream import Run, ingest_frame, start_query
-from plait.runtime.totals import Totals
-from plait.runtime.warming import Warming
+from plait.runtime.settings import Settings
+from plait.runtime.spark.session import take_running_interpreter
+from plait.runtime.spark.warming import Warming
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.script.check import Script
@@ -150,8 +151,8 @@ class Engine:
     ) -> None:
         """Register a streaming DataFrame. `time` names its event-time column; durations are like ``"30 seconds"``.
 
-        On a session of `plait.runtime.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame with
-        ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
+        On a session of `plait.runtime.spark.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame
+        with ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
         """
         source = Stream(
             name=name,

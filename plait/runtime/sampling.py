@@ -9,17 +9,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SourceError
-from plait.operators.ingest import highest, lowest, union_sketches
-from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.ingest.ingest import highest, lowest, union_sketches
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Store
 from plait.query.model import Options, Query, Source, Stream, Table
-from plait.runtime.loading import select_ingest
+from plait.runtime.inputs.loading import select_ingest
+from plait.runtime.inputs.opening import OpenSource, open_source
 from plait.runtime.registry import Registry
-from plait.runtime.sources import OpenSource, open_source
-from plait.runtime.tasks import REPORT, reports, table_ingest
+from plait.runtime.spark.tasks import REPORT, reports, table_ingest
 from plait.sinks import Sink
 from plait.sql.script.check import Script
 from plait.state.storage import Storage

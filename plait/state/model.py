@@ -175,7 +175,7 @@ class Backlog:
     """Results of one query and batch that its sink has not taken yet: spooled Arrow files under the checkpoint.
 
     They are offered again with every later batch and after a restart, oldest first, until the sink takes them. `shape`
-    says how the joined rows in the files become results (`plait.runtime.shape`); "": as the query of today says.
+    says how the joined rows in the files become results (`plait.runtime.outputs.shape`); "": as today's query says.
     """
 
     query: str

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plait.runtime.events import BatchEvent
+from plait.runtime.batch.events import BatchEvent
 from tests.cluster import shared_fs
 from tests.cluster.runs import PARALLELISM, Event, Outcome, prepare, run
 from tests.cluster.standalone import Cluster, cluster

@@ -16,18 +16,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.operators.closing import close
-from plait.operators.ingest import IngestContext, ingest
-from plait.operators.keeping import live_buckets, resting_buckets
-from plait.operators.lacking import Lacking, lacking_after
-from plait.operators.next_manifest import next_manifest
-from plait.operators.probing import ProbeContext
-from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.close.closing import close
+from plait.operators.close.keeping import live_buckets, resting_buckets
+from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.next_manifest import next_manifest
+from plait.operators.close.restoring import Rewriting, rewritings, with_left_out
+from plait.operators.close.watermark import late_before
+from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
-from plait.operators.restoring import Rewriting, rewritings, with_left_out
-from plait.operators.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.walking import Message, ProbeTask, Walker
-from plait.operators.watermark import late_before
+from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
+from plait.operators.traversal.traverse import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan

@@ -16,16 +16,16 @@ import pyarrow as pa
 
 from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.planning import probing_only
-from plait.operators.closing import close
-from plait.operators.ingest import IngestContext, ingest
-from plait.operators.keeping import live_buckets, windows_of
-from plait.operators.next_manifest import next_manifest, results_by_query
-from plait.operators.probing import ProbeContext
-from plait.operators.projection import IngestSpec, ingest_spec
+from plait.operators.close.closing import close
+from plait.operators.close.keeping import live_buckets, windows_of
+from plait.operators.close.next_manifest import next_manifest, results_by_query
+from plait.operators.close.watermark import late_before
+from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
-from plait.operators.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.walking import Message, ProbeTask, Walker
-from plait.operators.watermark import late_before
+from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
+from plait.operators.traversal.traverse import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan

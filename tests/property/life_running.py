@@ -18,7 +18,7 @@ import pytest
 
 import plait
 from plait import faults
-from plait.runtime import compacting
+from plait.runtime.batch import compacting
 from plait.sql import load_script
 from plait.state.buckets import close_others
 from plait.state.storage import Storage

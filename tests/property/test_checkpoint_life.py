@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from plait.operators.lacking import Lacking
+from plait.operators.close.lacking import Lacking
 from tests.property.checkpoint_life import SECOND_US, Life, stream
 
 A = stream("a", "ts timestamp, s string, x bigint, n int, d date")

@@ -149,7 +149,7 @@ def engine(directory: Path, spark: Any, **options: Any) -> Any:
 
 def main() -> None:
     """Run what is available."""
-    from plait.runtime.session import open_session
+    from plait.runtime.spark.session import open_session
 
     spark = open_session("local[2]")
     print("ready", flush=True)

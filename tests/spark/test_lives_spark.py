@@ -58,7 +58,7 @@ class Shop:
         more: str = "",
         window: int = 30,
         name: str = "a",
-    ) -> tuple[Engine, plait.runtime.events.Summary]:
+    ) -> tuple[Engine, plait.runtime.batch.events.Summary]:
         texts = {"a": A.replace("STREAM a", f"STREAM {name}").format(time=time, path=path, more=more), "b": B, "c": C}
         script = "".join(texts[stream] + TAIL.format(window=window) for stream in streams)
         script += "".join(f"CREATE QUERY {query} INTO memory AS {sql};\n" for query, sql in queries.items())

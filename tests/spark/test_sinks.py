@@ -9,8 +9,8 @@ import pytest
 
 import plait
 from plait.errors import OptionError, SinkError, SqlError
-from plait.runtime.rejections import nullable
-from plait.runtime.types import spark_type
+from plait.runtime.outputs.rejections import nullable
+from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.kinds import KINDS
 from plait.sinks.types import SparkType, arrow_problem
 

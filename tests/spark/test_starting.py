@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 def test_a_session_starts_without_an_archive_with_which_the_jvm_ends() -> None:
     """In a process of its own: a JVM is started once a process."""
     program = """
-        from plait.runtime import session
+        from plait.runtime.spark import session
 
         class Damaged:
             discarded = False

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.runtime.events import BatchEvent
+from plait.runtime.batch.events import BatchEvent
 
 pytestmark = pytest.mark.spark
 

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import plait
-from plait.operators.ingest import IngestContext, ingest
-from plait.operators.projection import ingest_spec
+from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.projection import ingest_spec
 from plait.plan.columns import TAU
 from plait.plan.model import Requirement, Selection, Store
 from plait.plan.relations import key_of
 from plait.query.model import Column, Operand, SourceExpression, Stream
-from plait.runtime.loading import select_ingest
+from plait.runtime.inputs.loading import select_ingest
 from plait.state.buckets import OpenBucket
 from plait.state.storage import Storage
 

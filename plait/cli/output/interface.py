@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from plait.plan.strategy_names import StrategyName
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.batch.events import BatchEvent, Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.batch.events import BatchEvent, Summary
 
 
 class JsonOutput:

@@ -18,7 +18,7 @@ from plait.cli.output.plain import summary_lines
 from plait.cli.output.wording import count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.batch.events import BatchEvent, Summary
     from plait.runtime.losses.counts import Notice, SourceCounts
 
 _REFRESH_PER_SECOND = 4

@@ -13,7 +13,7 @@ from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
 from plait.cli.output.wording import change_words, count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
-    from plait.runtime.events import BatchEvent, Summary
+    from plait.runtime.batch.events import BatchEvent, Summary
 
 
 class PlainOutput:

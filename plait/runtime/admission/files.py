@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
-from plait.runtime.sources import spark_name
+from plait.runtime.inputs.opening import spark_name
 from plait.sinks.staging import filesystem_of
 from plait.state.storage import Storage
 

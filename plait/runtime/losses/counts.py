@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from plait.operators.badrows import shortened
-from plait.operators.ingest import highest, lowest, merged_null_keys
+from plait.operators.ingest.badrows import shortened
+from plait.operators.ingest.ingest import highest, lowest, merged_null_keys
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.explain import wording
 from plait.plan.relations import selection_of

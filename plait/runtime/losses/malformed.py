@@ -16,12 +16,12 @@ from pyspark.sql.functions import col, from_csv, from_json, lit
 from pyspark.sql.types import StringType, StructField, StructType
 from typing_extensions import assert_never
 
-from plait.operators.badrows import shortened
+from plait.operators.ingest.badrows import shortened
 from plait.operators.reports import IngestReport
 from plait.query.model import Stream
+from plait.runtime.inputs.opening import CORRUPT, OpenSource
 from plait.runtime.losses.counts import BadCount, Notice, SourceCounts, counts_of
 from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
-from plait.runtime.sources import CORRUPT, OpenSource
 
 # fmt: off
 _PARSING = frozenset((

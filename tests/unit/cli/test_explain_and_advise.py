@@ -19,7 +19,7 @@ from plait.stats.declared import declared_statistics
 from plait.stats.model import SourceStatistics, Statistics
 from tests.random_joins import RandomJoins, draw
 from tests.unit.cli.test_commands import plait
-from tests.unit.runtime.test_observed import Checkpoint
+from tests.unit.runtime.checkpoint.test_observed import Checkpoint
 
 SCRIPT = """
 CREATE STREAM r (a BIGINT, v INT, ts TIMESTAMP) USING rate OPTIONS (rate '10', distinct.a '20')

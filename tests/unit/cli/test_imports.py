@@ -62,7 +62,7 @@ def test_the_version_is_told_at_once() -> None:
 
 def test_a_worker_loads_kernels_and_no_more() -> None:
     """The command loads the same beside the session, where modules of Spark's could meet half-made ones."""
-    assert loaded(program="import plait.runtime.tasks;") == {"numba", "plait.runtime"}
+    assert loaded(program="import plait.runtime.spark.tasks;") == {"numba", "plait.runtime"}
 
 
 def test_the_help_lists_what_there_is() -> None:

@@ -16,7 +16,7 @@ from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
 from plait.cli.output.wording import duration, instant, rate, size
-from plait.runtime.events import BatchEvent, Summary
+from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.losses.counts import BadCount, Notice, RelationCounts, SourceCounts
 from plait.state.model import NullKey
 

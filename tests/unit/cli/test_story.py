@@ -13,7 +13,7 @@ from rich.console import Console
 
 from plait.cli.execution import Outcome
 from plait.cli.story import Sharing, sharing_of, show_answers, show_run, steps_of
-from plait.runtime.events import Summary
+from plait.runtime.batch.events import Summary
 from plait.workloads.questions import QUESTIONS, Question, read_answer
 
 STEP = {"edge": "e1", "steps": [{"edge": "e2", "steps": []}]}

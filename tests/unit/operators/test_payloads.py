@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.operators.partials import Partials, Position
-from plait.operators.walking import decode_partials, payloads
+from plait.operators.probe.partials import Partials, Position
+from plait.operators.traversal.traverse import decode_partials, payloads
 
 
 def partials(count: int) -> Partials:

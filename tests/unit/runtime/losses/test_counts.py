@@ -9,7 +9,8 @@ import pytest
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.optimizer.examples import example_query
 from plait.query.model import Query, SourceExpression
-from plait.runtime.events import BatchEvent
+from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.totals import Totals
 from plait.runtime.losses.counts import (
     BadCount,
     EdgeFlow,
@@ -20,7 +21,6 @@ from plait.runtime.losses.counts import (
     relation_counts,
 )
 from plait.runtime.losses.times import implausible_times
-from plait.runtime.totals import Totals
 from plait.state.model import BadRows, NullKey
 
 DAY_US = 86_400_000_000

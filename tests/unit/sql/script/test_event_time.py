@@ -3,7 +3,7 @@
 import pytest
 
 from plait.errors import SqlError
-from plait.operators.projection import ingest_spec, tau_sql
+from plait.operators.ingest.projection import ingest_spec, tau_sql
 from plait.query.model import EventTime, Stream
 from plait.sql import check_script, load_script
 from plait.sql.lexis.text import SourceText

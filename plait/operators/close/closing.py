@@ -1,0 +1,143 @@
+"""What a batch has made final: the watermark moves, and what nothing can join any more is let go.
+
+A bucket **expires** when the watermark has passed its last row and its window: everything that could come of its rows
+has come by then. Whatever waits for certainty (a row without a match, a window of time that is over) waits for that;
+inner joins, which are certain at once, have nothing to add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from plait.adapt.history import merged_joins, observed_joins
+from plait.operators.close.keeping import resting_windows, windows_of
+from plait.operators.close.lacking import kept_for, with_unstored
+from plait.operators.close.watermark import watermark_after, with_bars
+from plait.operators.ingest.badrows import merged_bad, shortened
+from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches
+from plait.operators.reports import IngestReport, ProbeReport
+from plait.plan.model import Plan
+from plait.query.model import Stream
+from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
+from plait.state.retention import retain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """How far the streams have come after a batch, and what that means for what is stored.
+
+    `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
+    passed them, in the order they were stored. `windows`: of the stores that have buckets. `found`: what became final
+    with that, as reports of tasks; inner joins leave it empty.
+    """
+
+    sources: tuple[SourceProgress, ...]
+    watermark_us: int | None
+    kept: tuple[Bucket, ...]
+    expired: tuple[Bucket, ...]
+    windows: tuple[StoreWindow, ...]
+    found: tuple[ProbeReport, ...] = ()
+
+
+def close(
+    previous: Manifest | None,
+    plan: Plan,
+    streams: tuple[Stream, ...],
+    ingested: tuple[IngestReport, ...],
+    probed: tuple[ProbeReport, ...],
+    clock_ms: int,
+) -> Closed:
+    """Return what is final once this batch is done."""
+    arrived = tuple(bucket for report in ingested for bucket in report.buckets)
+    progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    known = {found.source: found for found in progress}
+    joins = observed_joins(plan, (() if previous is None else previous.buckets, arrived), probed, known)
+    progress = tuple(
+        replace(found, joins=merged_joins(found.joins, joins[found.source])) if found.source in joins else found
+        for found in progress
+    )
+    progress = _with_unstored(plan, progress, ingested)
+    watermark = watermark_after(streams, progress, clock_ms)
+    progress = with_bars(streams, progress, watermark)
+    delta = arrived + tuple(bucket for report in probed for bucket in report.buckets)
+    windows, resting = windows_of(plan), resting_windows(plan, previous)
+    before = () if previous is None else previous.buckets
+    stored, added = retain(before, {**windows, **resting}, watermark), retain(delta, windows, watermark)
+    kept = stored.kept + added.kept
+    return Closed(
+        sources=progress,
+        watermark_us=watermark,
+        kept=kept,
+        expired=stored.expired + added.expired,
+        windows=_stream_windows(plan, {**resting, **windows}, kept),
+    )
+
+
+def _with_unstored(
+    plan: Plan, progress: tuple[SourceProgress, ...], ingested: Iterable[IngestReport]
+) -> tuple[SourceProgress, ...]:
+    """Count the rows of a batch that are in no store afterwards: no reason held for them, or the store keeps nothing
+    beyond its batch.
+    """
+    stays = windows_of(plan)
+    known = {found.source: found for found in progress}
+    for report in ingested:
+        passed = [bucket for bucket in report.buckets if bucket.store not in stays]
+        # Of a source with a store for each query the rows are those of several: the fullest one counts.
+        by_store: dict[str, int] = {}
+        for bucket in passed:
+            by_store[bucket.store] = by_store.get(bucket.store, 0) + bucket.rows
+        rows = report.unstored + max(by_store.values(), default=0)
+        taus = [report.unstored_tau_max, *(bucket.tau_max for bucket in passed)]
+        tau_max = max((tau for tau in taus if tau is not None), default=None)
+        if rows and tau_max is not None:
+            mine = [store for store in plan.stores if store.source == report.source and store.id in stays]
+            kept = kept_for(need for store in mine for need in store.requirements)
+            known[report.source] = with_unstored(known[report.source], rows, tau_max, kept)
+    return tuple(known[source] for source in sorted(known))
+
+
+def _stream_windows(plan: Plan, windows: Mapping[str, int | None], kept: tuple[Bucket, ...]) -> tuple[StoreWindow, ...]:
+    """Return the windows to remember: intermediate stores can be filled again, tables loaded again."""
+    others = {store.id for store in plan.stores if store.intermediate is not None or store.is_table}
+    filled = {bucket.store for bucket in kept} - others
+    return tuple(StoreWindow(store=store, window_us=windows[store]) for store in sorted(filled))
+
+
+def progress_after(
+    previous: Manifest | None, sources: tuple[str, ...], reports: Iterable[IngestReport], clock_ms: int
+) -> tuple[SourceProgress, ...]:
+    """Return the sources' progress after a batch. A source not seen before counts as active from now."""
+    known = {} if previous is None else {progress.source: progress for progress in previous.sources}
+    for source in sources:
+        known.setdefault(source, SourceProgress(source=source, active_ms=clock_ms))
+    for report in reports:
+        before = known.get(report.source, SourceProgress(source=report.source, active_ms=clock_ms))
+        kept = dict(before.kept)
+        for selection, rows in report.kept:
+            kept[selection] = kept.get(selection, 0) + rows
+        known[report.source] = replace(
+            before,
+            rows=before.rows + report.rows,
+            late=before.late + report.late,
+            bad=before.bad + report.bad,
+            null_keys=before.null_keys + report.null_keys,
+            tau_min=lowest(before.tau_min, report.tau_min),
+            tau_max=highest(before.tau_max, report.tau_max),
+            active_ms=clock_ms if report.rows else before.active_ms,
+            sketch=union_sketches(before.sketch, report.sketches),
+            kept=tuple(sorted(kept.items())),
+            bad_rows=merged_bad(before.bad_rows, map(_brief, report.bad_rows)),
+            null_keys_by=merged_null_keys(before.null_keys_by, report.null_keys_by),
+            outside=before.outside + report.outside,
+        )
+    return tuple(known[source] for source in sorted(known))
+
+
+def _brief(bad: BadRows) -> BadRows:
+    """Return it with a sample that a manifest has room for."""
+    return replace(bad, sample=shortened(bad.sample))
+
+
+__all__ = ["Closed", "close", "progress_after"]

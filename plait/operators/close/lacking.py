@@ -1,0 +1,228 @@
+"""What queries lack of the rows that came before them: columns that were not stored, and rows that were not.
+
+A stream stores what the queries of its day need. One that is added or changed later goes without what it does not find
+stored, for as long as the rows in question could still be part of a result: until the watermark has passed their event
+time and the query's window. Rows in time for which no condition of the day held were not stored at all; whether they
+would satisfy the new query nobody can tell any more, so they are counted whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from plait.operators.ingest.ingest import highest
+from plait.plan.model import Plan, Requirement, Selection, Store
+from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, selection_of, window_of
+from plait.query.model import Query, Relation
+from plait.state.model import Bucket, KeptFor, Manifest, SourceProgress, Unstored
+
+_MOST_SPANS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """A query goes without something of `rows` earlier rows of a stream: they are in none of its results.
+
+    `columns`: what these rows were stored without, as the query's text has it; () if they were not stored at all.
+    `until_us`: once the watermark has passed this event time it no longer matters; None: it always will.
+    """
+
+    query: str
+    stream: str
+    columns: tuple[str, ...]
+    rows: int
+    until_us: int | None
+
+    @property
+    def text(self) -> str:
+        """Say it in a sentence."""
+        what = (
+            f"{self.rows} rows of '{self.stream}' were stored without {', '.join(self.columns)}, which query "
+            f"'{self.query}' needs"
+            if self.columns
+            else f"{self.rows} rows of '{self.stream}' that query '{self.query}' might need were not stored, because "
+            "no query needed them when they came"
+        )
+        until = (
+            "for good, because its window is unbounded"
+            if self.until_us is None
+            else f"until the watermark has passed {_moment(self.until_us)}"
+        )
+        return (
+            f"{what}: its results go without them {until}. "
+            "OPTIONS (keep 'all') on the stream stores everything for queries added later."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "query": self.query,
+            "stream": self.stream,
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "until_us": self.until_us,
+            "text": self.text,
+        }
+
+
+def _moment(us: int) -> str:
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=us)
+    return moment.isoformat(sep=" ", timespec="microseconds" if moment.microsecond else "seconds")
+
+
+def kept_for(requirements: Iterable[Requirement]) -> tuple[KeptFor, ...]:
+    """Return why rows are stored, as a manifest remembers it."""
+    found = {
+        KeptFor(selection=_texts(selection), keys=need.keys)
+        for need in requirements
+        for selection in need.selection.alternatives
+    }
+    return tuple(sorted(found, key=lambda each: (each.selection, each.keys)))
+
+
+def _texts(selection: Selection) -> tuple[str, ...]:
+    return tuple(conjunct.sql for conjunct in selection.conjuncts)
+
+
+def with_unstored(progress: SourceProgress, rows: int, tau_max_us: int, kept: tuple[KeptFor, ...]) -> SourceProgress:
+    """Return the progress after `rows` more rows that were in time and that nothing in `kept` held for."""
+    spans = {each.kept: each for each in progress.unstored}
+    before = spans.pop(kept, None)
+    added = Unstored(
+        kept=kept,
+        rows=rows + (0 if before is None else before.rows),
+        tau_max_us=tau_max_us if before is None else max(tau_max_us, before.tau_max_us),
+    )
+    ordered = (*spans.values(), added)
+    while len(ordered) > _MOST_SPANS:
+        # Told apart no longer, the two earliest count as rows of a time when nothing was stored.
+        first, second, *others = ordered
+        merged = Unstored(kept=(), rows=first.rows + second.rows, tau_max_us=max(first.tau_max_us, second.tau_max_us))
+        ordered = (merged, *others)
+    return replace(progress, unstored=ordered)
+
+
+def lacking_after(queries: Iterable[Query], plan: Plan, manifest: Manifest | None) -> tuple[Lacking, ...]:
+    """Return what the queries lack of the rows that arrived up to this manifest, by query and stream."""
+    if manifest is None:
+        return ()
+    progress = {found.source: found for found in manifest.sources}
+    layouts = _Layouts.of(manifest.buckets)
+    found: list[Lacking] = []
+    for query in queries:
+        for relation in query.relations:
+            if relation.is_table:
+                continue
+            found += layouts.lacking(query, relation, plan, manifest.watermark_us)
+            known = progress.get(relation.source)
+            found += () if known is None else _unstored(query, relation, known, manifest.watermark_us)
+    return _merged(found)
+
+
+def _unstored(
+    query: Query, relation: Relation, progress: SourceProgress, watermark_us: int | None
+) -> Iterable[Lacking]:
+    need = requirement_of(query, relation)
+    for each in progress.unstored:
+        until = _until(each.tau_max_us, window_of(relation))
+        if not any(_covers(kept, need) for kept in each.kept) and _matters(until, watermark_us):
+            yield Lacking(query=query.name, stream=relation.source, columns=(), rows=each.rows, until_us=until)
+
+
+def _covers(kept: KeptFor, need: Requirement) -> bool:
+    """Tell whether every row that the need asks for is one that was kept."""
+    return set(kept.keys) <= set(need.keys) and set(kept.selection) <= set(_texts(need.selection))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layouts:
+    """Buckets by store and layout, so that each layout is looked at once."""
+
+    by_store: Mapping[str, Mapping[object, list[Bucket]]]
+
+    @classmethod
+    def of(cls, buckets: Iterable[Bucket]) -> _Layouts:
+        grouped: dict[str, dict[object, list[Bucket]]] = {}
+        for bucket in buckets:
+            grouped.setdefault(bucket.store, {}).setdefault(bucket.layout, []).append(bucket)
+        return cls(grouped)
+
+    def lacking(self, query: Query, relation: Relation, plan: Plan, watermark_us: int | None) -> Iterable[Lacking]:
+        store = _store_of(plan, query, relation)
+        needed = {} if store is None else needed_of(query, relation)
+        for buckets in () if store is None else self.by_store.get(store.id, {}).values():
+            held = {*buckets[0].layout.carried, *buckets[0].layout.selections}
+            missing = tuple(dict.fromkeys(text for name, text in needed.items() if name not in held))
+            if not missing:
+                continue
+            window = window_of(relation)
+            concerned = [bucket for bucket in buckets if _matters(_until(bucket.tau_max, window), watermark_us)]
+            if concerned:
+                tau_max = max((bucket.tau_max for bucket in concerned if bucket.tau_max is not None), default=None)
+                yield Lacking(
+                    query=query.name,
+                    stream=relation.source,
+                    columns=missing,
+                    rows=sum(bucket.rows for bucket in concerned),
+                    until_us=_until(tau_max, window),
+                )
+
+
+def _store_of(plan: Plan, query: Query, relation: Relation) -> Store | None:
+    """Return the store that keeps the relation's rows for this query: its own under strategy ``independent``."""
+    mine = [store for store in plan.stores if store.source == relation.source]
+    own = f"{query.name}/{relation.source}"
+    return next((store for store in mine if store.id == own), mine[0] if len(mine) == 1 else None)
+
+
+def needed_of(query: Query, relation: Relation) -> dict[str, str]:
+    """Return what a query needs of a relation's stored rows: names in a layout, each with the user's words for it."""
+    alias = relation.alias
+    needed = {column: column for column in columns_of(query, alias)}
+    for key in keys_of(query, alias):
+        needed[key.name] = _shown(key.expression.sql)
+        if key.value_name is not None:
+            needed[key.value_name] = _shown(key.expression.sql)
+    for operand in operands_of(query, alias):
+        if isinstance(operand, str):
+            needed[operand] = operand
+        else:
+            needed[operand.name] = _shown(operand.expression.sql)
+    selection = selection_of(relation)
+    if selection.conjuncts:
+        needed[selection.sql] = " AND ".join(_shown(conjunct.sql) for conjunct in selection.conjuncts)
+    return needed
+
+
+def _shown(sql: str) -> str:
+    return sql[1:-1] if sql.startswith("`") and sql.find("`", 1) == len(sql) - 1 else sql.replace("`", "")
+
+
+def _until(tau_us: int | None, window_us: int | None) -> int | None:
+    return None if tau_us is None or window_us is None else tau_us + window_us
+
+
+def _matters(until_us: int | None, watermark_us: int | None) -> bool:
+    return until_us is None or watermark_us is None or until_us >= watermark_us
+
+
+def _merged(found: Iterable[Lacking]) -> tuple[Lacking, ...]:
+    """Return one entry for each (query, stream, columns). A self-join reads the same rows under two aliases: the larger
+    count is taken.
+    """
+    merged: dict[tuple[str, str, tuple[str, ...]], Lacking] = {}
+    for each in found:
+        name = (each.query, each.stream, each.columns)
+        known = merged.get(name)
+        if known is not None:
+            endless = known.until_us is None or each.until_us is None
+            until = None if endless else highest(known.until_us, each.until_us)
+            each = replace(each, rows=max(known.rows, each.rows), until_us=until)
+        merged[name] = each
+    return tuple(merged[name] for name in sorted(merged))
+
+
+__all__ = ["Lacking", "kept_for", "lacking_after", "needed_of", "with_unstored"]

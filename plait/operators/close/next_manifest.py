@@ -1,0 +1,86 @@
+"""From manifest b−1 to manifest b: what the whole state is after a micro-batch.
+
+Everything in between (buckets, spooled results, staged files) is invisible until manifest b is committed, and garbage
+if it never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from plait.operators.close.closing import Closed
+from plait.operators.reports import IngestReport, ProbeReport
+from plait.plan.model import Plan
+from plait.sinks.staging import Publication
+from plait.state.model import TABLE_BATCH, Backlog, Bucket, Manifest, QueryProgress
+
+
+def queries_after(
+    previous: Manifest | None, plan: Plan, results: Mapping[str, int], kept: Iterable[Bucket]
+) -> tuple[QueryProgress, ...]:
+    """Return rows out per query after a batch that produced `results` and left these buckets.
+
+    One that is gone is remembered while rows are stored of which its sink may have results: if it came back as one that
+    was never there, it would be filled up with them once more. Results without such rows it cannot have had.
+    """
+    before = {} if previous is None else {progress.query: progress for progress in previous.queries}
+    live = tuple(
+        QueryProgress(query=query, rows_out=(before[query].rows_out if query in before else 0) + results.get(query, 0))
+        for query in plan.queries
+    )
+    oldest = min((bucket.batch_min for bucket in kept if bucket.batch_min != TABLE_BATCH), default=None)
+    last = None if previous is None else previous.batch
+    left = (
+        replace(before[query], left=last if before[query].left is None else before[query].left)
+        for query in sorted(before.keys() - frozenset(plan.queries))
+    )
+    return live + tuple(gone for gone in left if oldest is not None and gone.left is not None and oldest <= gone.left)
+
+
+def next_manifest(
+    previous: Manifest | None,
+    closed: Closed,
+    *,
+    plan: Plan,
+    plan_id: str,
+    batch: int,
+    ingested: tuple[IngestReport, ...],
+    probed: tuple[ProbeReport, ...],
+    publications: tuple[Publication, ...],
+    backlog: tuple[Backlog, ...],
+) -> Manifest:
+    """Return manifest `batch`: the state after everything this batch did."""
+    found = (*probed, *closed.found)
+    return Manifest(
+        batch=batch,
+        watermark_us=closed.watermark_us,
+        plan=plan_id,
+        sources=closed.sources,
+        queries=queries_after(previous, plan, results_by_query(found), closed.kept),
+        buckets=closed.kept,
+        windows=closed.windows,
+        publications=tuple(letter for report in ingested for letter in report.publications) + publications,
+        backlog=backlog,
+        probe_tuples=_added(() if previous is None else previous.probe_tuples, found),
+    )
+
+
+def results_by_query(probed: Iterable[ProbeReport]) -> dict[str, int]:
+    """Return the rows each query produced."""
+    rows: dict[str, int] = {}
+    for report in probed:
+        for file in report.results:
+            rows[file.query] = rows.get(file.query, 0) + file.rows
+    return rows
+
+
+def _added(before: tuple[tuple[str, int], ...], probed: Iterable[ProbeReport]) -> tuple[tuple[str, int], ...]:
+    total = dict(before)
+    for report in probed:
+        for edge, count in report.probe_tuples:
+            total[edge] = total.get(edge, 0) + count
+    return tuple(sorted(total.items()))
+
+
+__all__ = ["next_manifest", "queries_after", "results_by_query"]

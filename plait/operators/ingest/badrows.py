@@ -1,0 +1,127 @@
+"""Which rows of a chunk cannot be joined whatever the queries ask, why, and one of them for each reason.
+
+A row is bad if its record is malformed, else if it has no event time, else if its event time is so far away that
+adding a window to it would leave int64: each bad row has exactly one reason, so the counts add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.operators.column_names import TAU
+from plait.operators.ingest.placing import int64_values
+from plait.operators.ingest.projection import IngestSpec
+from plait.state.model import BadReason, BadRows
+
+Mask = npt.NDArray[np.bool_]
+
+FARTHEST_US = 1 << 62
+"""Event times lie within so many microseconds of 1970, about 146,000 years: differences and sums stay in int64."""
+
+_RAW_CHARACTERS = 2000
+"""Of a malformed record: enough of most to find out what is wrong with it."""
+_SAMPLE_CHARACTERS = 160
+_SAMPLE_COLUMNS = 8
+
+Bad: TypeAlias = tuple[tuple[BadReason, Mask], ...]
+"""Disjoint sets of rows, by reason."""
+
+
+def bad_masks(table: pa.Table, spec: IngestSpec) -> Bad:
+    """Return the rows that are bad, by reason; reasons without rows are left out."""
+    found: list[tuple[BadReason, Mask]] = []
+    taken = np.zeros(table.num_rows, np.bool_)
+    for reason, mask in _masks(table, spec):
+        mine = mask & ~taken
+        if mine.any():
+            found.append((reason, mine))
+            taken |= mine
+    return tuple(found)
+
+
+def _masks(table: pa.Table, spec: IngestSpec) -> Iterator[tuple[BadReason, Mask]]:
+    if spec.is_table:
+        return
+    if spec.corrupt_column is not None and table[spec.corrupt_column].null_count < table.num_rows:
+        yield "malformed", pc.is_valid(table[spec.corrupt_column]).to_numpy()
+    if table[TAU].null_count:
+        yield "no event time", pc.is_null(table[TAU]).to_numpy()
+    tau = int64_values(table, TAU)
+    if len(tau) and not -FARTHEST_US < tau.min() <= tau.max() < FARTHEST_US:
+        yield "event time out of range", (tau <= -FARTHEST_US) | (tau >= FARTHEST_US)
+
+
+def damaged_rows(table: pa.Table, spec: IngestSpec) -> tuple[BadRows, ...]:
+    """Return the malformed rows of a table, which are kept, with NULL for what did not convert, as a batch engine reads
+    them.
+    """
+    if not spec.is_table or spec.corrupt_column is None or table[spec.corrupt_column].null_count == table.num_rows:
+        return ()
+    return bad_rows(table, spec, (("malformed", pc.is_valid(table[spec.corrupt_column]).to_numpy()),))
+
+
+def any_of(bad: Bad, rows: int) -> Mask:
+    """Return the rows that are bad for any reason."""
+    mask = np.zeros(rows, np.bool_)
+    for _, mine in bad:
+        mask |= mine
+    return mask
+
+
+def bad_rows(table: pa.Table, spec: IngestSpec, bad: Bad) -> tuple[BadRows, ...]:
+    """Return the count of each reason with its first row as a sample."""
+    return tuple(
+        BadRows(reason=reason, rows=int(mask.sum()), sample=_sample(table, spec, reason, int(mask.argmax())))
+        for reason, mask in bad
+    )
+
+
+def _sample(table: pa.Table, spec: IngestSpec, reason: BadReason, row: int) -> str:
+    if reason == "malformed" and spec.corrupt_column is not None:
+        return str(table[spec.corrupt_column][row].as_py())[:_RAW_CHARACTERS]
+    raw = [name for name in spec.raw_columns if name != spec.corrupt_column][:_SAMPLE_COLUMNS]
+    return shortened(", ".join(f"{name}={_text(table[name].slice(row, 1))}" for name in raw))
+
+
+def _text(value: pa.ChunkedArray) -> str:
+    """Return a column of one row as text. Arrow knows event times that Python does not, and has no text for some."""
+    if value.null_count:
+        return "NULL"
+    if pa.types.is_timestamp(value.type):
+        value = value.cast(pa.timestamp(value.type.unit))  # the instant in UTC, whatever zone it is shown in
+    try:
+        return str(value.cast(pa.string())[0].as_py())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return "..."
+
+
+def shortened(sample: str) -> str:
+    """Return as much of a sample as a line can show.
+
+    >>> shortened("id=1")
+    'id=1'
+    """
+    line = " ".join(sample.split())
+    return line if len(line) <= _SAMPLE_CHARACTERS else line[: _SAMPLE_CHARACTERS - 3] + "..."
+
+
+def merged_bad(left: Iterable[BadRows], right: Iterable[BadRows]) -> tuple[BadRows, ...]:
+    """Return the sums by reason; the sample is the earlier one, if it has any."""
+    merged: dict[str, BadRows] = {}
+    for each in (*left, *right):
+        known = merged.get(each.reason)
+        if known is None:
+            merged[each.reason] = each
+        else:
+            sample = known.sample or each.sample
+            merged[each.reason] = BadRows(reason=each.reason, rows=known.rows + each.rows, sample=sample)
+    return tuple(merged[reason] for reason in sorted(merged))
+
+
+__all__ = ["FARTHEST_US", "Bad", "any_of", "bad_masks", "bad_rows", "damaged_rows", "merged_bad", "shortened"]

@@ -1,0 +1,296 @@
+"""Take in one task's share of a batch of one source: set aside what cannot be joined, keep the rest in buckets.
+
+A tuple is **bad** if it cannot be joined at all (`plait.operators.ingest.badrows`), **late** if τ lies before the
+watermark its stream is held to (a tie is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of
+the others a store keeps those that satisfy one of its requirements; the rest is outside all selections, or kept out by
+a NULL key. Every row is counted under exactly one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.kernels.bands import ordered_int64
+from plait.kernels.sketch import kmv
+from plait.operators.column_names import ROW, TAU, bit_of, word_names
+from plait.operators.ingest.badrows import any_of, bad_masks, bad_rows, damaged_rows, merged_bad
+from plait.operators.ingest.deadletter import DeadLetterWriter
+from plait.operators.ingest.placing import int64_values, split
+from plait.operators.ingest.projection import IngestSpec
+from plait.operators.reports import IngestReport
+from plait.plan.columns import stored_column
+from plait.plan.model import Store
+from plait.state.buckets import write_bucket
+from plait.state.model import Bucket, Layout, NullKey
+from plait.state.storage import Storage
+from plait.stats.sketch import merge_sketches
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestContext:
+    """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the
+    winner.
+
+    `late_before_us`: rows with a smaller τ are late; None: none is. `chunk_rows` and `chunk_bytes` bound a bucket, and
+    so the task's memory.
+    """
+
+    storage: Storage
+    batch: int
+    late_before_us: int | None
+    attempt: str
+    task: int = 0
+    chunk_rows: int = 2_000_000
+    chunk_bytes: int = 128 << 20
+
+
+def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestContext) -> IngestReport:
+    """Write the buckets of these rows and return their account. Columns of `batches` are those of
+    ``spec.projection``.
+    """
+    report = IngestReport(source=spec.source)
+    with DeadLetterWriter(spec, context.batch, context.attempt, context.storage) as letters:
+        for chunk, table in enumerate(_chunks(batches, context)):
+            report = _merge(report, _ingest_chunk(table, spec, context, chunk, letters))
+    return replace(report, publications=letters.publications())
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterator[pa.Table]:
+    """Group record batches into tables of about the context's rows or bytes, each column in one piece."""
+    pending: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        pending.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= context.chunk_rows or size >= context.chunk_bytes:
+            yield pa.Table.from_batches(pending).combine_chunks()
+            pending, rows, size = [], 0, 0
+    if pending:
+        yield pa.Table.from_batches(pending).combine_chunks()
+
+
+def _ingest_chunk(
+    table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
+) -> IngestReport:
+    table = _with_aliases(table, spec)
+    rows = table.num_rows
+    bad_by = bad_masks(table, spec)
+    bad = any_of(bad_by, rows)
+    found = bad_rows(table, spec, bad_by)
+    late = np.zeros(rows, np.bool_)
+    tau_min = tau_max = None
+    if not spec.is_table:
+        tau = int64_values(table, TAU)
+        good = tau[~bad]
+        if len(good):
+            tau_min, tau_max = int(good.min()), int(good.max())
+        if context.late_before_us is not None:
+            late = (tau < context.late_before_us) & ~bad
+    excluded = bad | late
+    if excluded.any():
+        letters.write(table, bad=bad_by, late=late)
+        table = table.filter(pa.array(~excluded)).combine_chunks()
+    report = IngestReport(
+        source=spec.source,
+        rows=rows,
+        late=int(late.sum()),
+        bad=int(bad.sum()),
+        tau_min=tau_min,
+        tau_max=tau_max,
+        kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
+        sketches=tuple((name, _sketch(table, name)) for name in _hashed_keys(table)),
+        bad_rows=found or damaged_rows(table, spec),
+    )
+    if table.num_rows == 0:
+        return report
+    wanted = np.zeros(table.num_rows, np.bool_)
+    kept = np.zeros(table.num_rows, np.bool_)
+    buckets: list[Bucket] = []
+    for store, layout in spec.stores:
+        selected, keep = _kept_rows(table, spec, store)
+        wanted |= selected
+        kept |= keep
+        buckets += _store(table if keep.all() else table.filter(pa.array(keep)), spec, (store, layout), context, chunk)
+    left = np.flatnonzero(~kept)
+    return replace(
+        report,
+        buckets=tuple(buckets),
+        null_keys=int((wanted & ~kept).sum()),
+        null_keys_by=_null_keys(table, spec),
+        outside=table.num_rows - int(wanted.sum()),
+        unstored_tau_max=int(int64_values(table, TAU)[left].max()) if len(left) and not spec.is_table else None,
+    )
+
+
+def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
+    """Add the columns that repeat others; make int64 of keys and τ that Spark passed on as they are."""
+    for name, other in spec.aliases:
+        table = table.append_column(name, _counted(table[other]))
+    for place, name in enumerate(table.column_names):
+        if stored_column(name).kind in ("time", "ordered key"):
+            table = table.set_column(place, name, _counted(table.column(place)))
+    return table
+
+
+def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Return int64 of the order of the values: times in microseconds, without a copy."""
+    if column.type == pa.int64():
+        return column
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    valid = column.is_valid().to_numpy()
+    return pa.array(ordered_int64(column.fill_null(0.0).to_numpy()), mask=~valid)
+
+
+def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
+    if spec.selections == ("true",):
+        return np.ones(table.num_rows, np.bool_)
+    word, mask = bit_of(spec.selections, selection)
+    return np.asarray((int64_values(table, word) & mask) != 0)
+
+
+def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, Mask]:
+    """Return (rows some selection holds for, rows that satisfy a whole requirement)."""
+    selected = np.zeros(table.num_rows, np.bool_)
+    kept = np.zeros(table.num_rows, np.bool_)
+    for requirement in store.requirements:
+        holds = _holds(table, spec, requirement.selection.sql)
+        selected |= holds
+        for key in requirement.keys:
+            if table[key].null_count:
+                holds = holds & pc.is_valid(table[key]).to_numpy()
+        kept |= holds
+    return selected, kept
+
+
+def _null_keys(table: pa.Table, spec: IngestSpec) -> tuple[NullKey, ...]:
+    """Return how many rows have NULL where a requirement that selects them wants a value, by key expression."""
+    rows: dict[str, Mask] = {}
+    for store, _ in spec.stores:
+        for requirement in store.requirements:
+            for key in requirement.keys:
+                if table[key].null_count:
+                    text = store.key(key).expression.sql
+                    lacking = _holds(table, spec, requirement.selection.sql) & pc.is_null(table[key]).to_numpy()
+                    rows[text] = rows.get(text, np.zeros(table.num_rows, np.bool_)) | lacking
+    return tuple(NullKey(key=key, rows=int(rows[key].sum())) for key in sorted(rows) if rows[key].any())
+
+
+def _store(
+    table: pa.Table, spec: IngestSpec, target: tuple[Store, Layout], context: IngestContext, chunk: int
+) -> list[Bucket]:
+    store, layout = target
+    if table.num_rows == 0:
+        return []
+    table = _with_layout(table, spec, layout)
+    written = []
+    for partition, part in split(table, store, context.batch + context.task + chunk):
+        written.append(
+            write_bucket(
+                context.storage,
+                store=store.id,
+                partition=partition,
+                name=f"{context.batch}-{context.task}-{chunk}-{context.attempt}",
+                table=part,
+                layout=layout,
+                indexes=store.indexes,
+                batch_min=context.batch,
+                batch_max=context.batch,
+                partition_by=store.partition_by,
+                parallelism=store.parallelism,
+            )
+        )
+    return written
+
+
+def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
+    """Choose the layout's columns; renumber the query-set bits if other stores of the source have more selections."""
+    names = layout.carried
+    words = word_names(len(layout.selections))
+    if not names and not words:
+        return pa.table({ROW: pa.array(np.zeros(table.num_rows, np.int8))})
+    if layout.selections == spec.selections:
+        return table.select([*names, *words])
+    chosen = table.select(names)
+    values = {word: np.zeros(table.num_rows, np.int64) for word in words}
+    for selection in layout.selections if words else ():
+        word, mask = bit_of(layout.selections, selection)
+        values[word] |= np.where(_holds(table, spec, selection), np.int64(mask), np.int64(0))
+    for word in words:
+        chosen = chosen.append_column(word, pa.array(values[word]))
+    return chosen
+
+
+def _hashed_keys(table: pa.Table) -> Iterator[str]:
+    return (name for name in table.column_names if stored_column(name).kind == "key")
+
+
+def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:
+    column = table[name].drop_null()
+    if len(column) == 0:
+        return ()
+    return tuple(kmv(np.asarray(column.to_numpy(), dtype=np.int64)).tolist())
+
+
+def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
+    kept = dict(left.kept)
+    for selection, rows in right.kept:
+        kept[selection] = kept.get(selection, 0) + rows
+    return replace(
+        right,
+        rows=left.rows + right.rows,
+        late=left.late + right.late,
+        bad=left.bad + right.bad,
+        null_keys=left.null_keys + right.null_keys,
+        tau_min=lowest(left.tau_min, right.tau_min),
+        tau_max=highest(left.tau_max, right.tau_max),
+        buckets=left.buckets + right.buckets,
+        sketches=union_sketches(left.sketches, right.sketches),
+        kept=tuple(sorted(kept.items())),
+        bad_rows=merged_bad(left.bad_rows, right.bad_rows),
+        null_keys_by=merged_null_keys(left.null_keys_by, right.null_keys_by),
+        outside=left.outside + right.outside,
+        unstored_tau_max=highest(left.unstored_tau_max, right.unstored_tau_max),
+    )
+
+
+def merged_null_keys(left: Iterable[NullKey], right: Iterable[NullKey]) -> tuple[NullKey, ...]:
+    """Return the sums by key."""
+    rows: dict[str, int] = {}
+    for each in (*left, *right):
+        rows[each.key] = rows.get(each.key, 0) + each.rows
+    return tuple(NullKey(key=key, rows=rows[key]) for key in sorted(rows))
+
+
+def lowest(left: int | None, right: int | None) -> int | None:
+    """Return the smaller, ignoring None."""
+    return right if left is None else left if right is None else min(left, right)
+
+
+def highest(left: int | None, right: int | None) -> int | None:
+    """Return the larger, ignoring None."""
+    return right if left is None else left if right is None else max(left, right)
+
+
+Sketches = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def union_sketches(left: Sketches, right: Sketches) -> Sketches:
+    """Return the sketches of what either set has seen, by key."""
+    merged = dict(left)
+    for name, values in right:
+        merged[name] = merge_sketches(merged.get(name, ()), values)
+    return tuple(sorted(merged.items()))
+
+
+__all__ = ["IngestContext", "highest", "ingest", "lowest", "merged_null_keys", "union_sketches"]

@@ -1,0 +1,105 @@
+"""Which columns of each member are needed later on a path, so that no step gathers or sends more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from typing_extensions import assert_never
+
+from plait.operators.ingest.projection import value_names
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
+from plait.plan.walks import split_part
+from plait.query.model import ColumnRef
+from plait.query.predicates import Band, Equality, Residual, operands_of
+
+Wanted = Mapping[str, tuple[ColumnRef, ...]]
+"""Per query: the joined-row columns its projection reads."""
+
+Columns = tuple[tuple[str, ...], ...]
+"""Column names per position of a path."""
+
+Path = tuple[Member, ...]
+Ends = tuple[tuple[Output, ...], tuple[Fill, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """The columns of one tree's positions. Edges identify points of the tree; ``""`` is its start.
+
+    `after`: what each position must still supply once the tuples have probed along the edge (new positions
+    included). `along`: what must arrive over the edge, that is `after` plus what the probe itself reads, for the
+    positions before it. `probing`: the latter alone, as (position, column) pairs.
+    """
+
+    after: Mapping[str, Columns]
+    along: Mapping[str, Columns]
+    probing: Mapping[str, tuple[tuple[int, str], ...]]
+
+
+def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
+    """Return the demand of every point of a tree, from its leaves up."""
+    after: dict[str, Columns] = {}
+    along: dict[str, Columns] = {}
+    probing: dict[str, tuple[tuple[int, str], ...]] = {}
+
+    def visit(edge: str, path: Path, ends: Ends, children: tuple[Step, ...]) -> Columns:
+        needs: list[dict[str, None]] = [{} for _ in path]
+        for position, name in _ending_columns(ends, plan, wanted):
+            needs[position][name] = None
+        for child in children:
+            later = visit(child.edge, (*path, *child.members), (child.outputs, child.fills), child.children)
+            arriving = [dict.fromkeys(columns) for columns in later[: len(path)]]
+            probing[child.edge] = tuple(probe_columns(child, path, plan))
+            for position, name in probing[child.edge]:
+                arriving[position][name] = None
+            along[child.edge] = tuple(tuple(columns) for columns in arriving)
+            for position, columns in enumerate(arriving):
+                needs[position].update(columns)
+        after[edge] = tuple(tuple(columns) for columns in needs)
+        return after[edge]
+
+    visit("", (tree.start,), (tree.outputs, ()), tree.children)
+    return Demand(after=after, along=along, probing=probing)
+
+
+def _ending_columns(ends: Ends, plan: Plan, wanted: Wanted) -> Iterator[tuple[int, str]]:
+    """Yield the (position, column) pairs that the queries and intermediate stores which end here take."""
+    outputs, fills = ends
+    for output in outputs:
+        yield from output_columns(output, wanted)
+    for fill in fills:
+        store = plan.store(fill.store)
+        for name in carried_columns(store):
+            part, own = split_part(store, name)
+            yield fill.positions[part], own
+
+
+def output_columns(output: Output, wanted: Wanted) -> Iterator[tuple[int, str]]:
+    """Yield the (position, column) pairs that a query takes where it is complete."""
+    for alias, position in output.positions:
+        yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
+    for narrowing in output.narrowings:
+        yield from ((narrowing.position, name) for name in narrowing.columns)
+
+
+def carried_columns(store: Store) -> tuple[str, ...]:
+    """Return the columns, keys and values that the buckets of a store carry."""
+    return (*store.columns, *(key.name for key in store.keys), *value_names(store))
+
+
+def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:
+    """Return the (position, column) pairs that probing along this step reads: keys, and values to verify."""
+    columns = []
+    for predicate in step.predicates:
+        columns += [(place.at, place.name) for place in operands_of(predicate) if place.at is not None]
+        match predicate:
+            case Equality(left=left):
+                if left.at is not None:
+                    value_name = plan.store(path[left.at].store).key(left.name).value_name
+                    columns += [] if value_name is None else [(left.at, value_name)]
+            case Band() | Residual():
+                pass
+            case _:
+                assert_never(predicate)
+    return columns

@@ -1,0 +1,220 @@
+"""Let partial results probe one partition of a store.
+
+Correct means: a stored tuple joins a partial result if all keys are equal as SQL compares them, those of bands lie
+within their bounds, all residual predicates are true, the step's selection holds for it, every member stays within its
+window of the newest member, and it arrived before the starting tuple. The last is decided by whole buckets: a bucket of
+an earlier batch always, a bucket of the same batch only if its relation ranks lower (`visible_buckets`); for an
+intermediate result that is the relation whose arrival completed it. Ranks differ between any two relations of a query,
+self-joins included, so of the n starting relations of a result exactly one, its last member, finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from plait.kernels.hashing import combine, partition_of
+from plait.operators.column_names import ROW, TAU, UNTIL
+from plait.operators.probe.demand import Demand, Wanted
+from plait.operators.probe.lookups import lookup_of, probe_keys
+from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
+from plait.operators.probe.residuals import Predicates
+from plait.operators.probe.selections import answers, carries, gather
+from plait.operators.probe.verifying import Verifier
+from plait.plan.model import Member, Plan, ProbeTree, Step, is_routed, part_column
+from plait.query.predicates import by_kind
+from plait.state.buckets import OpenBucket, open_bucket
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeContext:
+    """What every probe task of a batch knows. `buckets` per store: live ones and those of this batch.
+
+    `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
+    `kept_before`: what is found is the state before this batch and is kept as such. `predicates`: registered by the
+    user.
+    """
+
+    plan: Plan
+    batch: int
+    storage: Storage
+    buckets: Mapping[str, tuple[Bucket, ...]]
+    wanted: Wanted
+    capacity: int = 1 << 20
+    attempt: str = "0"
+    kept_before: bool = False
+    predicates: Predicates = field(default_factory=dict)
+
+    @property
+    def kept_as(self) -> int:
+        """The batch that what is kept in intermediate stores belongs to: `kept_before`, the one before."""
+        return self.batch - self.kept_before
+
+
+@dataclass(slots=True)
+class Counts:
+    """Probe tuples and matches per edge, accumulated by one task."""
+
+    probe_tuples: dict[str, int] = field(default_factory=dict)
+    matches: dict[str, int] = field(default_factory=dict)
+
+    def add(self, edge: str, probe_tuples: int, matches: int) -> None:
+        """Add to an edge's counts."""
+        self.probe_tuples[edge] = self.probe_tuples.get(edge, 0) + probe_tuples
+        self.matches[edge] = self.matches.get(edge, 0) + matches
+
+
+def visible_buckets(context: ProbeContext, start: Member, step: Step, partition: int) -> Iterator[Bucket]:
+    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store.
+
+    Arrived before it: all earlier batches, and its own batch if the stored relation ranks lower. A bucket of an earlier
+    partitioning belongs to no partition of today's: a routed tuple, which visits one partition only, finds it there; a
+    broadcast tuple, which visits all, finds it in one of them.
+    """
+    plan = context.plan
+    store = plan.store(step.member.store)
+    ranks_lower = tuple(plan.rank(member) < plan.rank(start) for member in step.members)
+    for bucket in context.buckets.get(store.id, ()):
+        # The part that made an intermediate result of this batch is the one of the highest rank in it.
+        if bucket.batch_max >= context.batch and not ranks_lower[bucket.started_by or 0]:
+            continue
+        if (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
+            here = bucket.partition == partition
+        else:
+            here = is_routed(store, step) or bucket.partition % store.parallelism == partition
+        if here:
+            yield bucket
+
+
+def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Partials]]:
+    """Yield (partition, the partials sent there): one partition each if the partitioning key is known, else all.
+
+    Partials with a NULL key are sent nowhere.
+    """
+    store = plan.store(step.member.store)
+    found = by_kind(step.predicates)
+    for band in found.bands:
+        _, valid = partials.of(band.left)
+        if valid is not None:
+            partials = partials.at(np.flatnonzero(valid).astype(np.int32))
+    if found.equalities:
+        keys = probe_keys(partials, found.equalities)
+        if keys.rows is not None:
+            partials = partials.at(keys.rows)
+    if partials.count == 0:
+        return
+    if store.parallelism == 1:
+        yield 0, partials
+    elif not is_routed(store, step):
+        for partition in range(store.parallelism):
+            yield partition, partials
+    else:
+        known = {equal.right.name: part for equal, part in zip(found.equalities, keys.parts, strict=True)}
+        partitions = partition_of(combine([known[name] for name in store.partition_by]), store.parallelism)
+        for partition in range(store.parallelism):
+            rows = np.flatnonzero(partitions == partition).astype(np.int32)
+            if len(rows) == partials.count:
+                yield partition, partials
+            elif len(rows):
+                yield partition, partials.at(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`.
+
+    `tau` and `high` of the stored tuple: its (newest) τ, and the largest τ its windows still allow; None for a table.
+    """
+
+    rows: Rows
+    block: pa.RecordBatch
+    tau: Int64s | None
+    high: Int64s | None
+
+
+def probe_partition(
+    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+) -> Iterator[Partials]:
+    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``.
+
+    A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
+    need, and the others must not suffer for it.
+    """
+    pending: list[Found] = []
+    held = 0
+    for found in _find(partials, step, tree, partition, context, demand):
+        if pending and pending[0].block.schema != found.block.schema:
+            yield extend(partials, step, pending)
+            pending, held = [], 0
+        pending.append(found)
+        held += len(found.rows)
+        if held >= context.capacity:
+            yield extend(partials, step, pending)
+            pending, held = [], 0
+    if pending:
+        yield extend(partials, step, pending)
+
+
+def extend(partials: Partials, step: Step, found: list[Found]) -> Partials:
+    """Append the new positions and narrow each partial's time bounds."""
+    rows = found[0].rows if len(found) == 1 else np.concatenate([piece.rows for piece in found])
+    extended = partials.at(rows)
+    newest, high = extended.newest, extended.high
+    if found[0].tau is not None:
+        newest = np.maximum(newest, np.concatenate([piece.tau for piece in found if piece.tau is not None]))
+        high = np.minimum(high, np.concatenate([piece.high for piece in found if piece.high is not None]))
+    block = concat_blocks([piece.block for piece in found])
+    positions = tuple(Position(block=part) for part in part_blocks(block, step))
+    return Partials(count=len(rows), positions=(*extended.positions, *positions), newest=newest, high=high)
+
+
+def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
+    """Yield one block for each relation that a step adds, its columns named as in the relation's own store."""
+    if not step.parts:
+        yield block
+        return
+    for part in range(len(step.parts)):
+        prefix = part_column(part, "")
+        names = [name for name in block.schema.names if name.startswith(prefix)]
+        columns = [block.column(name) for name in names] or [pa.nulls(block.num_rows)]
+        yield pa.RecordBatch.from_arrays(columns, names=[name.removeprefix(prefix) for name in names] or [ROW])
+
+
+def _find(
+    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+) -> Iterator[Found]:
+    store = context.plan.store(step.member.store)
+    gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])
+    lookup = lookup_of(partials, step, timed=not store.is_table)
+    verifier = Verifier.of(partials, step, store, context.predicates)
+    needed = verifier.columns()
+    for bucket in visible_buckets(context, tree.start, step, partition):
+        if not answers(bucket, step.member, needed) or lookup.misses(bucket):
+            continue
+        opened = open_bucket(context.storage, bucket)
+        carried = tuple(name for name in gathered if carries(bucket, name))
+        for found in lookup.pairs(opened, step.member, context.capacity):
+            rows, stored = verifier.kept(opened, *found)
+            if len(rows):
+                yield _found(opened, step, rows, stored, carried)
+        opened.release()
+
+
+def gathered_columns(step: Step, wanted: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Return the columns of the probed store that its relations must supply (`wanted`: per relation)."""
+    if not step.parts:
+        return wanted[0]
+    return tuple(part_column(part, name) for part, names in enumerate(wanted) for name in names)
+
+
+def _found(opened: OpenBucket, step: Step, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Found:
+    tau = high = None
+    if opened.bucket.layout.has_tau:
+        tau = opened.int64(TAU)[stored]
+        high = opened.int64(UNTIL)[stored] if step.parts else plus_window(tau, step.member.window_us)
+    return Found(rows=rows, block=gather(opened, stored, gathered), tau=tau, high=high)

@@ -1,0 +1,141 @@
+"""Evaluate residual predicates, what no key decides: in DuckDB, or by a function the user registered.
+
+DuckDB was taken because its comparisons are Spark's: NaN equals itself and is larger than anything, text is compared by
+its bytes, integers overflow with an error. What differs is translated or refused before a plan is made
+(`plait.sql.predicates.evaluation`). It runs in the task's own thread, on Arrow data in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.errors import PredicateError
+from plait.operators.probe.partials import NO_HIGH, NO_LOW, Int64s, Rows
+from plait.query.predicates import Residual
+
+if TYPE_CHECKING:
+    import duckdb
+
+Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
+"""Registered predicates by name: functions of Arrow arrays of one length to a boolean array of that length."""
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_PROBE_ROW, _STORED_ROW = "probe row", "stored row"
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Return this process's database, which holds no data."""
+    # Imported here, as below, because most workers never need it and all would wait for it.
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
+
+
+def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
+    """Return for each row whether the predicate is true of it; NULL is not (bool[n])."""
+    found = _called(residual.sql, operands, predicates) if residual.is_function else _evaluated(residual.sql, operands)
+    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
+    rows = len(operands[0])
+    function = predicates.get(name)
+    if function is None:
+        raise PredicateError(
+            f"predicate '{name}' is not registered; call engine.predicate('{name}', function) before the engine starts"
+        )
+    try:
+        found = function(*operands)
+    except SystemExit as error:
+        raise PredicateError(
+            f"predicate '{name}' wanted to exit (status {error.code}); it must return truth values, or raise an error"
+        ) from error
+    except Exception as error:
+        raise PredicateError(f"predicate '{name}' raised {type(error).__name__}: {error}") from error
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    if not isinstance(found, pa.Array) or not pa.types.is_boolean(found.type) or len(found) != rows:
+        shown = f"{found.type} array of {len(found)}" if isinstance(found, pa.Array) else type(found).__name__
+        raise PredicateError(f"predicate '{name}' returned a {shown}; expected a pyarrow boolean array of {rows} rows")
+    return found
+
+
+def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
+    import duckdb
+
+    table = pa.table({str(number): _naive(array) for number, array in enumerate(operands)})
+    try:
+        found = _database().cursor().from_arrow(table).project(f"({sql})").to_arrow_table().column(0)
+    except duckdb.Error as error:
+        raise _failed(sql, error) from error
+    return found.combine_chunks()
+
+
+def pairs_that_hold(
+    residual: Residual[Any],
+    ours: Mapping[int, pa.Array],
+    theirs: Mapping[int, pa.Array],
+    *,
+    low: Int64s | None,
+    high: Int64s | None,
+    tau: Int64s | None,
+    chosen: Rows,
+    capacity: int,
+) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the (probe position, stored row) pairs of which a predicate is true, in pieces of at most `capacity`.
+
+    `ours` and `theirs`: the operands by number, one value a probe, one value a stored row of `chosen`. Bounds
+    on `tau` as in `plait.kernels.matching`; `tau` of the chosen rows.
+    """
+    import duckdb
+
+    probes = {str(number): _naive(array) for number, array in ours.items()}
+    stored = {str(number): _naive(array) for number, array in theirs.items()}
+    count = max((len(array) for array in ours.values()), default=0)
+    probes[_PROBE_ROW] = pa.array(np.arange(count, dtype=np.int32))
+    stored[_STORED_ROW] = pa.array(chosen)
+    conditions = [f"({residual.sql})"]
+    if tau is not None and len(tau):
+        stored["tau"] = pa.array(tau)
+        # A bound that every pair keeps would cost as much as the predicate.
+        if low is not None and low.max(initial=NO_LOW) > tau.min():
+            probes["low"] = pa.array(low)
+            conditions.append("tau >= low")
+        if high is not None and high.min(initial=NO_HIGH) < tau.max():
+            probes["high"] = pa.array(high)
+            conditions.append("tau <= high")
+    cursor = _database().cursor()
+    cursor.register("probes", pa.table(probes))
+    cursor.register("stored", pa.table(stored))
+    query = f'SELECT "{_PROBE_ROW}", "{_STORED_ROW}" FROM probes JOIN stored ON {" AND ".join(conditions)}'
+    try:
+        for batch in pa.RecordBatchReader.from_stream(cursor.sql(query)):
+            rows, stored_rows = batch.column(0).to_numpy(), batch.column(1).to_numpy()
+            for start in range(0, len(rows), capacity):
+                yield rows[start : start + capacity], stored_rows[start : start + capacity]
+    except duckdb.Error as error:
+        raise _failed(residual.sql, error) from error
+
+
+def _naive(array: pa.Array) -> pa.Array:
+    """Return instants as UTC wall-clock times, which DuckDB compares without asking for a time zone."""
+    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+        return array.cast(pa.timestamp(array.type.unit))
+    return array
+
+
+def _failed(sql: str, error: duckdb.Error) -> PredicateError:
+    reason = str(error).splitlines()[0]
+    return PredicateError(
+        f"the join predicate {sql} cannot be computed for some pair of rows ({reason}); "
+        "guard the values it fails for, with a condition or with try_divide, nullif or coalesce"
+    )

@@ -1,0 +1,139 @@
+"""Write complete results: one file a query and task, in the checkpoint or straight into the sink's staging area.
+
+A query whose projection only renames columns needs no further evaluation, so its rows can go where they belong at
+once: into a staged file of the sink, or nowhere if it discards them. All others are spooled as Arrow in the checkpoint;
+Spark evaluates the projection over the spool and feeds the sink. Which it is, the kind of sink says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import IO
+from urllib.parse import quote
+
+import pyarrow as pa
+from typing_extensions import assert_never
+
+from plait.errors import SinkError
+from plait.operators.column_names import ROW
+from plait.operators.probe.partials import Partials
+from plait.operators.reports import ResultFile
+from plait.plan.model import Output
+from plait.query.model import ColumnRef
+from plait.sinks.delivery import Delivery, Direct, Discarded, Spooled, TaskFile
+from plait.state.storage import Storage
+
+SPOOL = "results"
+_PART_BYTES = 64 << 20
+
+
+class ResultWriter:
+    """Collects one task's results. Use as ``add`` for each piece, then ``finish`` once."""
+
+    def __init__(self, deliveries: Mapping[str, Delivery], storage: Storage, batch: int, attempt: str) -> None:
+        self._deliveries, self._storage = deliveries, storage
+        self._batch, self._attempt = batch, attempt
+        self._spools: dict[str, _Spool] = {}
+        self._direct: dict[str, TaskFile] = {}
+        self._files: dict[str, ResultFile] = {}
+
+    def add(self, output: Output, partials: Partials) -> None:
+        """Add complete results of ``output.query``."""
+        if partials.count == 0:
+            return
+        delivery = self._deliveries[output.query]
+        file = self._files.get(output.query, ResultFile(query=output.query, rows=0))
+        match delivery:
+            case Spooled():
+                self._write_spool(output.query, result_batch(output, partials, delivery.columns))
+            case Direct():
+                file = self._write_direct(delivery, result_batch(output, partials, delivery.columns), file)
+            case Discarded():
+                pass
+            case _:
+                assert_never(delivery)
+        self._files[output.query] = replace(file, rows=file.rows + partials.count)
+
+    def _write_direct(self, delivery: Direct, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
+        """Write to the sink's staging area; a sink that cannot be written must not stop the other queries."""
+        if file.failure is not None:
+            return file
+        try:
+            if delivery.query not in self._direct:
+                self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
+            self._direct[delivery.query].write(rows)
+        except (OSError, SinkError, pa.ArrowException) as error:
+            return replace(file, failure=_reason(error))
+        return file
+
+    def _write_spool(self, query: str, rows: pa.RecordBatch) -> None:
+        if query not in self._spools:
+            self._spools[query] = _Spool(self._storage, f"{SPOOL}/{self._batch}/{self._name(query)}")
+        self._spools[query].write(rows)
+
+    def _name(self, query: str) -> str:
+        return f"{quote(query, safe='')}-{self._batch:08d}-{self._attempt}"
+
+    def finish(self) -> tuple[ResultFile, ...]:
+        """Close all files and describe them, by query."""
+        for query, spool in self._spools.items():
+            self._files[query] = replace(self._files[query], paths=spool.close())
+        for query, direct in self._direct.items():
+            try:
+                self._files[query] = replace(self._files[query], publication=direct.close())
+            except (OSError, SinkError, pa.ArrowException) as error:
+                self._files[query] = replace(self._files[query], failure=_reason(error))
+        return tuple(self._files[query] for query in sorted(self._files))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:
+    """Gather the joined row's columns, named ``alias.column``."""
+    at = dict(output.positions)
+    arrays = [partials.positions[at[ref.relation]].column(ref.column) for ref in columns]
+    names = [ref.name for ref in columns]
+    if not arrays:
+        arrays, names = [pa.nulls(partials.count)], [ROW]
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+class _Spool:
+    """Results of one query and task as Arrow files of about `_PART_BYTES`, so that a task holds no more than that."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage, self._name = storage, name
+        self._pending: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._paths: list[str] = []
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._pending.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= _PART_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        path = f"{self._name}-{len(self._paths)}.arrow"
+        self._storage.write_file(path, lambda sink: _write_arrow(sink, self._pending))
+        self._paths.append(path)
+        self._pending, self._bytes = [], 0
+
+    def close(self) -> tuple[str, ...]:
+        """Write what is pending; return all files."""
+        self._flush()
+        return tuple(self._paths)
+
+
+def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
+    with pa.ipc.new_file(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+__all__ = ["SPOOL", "ResultWriter", "result_batch"]

@@ -1,0 +1,224 @@
+"""Walk probe trees: depth first inside one task (local edges), or one step at a time between tasks (shuffled edges).
+
+Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local walk
+keeps at most one piece of partial results per level of the tree. A shuffled walk sends pieces as `Message`s: the
+columns still needed, in an Arrow batch, to the partition that holds the next store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from plait.operators.column_names import ROW, TAU
+from plait.operators.probe.demand import Demand, demand_of, output_columns
+from plait.operators.probe.partials import Partials, Position, Rows, narrowed, start_partials
+from plait.operators.probe.probing import (
+    Counts,
+    ProbeContext,
+    probe_partition,
+    route,
+)
+from plait.operators.probe.selections import answers, selection_words, with_selections
+from plait.operators.reports import ProbeReport
+from plait.operators.traversal.filling import Filler
+from plait.operators.traversal.results import ResultWriter
+from plait.plan.model import Output, ProbeTree, Step
+from plait.plan.walks import path_members
+from plait.sinks.delivery import Delivery
+from plait.state.buckets import OpenBucket, open_bucket
+from plait.state.model import Bucket
+
+_NEWEST, _HIGH = "#newest", "#high"
+_PAYLOAD_BYTES = 8 << 20
+"""About how large a message may be: Spark keeps each as one row in memory, on its way out and in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeTask:
+    """Starting work of one task: (index of the tree in the plan, bucket of this batch, row range) triples."""
+
+    number: int
+    starts: tuple[tuple[int, Bucket, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Partial results on their way along `edge` to a partition of its store; `payload` is an Arrow IPC stream."""
+
+    edge: str
+    partition: int
+    payload: bytes
+
+
+class Walker:
+    """Carries out one task's share of a batch."""
+
+    def __init__(self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str) -> None:
+        self._context = context
+        self._counts = Counts()
+        self._results = ResultWriter(deliveries, context.storage, context.batch, name)
+        self._filler = Filler(context.storage, context.kept_as, name)
+        self._demands: dict[int, Demand] = {}
+        self._shuffled_bytes = 0
+
+    def demand(self, number: int) -> Demand:
+        """Return the demand of tree `number`, computed once."""
+        if number not in self._demands:
+            tree = self._context.plan.trees[number]
+            self._demands[number] = demand_of(tree, self._context.plan, self._context.wanted)
+        return self._demands[number]
+
+    def run_local(self, task: ProbeTask) -> ProbeReport:
+        """Walk every tree of the task to its leaves."""
+        for number, bucket, start, stop in task.starts:
+            for partials in self._starting(number, bucket, start, stop):
+                for step in self._context.plan.trees[number].children:
+                    self._descend(number, step, partials)
+        return self.report()
+
+    def _descend(self, number: int, step: Step, partials: Partials) -> None:
+        if not partials.supply(self.demand(number).probing[step.edge]):
+            return
+        for partition, sent in route(partials, step, self._context.plan):
+            for extended in self._probe(number, step, sent, partition):
+                for child in step.children:
+                    self._descend(number, child, extended)
+
+    def start_messages(self, task: ProbeTask) -> Iterator[Message]:
+        """Yield what the starting relations of the task send over their first edges."""
+        for number, bucket, start, stop in task.starts:
+            for partials in self._starting(number, bucket, start, stop):
+                yield from self._messages(number, self._context.plan.trees[number].children, partials)
+
+    def receive(self, message: Message) -> Iterator[Message]:
+        """Probe with a message's partial results and yield what goes on from there."""
+        number, step, before = self._find_edge(message.edge)
+        partials = decode_partials(message.payload, len(path_members(self._context.plan.trees[number].start, before)))
+        for extended in self._probe(number, step, partials, message.partition):
+            yield from self._messages(number, step.children, extended)
+
+    def _messages(self, number: int, children: tuple[Step, ...], partials: Partials) -> Iterator[Message]:
+        for child in children:
+            columns = self.demand(number).along[child.edge]
+            if not partials.supply(self.demand(number).probing[child.edge]):
+                continue
+            for partition, sent in route(partials, child, self._context.plan):
+                for payload in payloads(sent, columns):
+                    self._shuffled_bytes += len(payload)
+                    yield Message(edge=child.edge, partition=partition, payload=payload)
+
+    def _find_edge(self, edge: str) -> tuple[int, Step, tuple[Step, ...]]:
+        for number, tree in enumerate(self._context.plan.trees):
+            for path, step in tree.walk():
+                if step.edge == edge:
+                    return number, step, path
+        raise KeyError(edge)
+
+    def _starting(self, number: int, bucket: Bucket, start: int, stop: int) -> Iterator[Partials]:
+        """Yield the starting tuples in pieces, after answering the queries that need no join."""
+        tree = self._context.plan.trees[number]
+        needed = self.demand(number).after[""][0]
+        if not answers(bucket, tree.start, ()):
+            return
+        opened = open_bucket(self._context.storage, bucket)
+        partials = _starting_tuples(opened, tree, needed, start, stop)
+        for low in range(0, partials.count, self._context.capacity):
+            piece = partials.slice(low, low + self._context.capacity)
+            self._answer(tree.outputs, piece)
+            yield piece
+        opened.require_untouched()
+
+    def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
+        """Add results to the queries that are complete, except those that need what these tuples do not carry."""
+        for output in outputs:
+            if partials.supply(output_columns(output, self._context.wanted)):
+                self._results.add(output, narrowed(partials, output))
+
+    def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
+        tree = self._context.plan.trees[number]
+        self._counts.add(step.edge, partials.count, 0)
+        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number)):
+            self._counts.add(step.edge, 0, extended.count)
+            self._answer(step.outputs, extended)
+            for fill in step.fills:
+                self._filler.add(fill, self._context.plan.store(fill.store), extended)
+            if step.children:
+                yield extended
+
+    def report(self) -> ProbeReport:
+        """Close the result files and return the account."""
+        return ProbeReport(
+            probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),
+            matches=tuple(sorted(self._counts.matches.items())),
+            results=self._results.finish(),
+            buckets=self._filler.finish(),
+            shuffled_bytes=self._shuffled_bytes,
+        )
+
+
+def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...], start: int, stop: int) -> Partials:
+    bits, mask = selection_words(opened, tree.start)
+    rows: Rows | None = None
+    if bits is not None:
+        rows = (np.flatnonzero((bits[start:stop] & mask) != 0) + start).astype(np.int32)
+    elif (start, stop) != (0, opened.bucket.rows):
+        rows = np.arange(start, stop, dtype=np.int32)
+    return start_partials(with_selections(opened, needed), opened.int64(TAU), tree.start.window_us, rows)
+
+
+def payloads(
+    partials: Partials, columns: tuple[tuple[str, ...], ...], limit_bytes: int = _PAYLOAD_BYTES
+) -> Iterator[bytes]:
+    """Serialize partial results, in several pieces of about equal rows if all at once would exceed the limit."""
+    whole = encode_partials(partials, columns)
+    pieces = min(-(-len(whole) // limit_bytes), partials.count)
+    if pieces <= 1:
+        yield whole
+        return
+    del whole
+    for low, high in pairwise(partials.count * piece // pieces for piece in range(pieces + 1)):
+        yield encode_partials(partials.slice(low, high), columns)
+
+
+def encode_partials(partials: Partials, columns: tuple[tuple[str, ...], ...]) -> bytes:
+    """Serialize partial results with those of the given columns per position that they carry, named
+    ``position:column``.
+    """
+    arrays: list[pa.Array] = [pa.array(partials.newest), pa.array(partials.high)]
+    names = [_NEWEST, _HIGH]
+    for number, (position, needed) in enumerate(zip(partials.positions, columns, strict=True)):
+        carried = [name for name in needed if position.has(name)]
+        arrays += [position.column(name) for name in carried]
+        names += [f"{number}:{name}" for name in carried]
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def decode_partials(payload: bytes, position_count: int) -> Partials:
+    """Return what `encode_partials` wrote."""
+    with pa.ipc.open_stream(payload) as reader:
+        batch = reader.read_next_batch()
+    positions = []
+    for number in range(position_count):
+        prefix = f"{number}:"
+        names = [name for name in batch.schema.names if name.startswith(prefix)]
+        columns = [batch.column(name) for name in names] or [pa.nulls(batch.num_rows)]
+        kept = [name.removeprefix(prefix) for name in names] or [ROW]
+        positions.append(Position(block=pa.RecordBatch.from_arrays(columns, names=kept)))
+    return Partials(
+        count=batch.num_rows,
+        positions=tuple(positions),
+        newest=batch.column(_NEWEST).to_numpy(),
+        high=batch.column(_HIGH).to_numpy(),
+    )
+
+
+__all__ = ["Message", "ProbeTask", "Walker", "decode_partials", "encode_partials", "payloads"]

@@ -1,0 +1,69 @@
+"""Merge small buckets beside the stream. A merge takes effect with the next manifest, if its buckets are still live."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from plait.errors import PlaitError
+from plait.operators.close.keeping import windows_of
+from plait.plan.model import Plan
+from plait.runtime.spark.tasks import REPORT, merge_task, reports
+from plait.state import compaction
+from plait.state.compaction import Merge, choose_merges
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+
+_LOG = logging.getLogger(__name__)
+_Merged = tuple[tuple[Merge, Bucket], ...]
+
+
+class Compactor:
+    """Runs at most one round of merges at a time, as a Spark job of its own in a background thread."""
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        self._spark, self._storage = spark, storage
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-compaction")
+        self._running: Future[_Merged] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a round is under way or waits to be adopted."""
+        return self._running is not None
+
+    def start(self, buckets: tuple[Bucket, ...], plan: Plan) -> None:
+        """Begin merging what is worth it, unless a round is under way."""
+        if self._running is not None:
+            return
+        merges = choose_merges(buckets, windows_of(plan))
+        if merges:
+            indexes = {store.id: store.indexes for store in plan.stores}
+            work = tuple((merge, indexes[merge.buckets[0].store]) for merge in merges)
+            self._running = self._pool.submit(self._merge, work)
+
+    def _merge(self, work: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...]) -> _Merged:
+        numbers = self._spark.range(0, len(work), 1, len(work))
+        merged = reports(numbers.mapInArrow(merge_task(work, self._storage), REPORT).collect())
+        return tuple((work[number][0], bucket) for number, bucket in merged)
+
+    def adopt(self, buckets: tuple[Bucket, ...]) -> tuple[Bucket, ...]:
+        """Return the buckets with finished merges in place of what they merged."""
+        if self._running is None or not self._running.done():
+            return buckets
+        running, self._running = self._running, None
+        try:
+            merged = running.result()
+        except (PySparkException, PlaitError) as error:
+            # Merging only saves work later. What made it fail (a full disk, say) will stop a batch soon enough.
+            _LOG.warning("buckets could not be merged, which is tried again later: %s", error)
+            return buckets
+        for merge, bucket in merged:
+            buckets = compaction.replace(buckets, merge, bucket)
+        return buckets
+
+    def close(self) -> None:
+        """Wait for the round under way; its outcome is dropped."""
+        self._pool.shutdown(wait=True)

@@ -1,0 +1,128 @@
+"""What the engine tells its listener, and what a run comes to: the records behind the live table and ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plait.adapt.decision import Change
+from plait.operators.close.lacking import Lacking
+from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEvent:
+    """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
+    now.
+
+    `results`: rows per query. `phases`: seconds of each, in order. `shuffled_bytes`: partial results that Spark carried
+    from one probe task to another, as serialized by Plait (before Spark's compression; arriving rows, which Spark
+    shuffles itself, are not in it); 0 where routing is local. `failing`: query and reason where a sink does not take
+    its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
+    that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
+    of the plan. `warnings`: new ones. `lacking`: what queries find nothing of in the rows that came before them.
+    `change`: of the plan, with which the batch began.
+    """
+
+    batch: int
+    rows_in: int
+    late: int
+    bad: int
+    results: tuple[tuple[str, int], ...]
+    epoch: int
+    probe_tuples: int
+    stored_tuples: int
+    stored_bytes: int
+    seconds: float
+    phases: tuple[tuple[str, float], ...] = ()
+    shuffled_bytes: int = 0
+    watermark_us: int | None = None
+    laggard: str | None = None
+    failing: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+    sources: tuple[SourceCounts, ...] = ()
+    relations: tuple[RelationCounts, ...] = ()
+    flows: tuple[EdgeFlow, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+    change: Change | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the event as one JSON object."""
+        return {
+            "event": "batch",
+            "batch": self.batch,
+            "rows_in": self.rows_in,
+            "late": self.late,
+            "bad": self.bad,
+            "results": dict(self.results),
+            "epoch": self.epoch,
+            "probe_tuples": self.probe_tuples,
+            "shuffled_bytes": self.shuffled_bytes,
+            "stored_tuples": self.stored_tuples,
+            "stored_bytes": self.stored_bytes,
+            "seconds": round(self.seconds, 3),
+            "phases": {name: round(seconds, 3) for name, seconds in self.phases},
+            "watermark_us": self.watermark_us,
+            "laggard": self.laggard,
+            "failing": dict(self.failing),
+            "dropped": list(self.dropped),
+            "sources": {counts.source: counts.as_json() for counts in self.sources if counts.rows},
+            "outside_selections": outside_by_query(self.relations),
+            "warnings": [notice.as_json() for notice in self.warnings],
+            "lacking": [each.as_json() for each in self.lacking],
+            "change": None if self.change is None else self.change.as_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered
+    results. `sources`, `relations` and `warnings` as in `BatchEvent`, of all batches; `hints`: for queries that had
+    input and no result, what the counters say about it.
+    """
+
+    batches: int
+    rows_in: int
+    late: int
+    bad: int
+    wall_seconds: float
+    probe_tuples: int
+    stored_tuples: int
+    stored_bytes: int
+    queries: tuple[tuple[str, int], ...]
+    shuffled_bytes: int = 0
+    failing: tuple[tuple[str, str], ...] = ()
+    sources: tuple[SourceCounts, ...] = ()
+    relations: tuple[RelationCounts, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    hints: tuple[tuple[str, str], ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the summary as one JSON object."""
+        outside, hints = outside_by_query(self.relations), dict(self.hints)
+        return {
+            "event": "finished",
+            "batches": self.batches,
+            "rows_in": self.rows_in,
+            "late": self.late,
+            "bad": self.bad,
+            "wall_seconds": round(self.wall_seconds, 3),
+            "probe_tuples": self.probe_tuples,
+            "shuffled_bytes": self.shuffled_bytes,
+            "stored_tuples": self.stored_tuples,
+            "stored_bytes": self.stored_bytes,
+            "queries": {
+                query: {
+                    "rows_out": rows,
+                    **({"outside_selections": outside[query]} if query in outside else {}),
+                    **({"hint": hints[query]} if query in hints else {}),
+                }
+                for query, rows in self.queries
+            },
+            "failing": dict(self.failing),
+            "sources": {counts.source: counts.as_json() for counts in self.sources},
+            "warnings": [notice.as_json() for notice in self.warnings],
+            "lacking": [each.as_json() for each in self.lacking],
+        }

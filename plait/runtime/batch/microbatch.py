@@ -1,0 +1,383 @@
+"""One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
+
+ingest    Spark runs the ingest tasks: buckets are written
+probe     starting tuples walk the probe trees; results are spooled or staged
+close     the watermark moves: what is final now, and which buckets expire
+deliver   spooled results go to their sinks (staged where the sink is files)
+commit    manifest b is written; from here on the batch has happened
+publish   staged files are renamed into sight
+tidy      spool and old manifests go; merging begins
+
+Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
+after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results in the
+backlog; the batch goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.adapt.budget import stores_to_drop
+from plait.adapt.decision import Change
+from plait.errors import PlaitError, SinkError
+from plait.faults import reach
+from plait.operators.close.closing import close
+from plait.operators.close.keeping import live_buckets, resting_buckets, stored_buckets
+from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.next_manifest import next_manifest, results_by_query
+from plait.operators.close.watermark import laggard
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.probe.residuals import Predicates
+from plait.operators.reports import IngestReport, ProbeReport, ResultFile
+from plait.operators.traversal.results import SPOOL
+from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
+from plait.plan.changelog import needs_filling
+from plait.plan.pruning import last_starts
+from plait.runtime.batch.compacting import Compactor
+from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.prober import Prober
+from plait.runtime.batch.record import Batch
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.recovery import claim_sink
+from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
+from plait.runtime.outputs.binding import Binding
+from plait.runtime.outputs.deliverer import Deliverer
+from plait.runtime.settings import Settings
+from plait.runtime.spark.tasks import reports
+from plait.sinks.staging import Publication, publish, require_staged
+from plait.state.garbage import collect
+from plait.state.identity import identity_of
+from plait.state.manifest import ManifestLog
+from plait.state.model import Backlog, Bucket, Manifest
+from plait.state.storage import Storage
+
+_KEPT_MANIFESTS = 10
+_TIDY_EVERY = 16
+
+
+Listener = Callable[[BatchEvent], None]
+
+
+class BatchProcessor:
+    """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
+    `dropped`: intermediate stores that the last batch left behind to hold the storage budget. `lacking`: what queries
+    find nothing of in the rows that came before them.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        storage: Storage,
+        settings: Settings,
+        *,
+        listener: Listener,
+        clock: Callable[[], float] = time.time,
+        predicates: Predicates | None = None,
+    ) -> None:
+        self._spark, self._storage, self._settings = spark, storage, settings
+        self._listener, self._clock = listener, clock
+        self._predicates = dict(predicates or {})
+        self._log = ManifestLog(storage)
+        self._checkpoint = identity_of(storage)
+        self._prober = Prober(spark, settings.routing)
+        self.deliverer = Deliverer(spark, storage, self._checkpoint)
+        self._compactor = Compactor(spark, storage)
+        self.before: Manifest | None = None
+        self._epoch: Epoch | None = None
+        self._claimed: set[str] = set()
+        self._is_caught_up = False
+        self.dropped: frozenset[str] = frozenset()
+        self.lacking: tuple[Lacking, ...] = ()
+        self._change: Change | None = None
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """What governs the next batch."""
+        return self._epoch
+
+    def govern(self, epoch: Epoch, before: Manifest | None, lacking: tuple[Lacking, ...] | None = None) -> None:
+        """Let an epoch begin with the next batch, on top of manifest `before`. `lacking`: what its queries find nothing
+        of, None if that is as it was.
+        """
+        self._epoch, self.before, self._is_caught_up = epoch, before, False
+        if lacking is not None:
+            self.lacking = lacking
+
+    def change(self, epoch: Epoch, change: Change) -> None:
+        """Let the epoch that a change leads to begin with the next batch, on top of the last manifest."""
+        self._epoch, self._change = epoch, change
+        self._is_caught_up = self._is_caught_up and not needs_filling(change.changes)
+
+    def process(self, frame: DataFrame, batch: int) -> Manifest | None:
+        """Carry out batch `batch`; return its manifest, None if it had been committed already."""
+        epoch, before = self._require_epoch(), self.before
+        if before is not None and batch <= before.batch:
+            return None
+        started = time.perf_counter()
+        self._catch_up(epoch, batch)
+        work = Batch(number=batch, epoch=epoch, before=self.before, clock_ms=int(self._clock() * 1000))
+        phases: dict[str, Callable[[Batch], Batch]] = {
+            "ingest": lambda work: self._ingest(work, frame),
+            "probe": self._probe_all,
+            "close": self._close,
+            "deliver": self._deliver,
+            "commit": self._commit,
+            "publish": self._publish,
+            "tidy": self._tidy,
+        }
+        ends = {"before": time.perf_counter()}
+        for name, phase in phases.items():
+            work = phase(work)
+            ends[name] = time.perf_counter()
+        seconds = tuple((name, ends[name] - earlier) for name, earlier in zip(phases, ends.values(), strict=False))
+        self._listener(self._event(work, time.perf_counter() - started, seconds))
+        self._change = None
+        return work.manifest
+
+    def _ingest(self, work: Batch, frame: DataFrame) -> Batch:
+        """Let Spark take the rows in."""
+        ingested: tuple[IngestReport, ...] = reports(frame.collect())
+        reach("stored")
+        return replace(work, ingested=ingested)
+
+    def _probe_all(self, work: Batch) -> Batch:
+        """Let the new rows walk the probe trees; with `backfill` the stored ones too, for queries that are new."""
+        live, added = self._live(work.epoch), self._to_fill_up(work.epoch)
+        delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
+        context, probe = self._context(work.epoch, work.number), self._probe(work.epoch)
+        probed = probe_in_phases(context, live, delta, probe, self._spread)
+        if added:
+            probed += self._fill_up(work.epoch, added, live, context, probe)
+        reach("probed")
+        return replace(work, probed=probed)
+
+    def _close(self, work: Batch) -> Batch:
+        """Move the watermark, and see what that makes final."""
+        epoch = work.epoch
+        closed = close(work.before, epoch.plan, epoch.streams, work.ingested, work.probed, work.clock_ms)
+        reach("closed")
+        return replace(work, closed=closed)
+
+    def _deliver(self, work: Batch) -> Batch:
+        """Hand results to their sinks, and make sure that what is staged is in sight of this process."""
+        publications, backlog = self._delivered(work.epoch, work.number, work.found)
+        require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
+        reach("delivered")
+        return replace(work, publications=publications, backlog=backlog)
+
+    def _commit(self, work: Batch) -> Batch:
+        """Write the manifest. From here on the batch has happened."""
+        if work.closed is None:
+            raise RuntimeError("a batch is closed before it is committed")
+        manifest = next_manifest(
+            work.before,
+            work.closed,
+            plan=work.epoch.plan,
+            plan_id=work.epoch.plan_id,
+            batch=work.number,
+            ingested=work.ingested,
+            probed=work.probed,
+            publications=work.publications,
+            backlog=work.backlog,
+        )
+        adopted = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
+        manifest = self._within_budget(adopted, work.epoch)
+        self._log.commit(manifest)
+        self.before = manifest
+        reach("committed")
+        return replace(work, manifest=manifest)
+
+    def _publish(self, work: Batch) -> Batch:
+        """Rename staged files into sight."""
+        publish(work.settled.publications)
+        reach("published")
+        return work
+
+    def _tidy(self, work: Batch) -> Batch:
+        """Let go of what is not needed any more, and begin to merge what is."""
+        self._delete_spooled(work.settled)
+        if self.lacking:  # it can only become less while an epoch lasts
+            queries = (binding.query for binding in work.epoch.bindings.values())
+            self.lacking = lacking_after(queries, work.epoch.plan, work.settled)
+        if self._settings.compaction:
+            self._compactor.start(work.settled.buckets, work.epoch.plan)
+        return work
+
+    def _require_epoch(self) -> Epoch:
+        if self._epoch is None:
+            raise RuntimeError("no plan is in force")
+        return self._epoch
+
+    def close(self) -> None:
+        """Wait for background work."""
+        self._compactor.close()
+
+    def _within_budget(self, manifest: Manifest, epoch: Epoch) -> Manifest:
+        """Return the manifest without the intermediate stores that have become too large. If the plan stays in force
+        nevertheless, they are filled anew before the next batch.
+        """
+        budget = self._settings.budget
+        self.dropped = frozenset() if budget is None else stores_to_drop(budget, epoch.plan, manifest.buckets)
+        if not self.dropped:
+            return manifest
+        self._is_caught_up = False
+        return replace(
+            manifest, buckets=tuple(bucket for bucket in manifest.buckets if bucket.store not in self.dropped)
+        )
+
+    def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
+        return ProbeContext(
+            plan=epoch.plan,
+            batch=batch,
+            storage=self._storage,
+            buckets={},
+            wanted={name: binding.joined for name, binding in epoch.bindings.items()},
+            capacity=self._settings.capacity,
+            predicates=self._predicates,
+        )
+
+    def _probe(self, epoch: Epoch) -> Probe:
+        failing = {late.query for late in self._backlog()} | self._unclaimed(epoch)
+        deliveries = {
+            name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
+        }
+        return lambda tasks, context: self._prober.run(tasks, context, deliveries)
+
+    def _unclaimed(self, epoch: Epoch) -> set[str]:
+        """Return the queries whose sinks are not known to be theirs; their results wait in the checkpoint."""
+        unclaimed = set()
+        for name, binding in epoch.bindings.items():
+            try:
+                self._claim(binding)
+            except (SinkError, OSError):
+                unclaimed.add(name)
+        return unclaimed
+
+    def _claim(self, binding: Binding) -> None:
+        if binding.query.name not in self._claimed:
+            claim_sink(self._storage, self.before, binding)
+            self._claimed.add(binding.query.name)
+
+    @property
+    def _spread(self) -> Spread:
+        return Spread(slots=self._settings.slots)
+
+    def _catch_up(self, epoch: Epoch, batch: int) -> None:
+        """Fill the intermediate stores that a new epoch brought from what the others hold."""
+        if not self._is_caught_up and self.before is not None:
+            live = self._live(epoch)
+            filled = with_intermediates(self._context(epoch, batch), live, self._probe(epoch), self._spread)
+            self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
+        self._is_caught_up = True
+
+    def _live(self, epoch: Epoch) -> tuple[Bucket, ...]:
+        """Return the stored buckets that the next batch works with."""
+        find = stored_buckets if self._to_fill_up(epoch) else live_buckets
+        return find(epoch.plan, self.before)
+
+    def _to_fill_up(self, epoch: Epoch) -> frozenset[str]:
+        """Return the queries that are new to what is stored and wait for the results of the past."""
+        if not self._settings.backfill or self.before is None or self.before.batch < 0:
+            return frozenset()
+        return frozenset(epoch.bindings) - {progress.query for progress in self.before.queries}
+
+    def _fill_up(
+        self, epoch: Epoch, added: frozenset[str], live: tuple[Bucket, ...], context: ProbeContext, probe: Probe
+    ) -> tuple[ProbeReport, ...]:
+        """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
+        # A query over one stream looks nothing up, so nothing that it would find again is live.
+        kept = live + resting_buckets(epoch.plan, self.before)
+        return walk_past(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
+
+    def _backlog(self) -> tuple[Backlog, ...]:
+        return () if self.before is None else self.before.backlog
+
+    def _delivered(
+        self, epoch: Epoch, batch: int, probed: tuple[ProbeReport, ...]
+    ) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
+        """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
+        files = [file for report in probed for file in report.results]
+        publications = [file.publication for file in files if file.publication is not None]
+        waiting = list(self._backlog())
+        waiting += [replace(late, shape=epoch.bindings[late.query].shape.encoded()) for late in _spooled(batch, files)]
+        remaining: list[Backlog] = []
+        blocked: set[str] = set()
+        for late in waiting:
+            # A query that is left out may come back: what its sink has not taken waits for that.
+            is_absent = late.query not in epoch.bindings
+            if is_absent or late.query in blocked or (late.reason and late.batch == batch):
+                remaining.append(late)
+                continue
+            reach("deliver")
+            try:
+                self._claim(epoch.bindings[late.query])
+                publications += self.deliverer.deliver(epoch.bindings[late.query], late)
+            except (PySparkException, PlaitError, OSError, pa.ArrowException) as error:
+                blocked.add(late.query)
+                remaining.append(replace(late, reason=_reason(error)))
+        return tuple(publications), tuple(remaining)
+
+    def _delete_spooled(self, manifest: Manifest) -> None:
+        """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""
+        kept = {path for late in manifest.backlog for path in late.paths}
+        for file in self._storage.list(SPOOL, recursive=True):
+            if file.path not in kept:
+                self._storage.delete(file.path)
+        self._storage.delete_empty(SPOOL)
+        # What a merge under way has written is named by no manifest yet, and may be old by the time it is.
+        if manifest.batch % _TIDY_EVERY == 0 and not self._compactor.is_running:
+            self._log.prune(_KEPT_MANIFESTS)
+            collect(self._storage, tuple(self._log.read(number) for number in self._log.batches()))
+
+    def _event(self, work: Batch, seconds: float, phases: tuple[tuple[str, float], ...]) -> BatchEvent:
+        epoch, manifest, ingested, probed = work.epoch, work.settled, work.ingested, work.found
+        rows = results_by_query(probed)
+        return BatchEvent(
+            batch=manifest.batch,
+            rows_in=sum(report.rows for report in ingested),
+            late=sum(report.late for report in ingested),
+            bad=sum(report.bad for report in ingested),
+            results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),
+            epoch=epoch.number,
+            probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
+            shuffled_bytes=sum(report.shuffled_bytes for report in probed),
+            stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
+            stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
+            seconds=seconds,
+            phases=phases,
+            watermark_us=manifest.watermark_us,
+            laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
+            failing=tuple((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
+            dropped=tuple(sorted(self.dropped)),
+            sources=counts_of(ingested),
+            relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
+            flows=edge_flows(probed),
+            lacking=self.lacking,
+            change=self._change,
+        )
+
+
+def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
+    """Group this batch's spooled files by query."""
+    found: dict[str, Backlog] = {}
+    for file in files:
+        if not file.paths:
+            continue
+        known = found.get(
+            file.query, Backlog(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
+        )
+        found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
+    return [found[query] for query in sorted(found)]
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+__all__ = ["BatchProcessor"]

@@ -1,0 +1,48 @@
+"""A micro-batch as it goes from phase to phase, each of which adds what it has done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plait.operators.close.closing import Closed
+from plait.operators.reports import IngestReport, ProbeReport
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.sinks.staging import Publication
+from plait.state.model import Backlog, Manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One batch and what its phases have done so far.
+
+    `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
+    tasks that took rows in have stored; `probed`: what those that probed have found; `closed`: what has become final;
+    `publications` and `backlog`: results that can be shown once it is committed, and those that no sink has taken;
+    `manifest`: the state after it.
+    """
+
+    number: int
+    epoch: Epoch
+    before: Manifest | None
+    clock_ms: int
+    ingested: tuple[IngestReport, ...] = ()
+    probed: tuple[ProbeReport, ...] = ()
+    closed: Closed | None = None
+    publications: tuple[Publication, ...] = ()
+    backlog: tuple[Backlog, ...] = ()
+    manifest: Manifest | None = None
+
+    @property
+    def found(self) -> tuple[ProbeReport, ...]:
+        """All that has results: what arrivals completed, and what became final."""
+        return self.probed if self.closed is None else (*self.probed, *self.closed.found)
+
+    @property
+    def settled(self) -> Manifest:
+        """The state after the batch. Raises RuntimeError before it is committed."""
+        if self.manifest is None:
+            raise RuntimeError(f"batch {self.number} is not committed yet")
+        return self.manifest
+
+
+__all__ = ["Batch"]

@@ -1,0 +1,215 @@
+"""The one streaming query under all of Plait's: all sources in, ingest reports out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import reduce
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from pyspark.sql.streaming import StreamingQuery
+
+from plait.errors import PlaitError
+from plait.operators.ingest.projection import IngestSpec
+from plait.runtime.batch.run_errors import explained
+from plait.runtime.inputs.loading import select_ingest
+from plait.runtime.inputs.opening import OpenSource, attempt
+from plait.runtime.spark.session import NAMED_SOURCES, has_named_sources
+from plait.runtime.spark.tasks import REPORT, stream_ingest
+from plait.state.storage import Storage
+
+
+def ingest_frame(
+    opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, shuffle: bool, chunk_rows: int
+) -> DataFrame:
+    """Return the reports of the tasks that take in one stream."""
+
+    def build() -> DataFrame:
+        frame = select_ingest(opened.frame, spec)
+        store = spec.stores[0][0]
+        if shuffle and store.partition_by:
+            numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
+            repeated = dict(spec.aliases)
+            keys = ", ".join(numbers[repeated.get(name, name)] for name in store.partition_by)
+            place = f"CAST(pmod(xxhash64({keys}), {store.parallelism}) AS INT)"
+            frame = frame.repartitionById(store.parallelism, expr(place))
+        else:
+            frame = frame.coalesce(slots)
+        return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows), REPORT)
+
+    return attempt(opened.source, build)
+
+
+def start_query(
+    spark: SparkSession,
+    frames: list[DataFrame],
+    *,
+    checkpoint: str,
+    trigger: str | None,
+    process: Callable[[DataFrame, int], object],
+) -> StreamingQuery:
+    """Start the streaming query over all sources. `trigger` None: all that is available now, then end."""
+    frame = reduce(lambda united, frame: united.union(frame), frames)
+    writer = frame.writeStream.queryName("plait").option("checkpointLocation", checkpoint)
+
+    def carry_out(batch: DataFrame, number: int) -> None:
+        process(batch, number)
+
+    writer = writer.foreachBatch(carry_out)
+    writer = writer.trigger(availableNow=True) if trigger is None else writer.trigger(processingTime=trigger)
+    if has_named_sources(spark):
+        for name, value in NAMED_SOURCES.items():
+            spark.conf.set(name, value)
+    return writer.start()
+
+
+class Stopping(Exception):
+    """Raised in the streaming query's call to keep a batch from beginning while the query is being stopped.
+
+    Returning would make Spark take the batch for done. So the call has to fail, but quietly: with these words Spark
+    takes the failure for what an interrupted call of its own would be, if it happens after the query was told to stop;
+    anything else it writes to the log with a stack trace, and py4j does so too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling a batch: java.lang.InterruptedException"
+        )
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], Stopping))
+
+
+for _logger in ("py4j.clientserver", "py4j.java_gateway"):
+    logging.getLogger(_logger).addFilter(_is_failure)
+
+_POLL_SECONDS = 0.01
+
+
+class Run:
+    """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
+
+    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `explain` says
+    what ended it.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], StreamingQuery | None],
+        *,
+        is_endless: bool,
+        explain: Callable[[BaseException], PlaitError] = explained,
+    ) -> None:
+        self._start, self._is_endless, self._explain = start, is_endless, explain
+        self._query: StreamingQuery | None = None
+        self._between = threading.RLock()
+        self._ending = self._restarting = False
+        self._begun, self._asked = threading.Event(), threading.Event()
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._supervise, name="plait-run", daemon=True)
+
+    def begin(self) -> None:
+        """Start, and return once Spark runs the query or has refused to."""
+        self._thread.start()
+        self._begun.wait()
+
+    def batch(self, carry_out: Callable[[], object]) -> None:
+        """Run a batch so that `stop` and `restart` fall between batches."""
+        with self._between:
+            if not self._is_to_end:
+                try:
+                    carry_out()
+                except BaseException as error:
+                    self.failure = error
+                    raise
+                return
+        # Whoever asked for the end stops the query, or `_supervise` does once it has it in hand.
+        while (query := self._query) is None or query.isActive:
+            time.sleep(_POLL_SECONDS)
+        raise Stopping
+
+    @property
+    def _is_to_end(self) -> bool:
+        return self._ending or self._restarting
+
+    def _supervise(self) -> None:
+        try:
+            while True:
+                self._query = None
+                query = self._query = self._start()
+                self._begun.set()
+                if query is not None:
+                    self._go_on_with(query)
+                elif self._is_endless:
+                    self._asked.wait()
+                with self._between:
+                    if self._ending or not self._restarting or self.failure is not None:
+                        return
+                    self._restarting = False
+                    self._asked.clear()
+        except BaseException as error:  # whatever ends this thread ends the run, and must be said
+            self.failure = self.failure or error
+        finally:
+            self._begun.set()
+
+    def _go_on_with(self, query: StreamingQuery) -> None:
+        with self._between:
+            is_late = self._is_to_end
+        if is_late:  # asked for while there was no query to stop
+            query.stop()
+        self._await(query)
+
+    def _await(self, query: StreamingQuery) -> None:
+        try:
+            query.awaitTermination()
+        except PySparkException as error:
+            if not self._is_to_end and self.failure is None:
+                self.failure = error
+        if self._is_endless and not self._is_to_end and self.failure is None:
+            self.failure = PlaitError(
+                "Spark has ended the streaming query although nobody asked Plait to: another part of the program has "
+                "stopped it, or the session. The checkpoint is intact: start again."
+            )
+
+    def stop(self) -> None:
+        """Finish the batch under way, then end. Returns when everything has ended."""
+        with self._between:
+            self._ending = True
+            self._asked.set()
+        self._stop_query()
+        self._thread.join()
+
+    def restart(self) -> None:
+        """Finish the batch under way, then start the streaming query anew on its own offset log."""
+        with self._between:
+            self._restarting = True
+            self._asked.set()
+        self._stop_query()
+
+    def _stop_query(self) -> None:
+        query = self._query
+        if query is None:
+            return
+        try:
+            query.stop()
+        except Exception as error:  # Spark's JVM is gone, say
+            self.failure = self.failure or error
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run has ended, by itself or by `stop`; tell whether it has."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def is_alive(self) -> bool:
+        """Tell whether the run goes on."""
+        return self._thread.is_alive()
+
+    def raise_failure(self) -> None:
+        """Raise what ended the run, if something did."""
+        if self.failure is not None:
+            raise self._explain(self.failure) from self.failure

@@ -1,0 +1,87 @@
+"""Add up the batches of a run. What is held does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from plait.runtime.batch.events import BatchEvent, Summary
+from plait.runtime.losses.counts import EdgeFlow, Notice, NoticeKind, RelationCounts, SourceCounts
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has come to so far."""
+
+    last: BatchEvent | None = None
+    batches: int = 0
+    rows_in: int = 0
+    late: int = 0
+    bad: int = 0
+    probe_tuples: int = 0
+    shuffled_bytes: int = 0
+    queries: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, SourceCounts] = field(default_factory=dict)
+    relations: dict[tuple[str, str], RelationCounts] = field(default_factory=dict)
+    flows: dict[str, EdgeFlow] = field(default_factory=dict)
+    warnings: list[Notice] = field(default_factory=list)
+    _told: int = 0
+
+    def warn(self, notices: Iterable[Notice]) -> None:
+        """Take up warnings; each is told once, whoever finds it again."""
+        self.warnings += [notice for notice in dict.fromkeys(notices) if notice not in self.warnings]
+
+    def untold(self) -> tuple[Notice, ...]:
+        """Return the warnings that no event has carried yet; from now on one has."""
+        first, self._told = self._told, len(self.warnings)
+        return tuple(self.warnings[first:])
+
+    def warned_of(self, kind: NoticeKind) -> frozenset[str]:
+        """Return the streams, tables or queries there is a warning of this kind for."""
+        return frozenset(notice.of for notice in self.warnings if notice.kind == kind)
+
+    def add(self, event: BatchEvent) -> None:
+        """Add a batch."""
+        self.last = event
+        self.batches += 1
+        self.rows_in += event.rows_in
+        self.late += event.late
+        self.bad += event.bad
+        self.probe_tuples += event.probe_tuples
+        self.shuffled_bytes += event.shuffled_bytes
+        for query, rows in event.results:
+            self.queries[query] = self.queries.get(query, 0) + rows
+        for counts in event.sources:
+            known = self.sources.get(counts.source)
+            self.sources[counts.source] = counts if known is None else known.plus(counts)
+        for relation in event.relations:
+            before = self.relations.get(relation.key)
+            self.relations[relation.key] = relation if before is None else before.plus(relation)
+        for flow in event.flows:
+            was = self.flows.get(flow.edge, EdgeFlow(edge=flow.edge, sent=0, matched=0))
+            self.flows[flow.edge] = EdgeFlow(
+                edge=flow.edge, sent=was.sent + flow.sent, matched=was.matched + flow.matched
+            )
+
+    def summary(
+        self, queries: Iterable[str], *, wall_seconds: float, hints: tuple[tuple[str, str], ...] = ()
+    ) -> Summary:
+        """Return the summary, which names all `queries` there are, also those without results."""
+        rows = {**dict.fromkeys(queries, 0), **self.queries}
+        return Summary(
+            batches=self.batches,
+            rows_in=self.rows_in,
+            late=self.late,
+            bad=self.bad,
+            wall_seconds=wall_seconds,
+            probe_tuples=self.probe_tuples,
+            shuffled_bytes=self.shuffled_bytes,
+            stored_tuples=0 if self.last is None else self.last.stored_tuples,
+            stored_bytes=0 if self.last is None else self.last.stored_bytes,
+            queries=tuple(sorted(rows.items())),
+            failing=() if self.last is None else self.last.failing,
+            sources=tuple(self.sources[source] for source in sorted(self.sources)),
+            relations=tuple(self.relations[key] for key in sorted(self.relations)),
+            warnings=tuple(self.warnings),
+            hints=hints,
+        )

@@ -1,0 +1,105 @@
+"""What a user should know about a checkpoint that is opened again with other streams than before."""
+
+from __future__ import annotations
+
+from plait.operators.close.keeping import resting_windows
+from plait.plan.model import Plan
+from plait.runtime.checkpoint.catalog import Catalog
+from plait.state.model import Manifest
+
+
+def notices(
+    before: Catalog | None,
+    now: Catalog,
+    manifest: Manifest | None,
+    plan: Plan,
+    registered: frozenset[str],
+    dropped: frozenset[str] = frozenset(),
+    *,
+    backfill: bool = False,
+) -> tuple[str, ...]:
+    """Return one sentence for every stream that comes back, rests, or seems to have been renamed, for every query
+    that is left out or was `dropped` although its sink has not taken all of its results, and for every one that
+    `backfill` leaves as it is because it comes back.
+    """
+    if before is None or manifest is None:
+        return ()
+    read = frozenset(now.read or ())
+    return (
+        *_returned(before, manifest, read),
+        *_resting(manifest, plan),
+        *_renamed(before, now, registered, read),
+        *_undelivered(manifest, plan, dropped),
+        *(_not_filled(manifest, plan) if backfill else ()),
+    )
+
+
+def _returned(before: Catalog, manifest: Manifest, read: frozenset[str]) -> list[str]:
+    seen = {known.source for known in manifest.sources if known.rows}
+    rows = _rows(manifest)
+    away = read & seen - frozenset(seen if before.read is None else before.read)
+    return [
+        f"stream '{stream}' is read again: it goes on where it had come to, with {rows.get(stream, 0)} rows of it "
+        "still stored"
+        for stream in sorted(away)
+    ]
+
+
+def _resting(manifest: Manifest, plan: Plan) -> list[str]:
+    rows = _rows(manifest)
+    return [
+        f"no query needs the {rows[store]} stored rows of '{store}' now; they stay "
+        f"{'for good, because its window is unbounded,' if window_us is None else 'until its window has passed'} "
+        "in case one does again"
+        for store, window_us in sorted(resting_windows(plan, manifest).items())
+    ]
+
+
+def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: frozenset[str]) -> list[str]:
+    found = []
+    for stream in sorted(read):
+        known = now.source(stream)
+        if known is None or known.path is None or before.source(stream) is not None:
+            continue
+        former = [old.name for old in before.sources if old.path == known.path and old.name not in registered]
+        found += [
+            f"stream '{stream}' reads '{known.path}', as stream '{old}' did: to the checkpoint it is another stream, "
+            f"read from its start and without the rows stored of '{old}'. If it is the same one, give it its old name"
+            for old in former
+        ]
+    return found
+
+
+def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[str]:
+    rows, reasons = dict[str, int](), dict[str, str]()
+    for late in manifest.backlog:
+        if late.query in dropped or late.query not in plan.queries:
+            rows[late.query] = rows.get(late.query, 0) + late.rows
+            reasons.setdefault(late.query, late.reason)
+    return [
+        f"query '{query}' was dropped, and with it {count} rows of its results, which its sink has not taken "
+        f"({reasons[query]}): they are deleted with the next batch"
+        if query in dropped
+        else f"query '{query}' is left out, and {count} rows of its results, which its sink has not taken "
+        f"({reasons[query]}), wait in the checkpoint until it runs again. To delete them, drop it by name"
+        for query, count in sorted(rows.items())
+    ]
+
+
+def _not_filled(manifest: Manifest, plan: Plan) -> list[str]:
+    return [
+        f"query '{known.query}' was here before, until batch {known.left}: it goes on with what comes, and is not "
+        "filled up with the past, of which it has had results already. To have a query filled up, give it another name"
+        for known in manifest.queries
+        if known.left is not None and known.query in plan.queries
+    ]
+
+
+def _rows(manifest: Manifest) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for bucket in manifest.buckets:
+        rows[bucket.store] = rows.get(bucket.store, 0) + bucket.rows
+    return rows
+
+
+__all__ = ["notices"]

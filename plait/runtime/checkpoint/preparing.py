@@ -1,0 +1,291 @@
+"""From a checkpoint and what is registered to a consistent start, stage by stage in the order of `prepare`.
+
+Nothing that is prepared here is committed before the first batch is: buckets written on the way are named by its
+manifest, and are garbage if it never comes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from plait.adapt.decision import Change
+from plait.adapt.planning import PlanRequest
+from plait.errors import CheckpointError
+from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.restoring import rewritings, with_left_out
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.reports import IngestReport
+from plait.operators.traversal.scheduling import lacks
+from plait.plan.changelog import applied
+from plait.plan.codec import encode
+from plait.plan.model import Plan, Store
+from plait.query.model import Source, Stream
+from plait.runtime.checkpoint.catalog import Catalog, evolve, write_catalog
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.notices import notices
+from plait.runtime.checkpoint.recovery import finish_last_batch, open_checkpoint
+from plait.runtime.checkpoint.resuming import resume_streams
+from plait.runtime.inputs.loading import load_table, rewrite
+from plait.runtime.inputs.opening import OpenSource
+from plait.runtime.outputs.binding import Binding
+from plait.runtime.settings import Settings
+from plait.runtime.spark.session import has_named_sources
+from plait.runtime.spark.shared_checkpoint import share
+from plait.state.model import Bucket, Manifest, SourceProgress
+from plait.state.storage import Storage
+from plait.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
+    out: results that their sinks have not taken are discarded.
+    """
+
+    spark: SparkSession
+    checkpoint: str
+    settings: Settings
+    request: PlanRequest
+    sources: Mapping[str, OpenSource]
+    bindings: Mapping[str, Binding]
+    clock_ms: int
+    dropped: frozenset[str] = frozenset()
+
+    def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
+        """Return the streams that the plan reads, in order of registration."""
+        used = {store.source for store in plan.stores}
+        registered = (opened.source for opened in self.sources.values())
+        return tuple(source for source in registered if isinstance(source, Stream) and source.name in used)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the checkpoint holds: its last manifest and its catalog, both None if it is new."""
+
+    storage: Storage
+    catalog: Catalog | None
+    manifest: Manifest | None
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the batch that comes next."""
+        return 0 if self.manifest is None else self.manifest.batch + 1
+
+    @property
+    def progress(self) -> tuple[SourceProgress, ...]:
+        """What is known of the sources."""
+        return () if self.manifest is None else self.manifest.sources
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
+    tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
+    `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is.
+    """
+
+    storage: Storage
+    catalog: Catalog
+    before: Manifest | None
+    epoch: Epoch
+    stream_specs: tuple[IngestSpec, ...]
+    loaded: tuple[IngestReport, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+    notices: tuple[str, ...] = ()
+    dropped: frozenset[str] = frozenset()
+
+    def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
+        """Return the epoch after a change of probing alone, and note it in the catalog."""
+        plan = applied(change.changes, epoch.plan)
+        self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=_recorded(self.storage, self.catalog, plan))
+
+
+def prepare(asked: Asked) -> Prepared:
+    """Return the checkpoint, ready for the next batch of what is asked."""
+    found = _opened(asked)
+    catalog = _evolved(asked, found)
+    plan = _planned(asked, found)
+    catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
+    catalog = resume_streams(asked.checkpoint, found.catalog, catalog, found.manifest)
+    _finished(asked, found, plan)
+    plan_id = _recorded(found.storage, catalog, plan)
+    kept = _kept(asked, found, catalog, plan)
+    loaded = _tables(asked, found.storage, () if kept is None else kept.buckets, plan)
+    before = _filled(kept, loaded)
+    return replace(_ready(asked, found, catalog, plan, plan_id, before), loaded=loaded)
+
+
+def _opened(asked: Asked) -> Found:
+    """Open the checkpoint and verify what it holds."""
+    storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
+    if asked.settings.is_cluster:
+        storage = share(asked.spark, storage, asked.settings.slots)
+    return Found(storage=storage, catalog=catalog, manifest=manifest)
+
+
+def _evolved(asked: Asked, found: Found) -> Catalog:
+    """Take what is registered into the catalog; refuse what does not fit."""
+    return evolve(
+        found.catalog,
+        [opened.source for opened in asked.sources.values()],
+        asked.bindings,
+        found.next_batch,
+        named=has_named_sources(asked.spark),
+    )
+
+
+def _planned(asked: Asked, found: Found) -> Plan:
+    """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
+    plan = asked.request.plan(found.progress)
+    _refuse_other_sharing(() if found.manifest is None else found.manifest.buckets, plan)
+    return plan
+
+
+def _finished(asked: Asked, found: Found, plan: Plan) -> None:
+    """Make visible what the last batch committed, and delete what was left half done."""
+    finish_last_batch(found.storage, found.manifest, asked.bindings.values(), asked.streams_of(plan))
+
+
+def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
+    """Write the catalog and the plan; return the plan's name: epoch and content."""
+    text = encode(plan).encode()
+    name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
+    write_catalog(storage, catalog, __version__)
+    storage.write_file(f"plans/{name}.json", text)
+    return name
+
+
+def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
+    """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
+
+    A stream was not silent while nobody listened to it, so idleness begins to count now.
+    """
+    if found.manifest is None:
+        return None
+    kept = _rewritten(asked, found.storage, found.manifest, catalog, plan)
+    return replace(
+        kept,
+        sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),
+        backlog=tuple(late for late in kept.backlog if late.query not in asked.dropped),
+    )
+
+
+def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest | None:
+    """Return the manifest the next batch builds on, tables loaded. Intermediate stores are filled by that batch."""
+    buckets = tuple(bucket for report in loaded for bucket in report.buckets)
+    if kept is None:
+        return Manifest(batch=-1, watermark_us=None, plan="", buckets=buckets) if buckets else None
+    return replace(kept, buckets=kept.buckets + buckets)
+
+
+def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None) -> Prepared:
+    """Put together what the run starts with, and what its user should know."""
+    streams = asked.streams_of(plan)
+    queries = tuple(binding.query for binding in asked.bindings.values())
+    return Prepared(
+        storage=found.storage,
+        catalog=catalog,
+        before=before,
+        epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
+        stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
+        lacking=lacking_after(queries, plan, before),
+        dropped=asked.dropped,
+        notices=notices(
+            found.catalog,
+            catalog,
+            found.manifest,
+            plan,
+            frozenset(asked.sources),
+            asked.dropped,
+            backfill=asked.settings.backfill,
+        ),
+    )
+
+
+def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
+    """Refuse a plan that shares stores where the checkpoint has one per query, or the reverse.
+
+    Tuples kept once a query cannot be told apart when they are merged, and leaving them behind would lose results.
+    """
+    planned = {store.source: store.id for store in plan.stores if store.source is not None}
+    for kept in sorted({bucket.store for bucket in buckets}):
+        wanted = planned.get(kept.rpartition("/")[2])
+        if wanted is not None and ("/" in kept) != ("/" in wanted):
+            raise CheckpointError(
+                f"the checkpoint keeps '{kept}', strategy '{plan.strategy}' wants '{wanted}': "
+                "strategy 'independent' has a store for each query, the others share theirs. "
+                "Use the kind of strategy this checkpoint was begun with, or another checkpoint."
+            )
+
+
+def _spec(opened: OpenSource, plan: Plan) -> IngestSpec:
+    stores = tuple(store for store in plan.stores if store.source == opened.source.name)
+    return ingest_spec(opened.source, stores, corrupt_column=opened.corrupt_column)
+
+
+def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalog, plan: Plan) -> Manifest:
+    """Return the manifest with the buckets of streams written again that lack what can be computed from them.
+
+    A table whose buckets cannot serve is left out, and so loaded anew.
+    """
+    planned = {store.id for store in plan.stores}
+    kept = [bucket for bucket in before.buckets if bucket.store not in planned]
+    progress = {known.source: known for known in before.sources}
+    for store in plan.stores:
+        mine = [bucket for bucket in before.buckets if bucket.store == store.id]
+        if store.is_table and any(lacks(bucket, store) for bucket in mine):
+            continue
+        if store.source is None or store.is_table or not mine:
+            kept += mine
+            continue
+        opened = asked.sources[store.source]
+        buckets, progress[store.source] = _rewritten_store(
+            asked, storage, catalog, store, opened.source, mine, progress[store.source]
+        )
+        kept += buckets
+    return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
+
+
+def _rewritten_store(
+    asked: Asked,
+    storage: Storage,
+    catalog: Catalog,
+    store: Store,
+    source: Source,
+    buckets: list[Bucket],
+    progress: SourceProgress,
+) -> tuple[list[Bucket], SourceProgress]:
+    """Return the buckets of one store after that, and the source's progress with what no longer is in them."""
+    known = catalog.source(source.name)
+    types = {column.name: column.type for column in source.schema or ()}
+    kept = buckets
+    for rewriting in rewritings(store, source, buckets, lambda name: None if known is None else known.since(name)):
+        reports = rewrite(asked.spark, rewriting, storage, types=types, chunk_rows=asked.settings.chunk_rows)
+        kept = [bucket for bucket in kept if bucket not in rewriting.buckets]
+        kept += [bucket for report in reports for bucket in report.buckets]
+        progress = with_left_out(progress, rewriting, reports)
+    return kept, progress
+
+
+def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[IngestReport, ...]:
+    """Load the tables whose stores hold nothing yet."""
+    filled = {bucket.store for bucket in buckets}
+    loaded = []
+    for store in plan.stores:
+        if not store.is_table or store.source is None or store.id in filled:
+            continue
+        opened = asked.sources[store.source]
+        # Spark gives no texts of malformed records to those who read nothing else of them.
+        is_read = bool(store.columns or store.keys or store.values)
+        spec = ingest_spec(opened.source, (store,), corrupt_column=opened.corrupt_column if is_read else None)
+        report = load_table(opened, spec, storage, slots=asked.settings.slots, chunk_rows=asked.settings.chunk_rows)
+        loaded.append(report)
+    return tuple(loaded)
+
+
+__all__ = ["Asked", "Prepared", "prepare"]

@@ -1,0 +1,141 @@
+"""Open a checkpoint and bring it to a consistent state before anything runs."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import quote
+
+from plait.errors import CheckpointError
+from plait.query.model import SinkSpec, Stream
+from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
+from plait.runtime.checkpoint.offsets import check_offsets, complete_offsets
+from plait.runtime.outputs.binding import Binding
+from plait.sinks.claims import Claim, Owner, remove_later, tag_of
+from plait.sinks.kinds import kind_of
+from plait.sinks.staging import discard_staged, publish
+from plait.state.buckets import verify_all
+from plait.state.garbage import collect
+from plait.state.identity import identity_of, keep_identity, kept_identity
+from plait.state.manifest import ManifestLog
+from plait.state.model import Manifest
+from plait.state.storage import Storage
+from plait.version import __version__
+
+
+def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[Storage, Catalog | None, Manifest | None]:
+    """Return the checkpoint's storage, catalog and last manifest, both None if it is new. `cache_bytes`: for local
+    copies of a remote one.
+
+    Raises CheckpointError if the directory holds something else, or if a live bucket is missing or damaged.
+    """
+    storage = replace(Storage.open(posixpath.join(checkpoint, "plait")), cache_bytes=cache_bytes)
+    catalog = read_catalog(storage, __version__)
+    if catalog is None:
+        _refuse_foreign(checkpoint)
+        return storage, None, None
+    complete_offsets(checkpoint)
+    manifest = ManifestLog(storage).latest()
+    if manifest is not None:
+        check_offsets(checkpoint, manifest)
+        verify_all(storage, manifest.buckets)
+    return storage, catalog, manifest
+
+
+def _refuse_foreign(checkpoint: str) -> None:
+    """A directory with files but without our catalog belongs to somebody else."""
+    root = Storage.open(checkpoint)
+    files = root.list(recursive=False)
+    foreign = [file.path for file in files if not posixpath.basename(file.path).startswith(".")]
+    if foreign or root.exists("spark") or root.exists("offsets") or root.exists("commits"):
+        found = foreign[0] if foreign else "a Spark checkpoint without Plait's catalog"
+        raise CheckpointError(
+            f"'{checkpoint}' is not a Plait checkpoint: expected plait/{PATH}, found {found}. Choose "
+            "an empty or new directory."
+        )
+
+
+def finish_last_batch(
+    storage: Storage, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
+) -> None:
+    """Publish what the last batch committed, then delete what attempts that lost have staged or stored.
+
+    Raises SinkError, before anything is written, if a sink holds results of somebody else. One that cannot be looked at
+    now stops no other: `claim_sink` is asked again before anything is delivered to it.
+    """
+    identity, begun_without = identity_of(storage), _was_begun_without_markers(storage)
+    claims = []
+    for spec, claim in _claims(storage, identity, manifest, bindings):
+        with suppress(OSError):
+            kind_of(spec).refuse(spec, claim)
+            claims.append((spec, claim))  # what could not be looked at is not taken either
+    if not begun_without or manifest is None:  # else it has one from Spark, until all sinks are marked
+        keep_identity(storage, identity)
+    for spec, claim in claims:
+        with suppress(OSError):
+            kind_of(spec).take(spec, claim)
+    keep_identity(storage, identity)
+    if manifest is not None:
+        publish(manifest.publications)
+    for spec, claim in claims:
+        with suppress(OSError):
+            kind_of(spec).recover(spec, claim)
+    for stream in streams:
+        if stream.dead_letter is not None:
+            mine = rf"{re.escape(quote(stream.name, safe=''))}-\d{{8,}}-.*-{tag_of(identity)}\..*"
+            discard_staged(stream.dead_letter, re.compile(mine))
+            remove_later(stream.dead_letter, stream.name, tag_of(identity), -1 if manifest is None else manifest.batch)
+    if manifest is not None:
+        log = ManifestLog(storage)
+        collect(storage, tuple(log.read(number) for number in log.batches()))
+
+
+def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) -> None:
+    """Make sure that what is in the query's sink is its own, and nothing that will be published again. Raises SinkError
+    or OSError if it is not, or if that cannot be told now.
+
+    Called before anything of the next batch is staged. A sink that could not be looked at when the run started still
+    holds what a checkpoint restored from a backup has not done.
+    """
+    for spec, claim in _claims(storage, identity_of(storage), manifest, [binding]):
+        kind = kind_of(spec)
+        kind.refuse(spec, claim)
+        kind.take(spec, claim)
+        kind.recover(spec, claim)
+
+
+def refuse_results_of_others(storage: Storage, bindings: Iterable[Binding]) -> None:
+    """Raise SinkError if one of these sinks holds results of somebody else. Writes nothing."""
+    for spec, claim in _claims(storage, identity_of(storage), ManifestLog(storage).latest(), bindings):
+        with suppress(OSError):  # as at a start: what cannot be looked at now is asked again before a delivery
+            kind_of(spec).refuse(spec, claim)
+
+
+def _claims(
+    storage: Storage, identity: str, manifest: Manifest | None, bindings: Iterable[Binding]
+) -> list[tuple[SinkSpec, Claim]]:
+    begun_without, place = _was_begun_without_markers(storage), posixpath.dirname(storage.uri)
+    waiting = () if manifest is None else manifest.backlog
+    claims = []
+    for binding in bindings:
+        query = binding.query.name
+        claim = Claim(
+            owner=Owner(checkpoint=identity, place=place, query=query),
+            adopts=begun_without and _has_run(manifest, query),
+            batch=-1 if manifest is None else manifest.batch,
+            waiting=frozenset(late.batch for late in waiting if late.query == query),
+        )
+        claims.append((binding.sink.spec, claim))
+    return claims
+
+
+def _was_begun_without_markers(storage: Storage) -> bool:
+    """Tell whether an earlier version of Plait has begun the checkpoint, whose sinks then have no markers."""
+    return storage.exists(PATH) and kept_identity(storage) is None
+
+
+def _has_run(manifest: Manifest | None, query: str) -> bool:
+    return manifest is not None and any(progress.query == query for progress in manifest.queries)

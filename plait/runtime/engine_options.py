@@ -1,0 +1,92 @@
+"""An engine's options, as given to its constructor or by ``SET``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pyspark.sql import SparkSession
+
+from plait.adapt.budget import Budget
+from plait.adapt.planning import PlanRequest
+from plait.errors import OptionError
+from plait.optimizer.options import BUDGETED, PlanOptions
+from plait.plan.strategy_names import StrategyName
+from plait.query.model import Query, Source
+from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
+from plait.runtime.settings import Routing, Settings
+from plait.runtime.spark.session import has_one_executor
+
+RoutingChoice: TypeAlias = Literal["auto"] | Routing
+
+_TRUE = frozenset({"true", "on"})
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineOptions:
+    """Current values. `parallelism` None: as many partitions as tasks run at a time."""
+
+    strategy: StrategyName = "greedy"
+    parallelism: int | None = None
+    routing: RoutingChoice = "auto"
+    trigger: str = "1 second"
+    parallelism_by_source: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    switches: dict[str, bool] = field(default_factory=dict)
+    planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
+
+    def set(self, key: str, value: str) -> None:
+        """Set the option ``plait.<key>`` to a value that `plait.sql.script.options.checked_option` let pass."""
+        if key in {"strategy", "routing", "trigger"}:
+            setattr(self, key, value)
+        elif key == "parallelism":
+            self.parallelism = int(value)
+        elif key.startswith("parallelism."):
+            self.parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
+        elif key in {"capacity", "chunk_rows", "cache_bytes"}:
+            self.numbers[key] = int(value)
+        elif key in {"compaction", "backfill"}:
+            self.switches[key] = value.lower() in _TRUE
+        elif key in PLANNING:
+            self.planning |= planning_option(key, value)
+        else:
+            raise OptionError(f"unknown option 'plait.{key}'")
+
+    def settings(self, spark: SparkSession, slots: int) -> Settings:
+        """Return how batches are carried out on this session, where `slots` tasks run at a time."""
+        is_alone = has_one_executor(spark)
+        routing = self.routing
+        if routing == "auto":
+            routing = "local" if is_alone else "shuffle"
+        defaults = Settings(slots=slots, routing=routing)
+        return Settings(
+            slots=slots,
+            routing=routing,
+            is_cluster=not is_alone,
+            cache_bytes=self.numbers.get("cache_bytes"),
+            budget=self._budget(),
+            capacity=self.numbers.get("capacity", defaults.capacity),
+            chunk_rows=self.numbers.get("chunk_rows", defaults.chunk_rows),
+            compaction=self.switches.get("compaction", defaults.compaction),
+            backfill=self.switches.get("backfill", defaults.backfill),
+        )
+
+    def _budget(self) -> Budget | None:
+        """Return what stores may keep, None if no option says so or the strategy does not choose what it keeps."""
+        for option, in_bytes in (("storage_rows", False), ("storage_bytes", True)):
+            if option in self.planning and self.strategy in BUDGETED:
+                return Budget(limit=self.planning[option], in_bytes=in_bytes)
+        return None
+
+    def request(self, slots: int, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
+        """Return what a plan for these queries depends on, where `slots` tasks run at a time."""
+        return PlanRequest(
+            queries=queries,
+            options=PlanOptions(
+                strategy=self.strategy,
+                sources=sources,
+                parallelism=self.parallelism or slots,
+                parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
+                **self.planning,
+            ),
+        )

@@ -1,0 +1,67 @@
+"""Fill stores outside the stream: tables before the first batch, and buckets that a new plan needs with more in
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.operators.close.restoring import Rewriting
+from plait.operators.ingest.badrows import merged_bad
+from plait.operators.ingest.projection import IngestSpec
+from plait.operators.reports import IngestReport
+from plait.plan.columns import stored_column
+from plait.runtime.inputs.opening import OpenSource, attempt
+from plait.runtime.spark.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
+from plait.spelling import backquoted
+from plait.state.storage import Storage
+
+
+def select_ingest(frame: DataFrame, spec: IngestSpec) -> DataFrame:
+    """Return the columns an ingest task receives, by number: Spark's way into Python stumbles over unusual names."""
+    return frame.selectExpr(*(f"{sql} AS c{number}" for number, (_, sql) in enumerate(spec.projection)))
+
+
+def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, chunk_rows: int) -> IngestReport:
+    """Store a table whole; return the account of all tasks together."""
+
+    def run() -> DataFrame:
+        frame = select_ingest(opened.frame, spec).coalesce(slots)
+        return frame.mapInArrow(table_ingest(spec, storage, chunk_rows), REPORT)
+
+    frame = attempt(opened.source, run)
+    found: tuple[IngestReport, ...] = reports(frame.collect())
+    return IngestReport(
+        source=spec.source,
+        rows=sum(report.rows for report in found),
+        bad_rows=merged_bad((), (bad for report in found for bad in report.bad_rows)),
+        buckets=tuple(bucket for report in found for bucket in report.buckets),
+    )
+
+
+def rewrite(
+    spark: SparkSession, rewriting: Rewriting, storage: Storage, *, types: Mapping[str, str], chunk_rows: int
+) -> tuple[IngestReport, ...]:
+    """Write these buckets again, each row with the batches it arrived in; return the tasks' accounts. `types`: of the
+    source's columns.
+
+    Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
+    """
+    buckets = rewriting.buckets
+    schema = ", ".join(f"{backquoted(name)} {_type_of(name, types)}" for name in rewriting.held)
+    numbers = spark.range(0, len(buckets), 1, len(buckets))
+    frame = numbers.mapInArrow(read_buckets(buckets, storage, rewriting.held), schema)
+    frame = frame.selectExpr("*", *(f"{sql} AS {backquoted(name)}" for name, sql in rewriting.recovered))
+    chosen = select_ingest(frame, rewriting.spec)
+    rows = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT).collect()
+    found: tuple[IngestReport, ...] = reports(rows)
+    lost = sum(report.bad for report in found)
+    if lost:
+        raise RuntimeError(f"{lost} stored rows of '{rewriting.spec.source}' have no event time when written again")
+    return found
+
+
+def _type_of(name: str, types: Mapping[str, str]) -> str:
+    return stored_column(name).stored_type or types[name]

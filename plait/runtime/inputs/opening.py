@@ -1,0 +1,137 @@
+"""Open streams and tables in Spark, and say clearly why one cannot be opened."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import posixpath
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.errors import SourceError
+from plait.query.model import Column, Connector, Source, Stream
+from plait.runtime.inputs.unreadable import unreadable
+from plait.sinks.overlaps import Place
+from plait.sinks.places import owner_of
+from plait.sources import format_of
+from plait.spelling import folded
+from plait.sql.script.files import checks_header
+
+CORRUPT = "_corrupt_record"
+_FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
+_UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSource:
+    """A source and its DataFrame. `corrupt_column`: where Spark puts the text of a malformed record, if it does."""
+
+    source: Source
+    frame: DataFrame
+    corrupt_column: str | None = None
+
+
+def spark_name(stream: str) -> str:
+    """Return the name of a stream in Spark's offset log, which takes letters, digits and underscores only."""
+    return _UNQUALIFIED.sub(lambda match: f"_{ord(match.group()):x}_", stream)
+
+
+def open_source(spark: SparkSession, source: Source, *, files: list[str] | None = None) -> OpenSource:
+    """Return the source as Spark reads it. Malformed text records are kept as such rather than read as NULLs.
+
+    `files`: read these instead of the source's path.
+    """
+    connector = source.connector
+    if connector is None:
+        raise SourceError(
+            f"'{source.name}' has neither a DataFrame nor a format: pass one to Engine.stream or Engine.table"
+        )
+    reader = spark.readStream.name(spark_name(source.name)) if isinstance(source, Stream) else spark.read
+    options, known = dict(connector.options), format_of(connector.format)
+    corrupt = None
+    if known.keeps_malformed and (option_of(connector, "mode") or "PERMISSIVE").upper() == "PERMISSIVE":
+        corrupt = option_of(connector, "columnNameOfCorruptRecord") or CORRUPT
+        options = {**options, "columnNameOfCorruptRecord": corrupt}
+    if source.schema is not None and checks_header(connector):
+        # Spark's default is to read by position, whatever the header says; columns in another order are then swapped.
+        options["enforceSchema"] = "false"
+    if source.schema is not None and known.takes_columns:
+        columns = [*source.schema]
+        if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:
+            columns.append(Column(name=corrupt, type="string"))
+        reader = reader.schema(schema_ddl(tuple(columns)))
+    try:
+        if isinstance(source, Stream) and source.schema is None and known.has_columns_in_files:
+            # Spark reads the columns of a table, but not of a stream, from the files that are there already.
+            reader = reader.schema(spark.read.format(connector.format).load(option_of(connector, "path")).schema)
+        frame = reader.format(connector.format).options(**options).load(files)
+    except (PySparkException, Py4JJavaError) as error:  # a connector that is missing is no error of pyspark's
+        raise _source_error(source, error) from error
+    if source.schema is None or corrupt not in frame.columns:
+        corrupt = None
+    return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
+
+
+def option_of(connector: Connector, name: str) -> str | None:
+    """Return an option of a source; names of options do not mind case."""
+    return next((value for found, value in connector.options if folded(found) == folded(name)), None)
+
+
+def schema_ddl(columns: tuple[Column, ...]) -> str:
+    """Return a schema as Spark DDL."""
+    return ", ".join(f"`{column.name.replace('`', '``')}` {column.type}" for column in columns)
+
+
+def schema_of(frame: DataFrame, hidden: Collection[str | None] = (CORRUPT,)) -> tuple[Column, ...]:
+    """Return a DataFrame's columns, without the hidden ones: those for malformed records."""
+    return tuple(
+        Column(name=field.name, type=field.dataType.simpleString().lower())
+        for field in frame.schema.fields
+        if field.name not in hidden
+    )
+
+
+def visible_schema(opened: OpenSource) -> tuple[Column, ...]:
+    """Return the columns that queries see: not the one for malformed records, unless the user declared it."""
+    declared = {column.name for column in opened.source.schema or ()}
+    return schema_of(opened.frame, {CORRUPT, opened.corrupt_column} - declared)
+
+
+def visible(opened: OpenSource) -> DataFrame:
+    """Return the frame with the columns that queries see."""
+    names = [column.name for column in opened.source.schema or ()]
+    return opened.frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+
+
+def places_read(source: Source, frame: DataFrame) -> tuple[Place, ...]:
+    """Return the directories that a DataFrame of the user's reads, as far as Spark tells: of a stream its plan does."""
+    if frame.isStreaming:
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            frame.explain("extended")
+        paths = {match[1] for match in _FILE_SOURCE.finditer(shown.getvalue())}
+    else:
+        paths = {posixpath.dirname(path) for path in frame.inputFiles()}
+    return tuple(Place(owner=owner_of(source), role="source", path=path) for path in sorted(paths))
+
+
+def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:
+    """Return what `action` gives, or raise SourceError about `source`."""
+    try:
+        return action()
+    except PySparkException as error:
+        raise _source_error(source, error) from error
+
+
+def _source_error(source: Source, error: Exception) -> SourceError:
+    kind = "stream" if isinstance(source, Stream) else "table"
+    problem = unreadable(str(error))
+    if problem is not None:
+        return SourceError(f"{kind} '{source.name}' cannot be read: {problem}.")
+    text = str(error).split("\n", 1)[0].rstrip(". ")
+    return SourceError(f"{kind} '{source.name}' cannot be read: {text}. Check its format, path, options and schema.")

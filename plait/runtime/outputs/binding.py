@@ -1,0 +1,181 @@
+"""Confirm a query with Spark and decide how its results travel.
+
+Spark's analyzer has the last word on every expression: the query's own text is analyzed over the real schemas, which
+yields the output columns' names and types, and the type of every operand of a join predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from pyspark.sql.types import StructField, StructType
+
+from plait.errors import OptionError, SqlError
+from plait.query.model import ColumnRef, Operand, Query
+from plait.query.types import resolve_types
+from plait.query.windows import TimeOf, with_narrow_windows
+from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
+from plait.runtime.outputs.shape import Shape
+from plait.runtime.outputs.spark_types import spark_type
+from plait.sinks.delivery import Delivery, Projection, Spooled
+from plait.sinks.kind import Sink
+from plait.sinks.kinds import kind_of
+from plait.sinks.types import arrow_problem
+from plait.spelling import backquoted
+from plait.sql.predicates.evaluation import resolve_thetas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A query that Spark accepted. `joined` are the columns of the joined row its projection reads, with their Spark
+    schema; `output` the schema of its results, `arrow_output` the same as Arrow has it, None where nobody wants it.
+    `is_plain`: the projection only picks and renames columns.
+    """
+
+    query: Query
+    sink: Sink
+    joined: tuple[ColumnRef, ...]
+    joined_schema: StructType
+    output: StructType
+    arrow_output: pa.Schema | None
+    is_plain: bool
+
+    @property
+    def shape(self) -> Shape:
+        """How its spooled rows become results."""
+        sql = tuple(column.expression.sql for column in self.query.output)
+        return Shape(joined=self.joined_schema, sql=sql, output=self.output)
+
+    def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
+        """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
+        through it.
+        """
+        if spool:
+            return Spooled(query=self.query.name, columns=self.joined)
+        projection = Projection(
+            query=self.query.name,
+            checkpoint=checkpoint,
+            joined=self.joined,
+            picked=self.picked,
+            schema=self.arrow_output,
+        )
+        return kind_of(self.sink.spec).delivery(self.sink.spec, projection)
+
+    @property
+    def picked(self) -> tuple[ColumnRef, ...] | None:
+        """The column behind each result column if the projection is plain, else None."""
+        if not self.is_plain:
+            return None
+        return tuple(column.expression.columns[0] for column in self.query.output)
+
+
+def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame], time_of: TimeOf) -> Binding:
+    """Return the confirmed query, its windows as narrow as its time predicates allow.
+
+    Raises SqlError with Spark's own words if Spark rejects it.
+    """
+    empty = {relation.source: frames[relation.source] for relation in query.relations}
+
+    def type_of(operand: Operand) -> str:
+        frame = frames[query.relation(operand.relation).source]
+        return str(frame.selectExpr(operand.expression.sql).schema[0].dataType.simpleString()).lower()
+
+    try:
+        output = spark.sql(query.spark_text, **empty).schema
+        query = resolve_types(query, type_of)
+        query = resolve_thetas(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+        query = with_narrow_windows(query, time_of)
+    except PySparkException as error:
+        raise rejected(query, error) from error
+    except SqlError as problem:
+        raise _in_query(query, problem) from problem
+    refuse_types(query, output)
+    joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
+    try:
+        _check_output(query, sink, output)
+        fields = [_field(query, ref, frames) for ref in joined]
+    except SqlError as problem:
+        raise _in_query(query, problem) from problem
+    return Binding(
+        query=query,
+        sink=sink,
+        joined=joined,
+        joined_schema=StructType(fields),
+        output=output,
+        arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
+        is_plain=all(_is_plain(column.expression.sql, column.expression.columns) for column in query.output),
+    )
+
+
+def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
+    """Return the schema as Arrow has it. No task runs for it: of no rows Spark computes nothing."""
+    return spark.range(0).mapInArrow(_as_it_is, cast(StructType, nullable(schema))).limit(0).toArrow().schema
+
+
+def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
+
+
+def _wants_schema(sink: Sink, output: StructType) -> bool:
+    return kind_of(sink.spec).wants_schema([spark_type(field.dataType) for field in output.fields])
+
+
+def _check_output(query: Query, sink: Sink, output: StructType) -> None:
+    """Refuse what the sink cannot be told or cannot store."""
+    kind = kind_of(sink.spec)
+    for problem in kind.problems(sink.spec):
+        raise OptionError(f"query '{query.name}': {problem.message}")
+    _check_names(query, output)
+    columns = [(field.name, spark_type(field.dataType)) for field in output.fields]
+    for problem in kind.column_problems(sink.spec, columns):
+        raise SqlError(f"query '{query.name}': {problem.message}")
+
+
+def _check_names(query: Query, output: StructType) -> None:
+    """Refuse a file sink two columns of one name, which only Spark's derived names can still bring about."""
+    names = [name.lower() for name in output.names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None and kind_of(query.sink).by_name:
+        raise SqlError(
+            f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; "
+            "add an alias"
+        )
+
+
+def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> StructField:
+    frame = frames[query.relation(ref.relation).source]
+    type_ = frame.schema[ref.column].dataType
+    advice = arrow_problem(spark_type(type_))
+    if advice is not None:
+        raise SqlError(
+            f"query '{query.name}': column {ref.name} has type {type_.simpleString()}, which cannot be kept for a "
+            f"join; {advice} where it is read, before Plait sees it"
+        )
+    return StructField(ref.name, type_, True)
+
+
+def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:
+    return len(columns) == 1 and sql.strip() == backquoted(columns[0].name)
+
+
+def _in_query(query: Query, problem: SqlError) -> SqlError:
+    """Return the problem with the place of the query, if it has none."""
+    if problem.line is not None:
+        return problem
+    place = query.place
+    return type(problem)(problem.message, line=place.line, column=place.column, file=place.file)
+
+
+def project(frame: DataFrame, shape: Shape) -> DataFrame:
+    """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
+    columns = [
+        expr(sql).cast(nullable(field.dataType)).alias(f"c{i}")
+        for i, (sql, field) in enumerate(zip(shape.sql, shape.output.fields, strict=True))
+    ]
+    return frame.select(*columns).toDF(*shape.output.names)

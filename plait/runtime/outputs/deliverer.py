@@ -1,0 +1,118 @@
+"""Hand spooled results to sinks that are not fed by the probe tasks directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from plait.runtime.outputs.binding import Binding, project
+from plait.runtime.outputs.shape import Shape, decoded
+from plait.runtime.spark.tasks import read_spool
+from plait.sinks.kinds import kind_of
+from plait.sinks.staging import Publication
+from plait.state.model import Backlog
+from plait.state.storage import Storage
+
+
+@dataclass(slots=True)
+class MemoryResults:
+    """Results of a query with a memory sink, by batch: a batch done twice replaces itself. `binding` says what query
+    that is: another one that has its name later has results of its own.
+    """
+
+    binding: Binding
+    batches: dict[int, pa.Table] = field(default_factory=dict)
+
+    def table(self) -> pa.Table:
+        """Return all results so far, in batch order."""
+        parts = [self.batches[batch] for batch in sorted(self.batches)]
+        return pa.concat_tables(parts) if parts else (self.binding.arrow_output or pa.schema([])).empty_table()
+
+    def are_of(self, binding: Binding) -> bool:
+        """Tell whether this is the query whose results these are."""
+        return self.binding.query == binding.query and self.binding.output == binding.output
+
+
+class Deliverer:
+    """Feeds sinks from spooled files. Every file sink stages; nothing is visible before `publish`."""
+
+    def __init__(self, spark: SparkSession, storage: Storage, checkpoint: str) -> None:
+        self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
+        self.memory: dict[str, MemoryResults] = {}
+
+    def deliver(self, binding: Binding, late: Backlog) -> tuple[Publication, ...]:
+        """Give one batch's results of one query to its sink; return what is to be published on commit.
+
+        If the query was another one when they were found, they are what that one wanted of them.
+        """
+        is_former = late.shape not in ("", binding.shape.encoded())
+        results = _SpooledResults(
+            spark=self._spark,
+            storage=self._storage,
+            binding=binding,
+            former=decoded(late.shape) if is_former else None,
+            paths=late.paths,
+            batch=late.batch,
+            checkpoint=self._checkpoint,
+            kept={} if is_former else self._memory_of(binding).batches,
+        )
+        return kind_of(binding.sink.spec).deliver(binding.sink, results)
+
+    def _memory_of(self, binding: Binding) -> MemoryResults:
+        found = self.memory.get(binding.query.name)
+        if found is None or not found.are_of(binding):
+            found = self.memory[binding.query.name] = MemoryResults(binding)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SpooledResults:
+    """Results as a sink sees them (`plait.sinks.kind.Results`). `former`: what the query made of joined rows when these
+    were found, None if it is the same now.
+    """
+
+    spark: SparkSession
+    storage: Storage
+    binding: Binding
+    former: Shape | None
+    paths: tuple[str, ...]
+    batch: int
+    checkpoint: str
+    kept: dict[int, pa.Table]
+
+    @property
+    def query(self) -> str:
+        """The query's name."""
+        return self.binding.query.name
+
+    @property
+    def files(self) -> int:
+        """How many files hold them, a Spark task each."""
+        return len(self.paths)
+
+    def frame(self) -> DataFrame:
+        """Return the results as Spark computes them: joined rows in, one task a file."""
+        shape = self.former or self.binding.shape
+        schema = shape.joined
+        joined = self.spark.range(0, self.files, 1, self.files).mapInArrow(
+            read_spool(self.paths, self.storage, tuple(schema.names)), schema
+        )
+        return project(joined, shape)
+
+    def table(self) -> pa.Table:
+        """Return the results as Arrow; without expressions to evaluate they need not pass through Spark."""
+        if self.former is not None:
+            return self.frame().toArrow()
+        picked, schema = self.binding.picked, self.binding.arrow_output
+        if picked is None or schema is None:
+            found = self.frame().toArrow()
+            return found if schema is None else found.cast(schema)
+        parts = []
+        for path in self.paths:
+            with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
+                parts.append(reader.read_all())
+        table = pa.concat_tables(parts)
+        columns = [table.column(ref.name).cast(schema.field(i).type) for i, ref in enumerate(picked)]
+        return pa.Table.from_arrays(columns, schema=schema)

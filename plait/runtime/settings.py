@@ -1,0 +1,33 @@
+"""How batches are carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from plait.adapt.budget import Budget
+
+Routing: TypeAlias = Literal["local", "shuffle"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How batches are carried out. `slots`: tasks at a time; `routing`: ``local`` or ``shuffle``; `is_cluster`:
+    tasks run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies
+    of a remote checkpoint's files may take; `budget`: what stores may keep, None for any amount; `capacity`:
+    partial results held at once per step; `compaction`: whether small buckets are merged; `backfill`: whether a
+    query that is new to the checkpoint also gets the results whose members had all arrived before.
+    """
+
+    slots: int
+    routing: Routing
+    is_cluster: bool = False
+    cache_bytes: int | None = None
+    budget: Budget | None = None
+    capacity: int = 1 << 20
+    chunk_rows: int = 2_000_000
+    compaction: bool = True
+    backfill: bool = False
+
+
+__all__ = ["Routing", "Settings"]

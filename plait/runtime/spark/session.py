@@ -1,0 +1,177 @@
+"""Open a Spark session that suits Plait."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from plait.errors import PlaitError
+from plait.runtime.spark.archive import find_archive
+
+_JVM_OPTIONS = "spark.driver.extraJavaOptions"
+_CLASS_PATH = "spark.driver.extraClassPath"
+_LAUNCHER = "SPARK_LAUNCHER_OPTS"
+_JVM_ENDED = "JAVA_GATEWAY_EXITED"
+
+JVM = {
+    # A micro-batch is work to get done, not requests to answer: the collector made for throughput takes a tenth less
+    # processor time than the default one, which is made for short pauses.
+    #
+    # The driver's JVM mostly plans and schedules small jobs, code that is compiled and then hardly run. Its second
+    # compiler takes half of the processor time of a short run and gains nothing measurable in a long one (3 x 3 M
+    # rows). With a local master tasks run there too, but what takes time in them is Arrow and the kernels. Executors
+    # of a cluster live for long and do nothing else, so theirs stays.
+    _JVM_OPTIONS: "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
+}
+LOCAL_DISKS = {
+    # Without Hadoop's native library Spark starts a process for every permission it sets and every link it reads on a
+    # local disk, about fifty a batch for its offset log. These two need none.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Spark's default, INT96, has no time zone: files written by Spark and by Arrow would differ in type.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Micro-batch jobs are small and their shuffles have a known size; adaptive execution only adds stages.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+    **JVM,
+    **LOCAL_DISKS,
+}
+
+_LOCAL = {
+    # With a local master nobody else calls, and the machine's own name need not be looked up, which may take seconds.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+
+NAMED_SOURCES = {_EVOLUTION: "true", "spark.sql.streaming.offsetLog.formatVersion": "2"}
+"""With these settings streams have names in Spark's offset log, and so can come and go on the same checkpoint.
+
+Spark then wants every stream named (``spark.readStream.name``), and without them none.
+"""
+
+
+_MOST_TASKS = 1 << 14
+
+
+def has_named_sources(session: SparkSession) -> bool:
+    """Tell whether the session's streams are named ones."""
+    return bool(session.conf.get(_EVOLUTION, "false") == "true")
+
+
+def open_session(
+    master: str | None = None, conf: Mapping[str, str] | None = None, *, makes_archive: bool = False
+) -> SparkSession:
+    """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given
+    settings.
+
+    Its JVM starts from the class-data archive (`plait.runtime.spark.archive`) if there is one. `makes_archive`: if not,
+    it leaves one behind for later starts, which takes it some seconds after this process has ended.
+    """
+    stated = {"spark.master": master or "local[*]", **(conf or {})}
+    wanted = {**_DEFAULTS, **NAMED_SOURCES, **(_LOCAL if _is_local(stated["spark.master"]) else {}), **stated}
+    archive = None if _CLASS_PATH in wanted else find_archive()
+    from_archive = archive.options(make=makes_archive) if archive else ""
+    try:
+        return _open(wanted, from_archive)
+    except PySparkRuntimeError as error:
+        if archive is None or not from_archive or error.getCondition() != _JVM_ENDED:
+            raise _cannot_start(wanted, error) from error
+    except Exception as error:
+        raise _cannot_start(wanted, error) from error
+    # The JVM tells an archive that is not its own, but does not read all of it to find one that has been damaged.
+    try:
+        session = _open(wanted, "")
+    except Exception as error:
+        raise _cannot_start(wanted, error) from error
+    archive.discard()
+    return session
+
+
+def _open(conf: Mapping[str, str], jvm_options: str) -> SparkSession:
+    # Spark looks for the setting only where a program is handed to spark-submit, and else for the variable.
+    if "spark.pyspark.python" in conf:
+        os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("plait")
+    for name, value in {**conf, _JVM_OPTIONS: f"{conf[_JVM_OPTIONS]} {jvm_options}".strip()}.items():
+        builder = builder.config(name, value)
+    with _quick_launcher():
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _cannot_start(conf: Mapping[str, str], error: Exception) -> PlaitError:
+    return PlaitError(
+        f"Spark could not start on '{conf['spark.master']}': {error}. Check the master URL, and "
+        "that Java 17 or newer is installed."
+    )
+
+
+@contextmanager
+def _quick_launcher() -> Iterator[None]:
+    """Spare the JVM that only works out Spark's command line what it needs to live for long."""
+    if _LAUNCHER in os.environ:
+        yield
+        return
+    os.environ[_LAUNCHER] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    try:
+        yield
+    finally:
+        del os.environ[_LAUNCHER]
+
+
+def take_running_interpreter(session: SparkSession) -> None:
+    """Let Python workers of a local session run in the interpreter that runs this program, where the user has not
+    chosen another: Spark would take whatever ``python3`` is on the path, which need not have Plait.
+    """
+    chosen = "PYSPARK_PYTHON" in os.environ or session.conf.get("spark.pyspark.python", None)
+    context = getattr(session, "sparkContext", None)
+    if has_one_executor(session) and not chosen and context is not None:
+        context.pythonExec = sys.executable
+
+
+def parallelism_of(session: SparkSession) -> int:
+    """Return how many tasks run at a time on this session's cluster, by its settings or by the executors there are.
+
+    On a cluster this is a Spark job, which waits for the first executor.
+    """
+    master = session.conf.get("spark.master", "") or ""
+    if master.startswith("local["):
+        cores = master[len("local[") :].rstrip("]").split(",")[0]
+        return (os.cpu_count() or 1) if cores == "*" else int(cores)
+    if master == "local":
+        return 1
+    # Spark cuts a range into `spark.default.parallelism` parts; where that is not set, one for each core it has.
+    parts = session.range(_MOST_TASKS).selectExpr("spark_partition_id() AS part").selectExpr("max(part) + 1")
+    return int(parts.collect()[0][0])
+
+
+def has_one_executor(session: SparkSession) -> bool:
+    """Tell whether every task runs in this process's family, on this machine, so that it can map every bucket.
+
+    A cluster may have a single executor now and several in a minute, so it counts as several.
+    """
+    return _is_local(session.conf.get("spark.master", "") or "")
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local[") or master == "local"

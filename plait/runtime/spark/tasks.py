@@ -1,0 +1,284 @@
+"""What runs inside Spark's Python workers. Each function is built on the driver and carries only plain records.
+
+Everything of substance is in `plait.operators`; here is only the way in and out: Arrow batches in, one small row out.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from plait.kernels.warm import warm
+from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.projection import IngestSpec
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.traversal.traverse import Message, ProbeTask, Walker
+from plait.sinks.delivery import Delivery
+from plait.state.buckets import close_others, open_bucket
+from plait.state.compaction import Merge, merge_buckets
+from plait.state.manifest import ManifestLog
+from plait.state.model import TABLE_BATCH, Bucket
+from plait.state.sharing import require_mark, sees_mark
+from plait.state.storage import Storage
+from plait.version import __version__
+
+Batches = Iterator[pa.RecordBatch]
+Task = Callable[[Batches], Batches]
+
+REPORT = "report binary"
+MESSAGE = "partition int, edge string, payload binary"
+_REPORT_SCHEMA = pa.schema([("report", pa.binary())])
+_MESSAGE_SCHEMA = pa.schema([("partition", pa.int32()), ("edge", pa.string()), ("payload", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskIdentity:
+    """Which task this is: its index, a name no other attempt has, and the micro-batch it belongs to (None outside
+    one).
+    """
+
+    index: int
+    attempt: str
+    batch: int | None
+
+
+@cache
+def _settle() -> None:
+    """Load the kernels, then take what is loaded out of the garbage collector's sight, once per worker.
+
+    Spark collects garbage after every task, and Numba alone brings objects enough to make that 80 ms each time.
+    """
+    warm()
+    gc.collect()
+    gc.freeze()
+
+
+def enter(storage: Storage) -> TaskIdentity:
+    """Begin a Spark task that works on `storage`: return its identity. Raises CheckpointError if this worker does not
+    see the checkpoint as the driver does.
+    """
+    me = _identity()
+    require_mark(storage, __version__)
+    return me
+
+
+def _identity() -> TaskIdentity:
+    from pyspark import TaskContext
+
+    _settle()
+    context = TaskContext.get()
+    if context is None:
+        return TaskIdentity(index=0, attempt=uuid.uuid4().hex[:12], batch=None)
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    return TaskIdentity(
+        index=context.partitionId(),
+        attempt=uuid.uuid4().hex[:12],
+        batch=None if batch is None else int(batch),
+    )
+
+
+def load_kernels(batches: Batches) -> Batches:
+    """Do nothing but what a worker's first task does anyway."""
+    for _ in batches:
+        _identity()
+    yield _report(None)
+
+
+def look_at(storage: Storage) -> Task:
+    """Return the task that reports its machine and whether it sees the storage's mark."""
+
+    def task(batches: Batches) -> Batches:
+        for _ in batches:
+            yield _report((socket.gethostname(), sees_mark(storage, __version__)))
+
+    return task
+
+
+def _named(batches: Batches, spec: IngestSpec) -> Batches:
+    """Give the columns, which arrive by number, their names."""
+    names = [name for name, _ in spec.projection]
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+
+
+def _report(value: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=_REPORT_SCHEMA)
+
+
+def reports(rows: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values that tasks reported, from the rows collected by the driver."""
+    return tuple(pickle.loads(row["report"]) for row in rows)
+
+
+def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that takes in a stream's share of the micro-batch it runs in."""
+
+    def task(batches: Batches) -> Batches:
+        me = enter(storage)
+        if me.batch is None:
+            raise RuntimeError("an ingest task runs only inside a micro-batch")
+        late_before = ManifestLog(storage).read_late_before(me.batch - 1, spec.source)
+        context = IngestContext(
+            storage=storage,
+            batch=me.batch,
+            late_before_us=late_before,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        yield _report(ingest(_named(batches, spec), spec, context))
+
+    return task
+
+
+def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that stores a share of a table."""
+
+    def task(batches: Batches) -> Batches:
+        me = enter(storage)
+        context = IngestContext(
+            storage=storage,
+            batch=TABLE_BATCH,
+            late_before_us=None,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        yield _report(ingest(_named(batches, spec), spec, context))
+
+    return task
+
+
+def read_buckets(buckets: tuple[Bucket, ...], storage: Storage, columns: tuple[str, ...]) -> Task:
+    """Return the task that reads stored rows back, bucket i for task i."""
+
+    def task(batches: Batches) -> Batches:
+        enter(storage)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                opened = open_bucket(storage, buckets[number])
+                yield opened.batch.select(list(columns))
+                opened.require_untouched()
+
+    return task
+
+
+def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
+    """Return the task that stores the rows of bucket i again, under the spec's layout, with the batches they arrived
+    in.
+    """
+
+    def task(batches: Batches) -> Batches:
+        me = enter(storage)
+        old = buckets[me.index]
+        context = IngestContext(
+            storage=storage,
+            batch=old.batch_max,
+            late_before_us=None,
+            attempt=me.attempt,
+            task=me.index,
+            chunk_rows=chunk_rows,
+        )
+        report = ingest(_named(batches, spec), spec, context)
+        yield _report(
+            replace(report, buckets=tuple(replace(found, batch_min=old.batch_min) for found in report.buckets))
+        )
+
+    return task
+
+
+def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that walks whole probe trees, every edge local."""
+
+    def task(batches: Batches) -> Batches:
+        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                walker = Walker(context, deliveries, enter(context.storage).attempt)
+                yield _report(walker.run_local(tasks[number]))
+
+    return task
+
+
+def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that sends the starting tuples over their first edges."""
+
+    def task(batches: Batches) -> Batches:
+        walker = Walker(context, deliveries, enter(context.storage).attempt)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from (_message(message) for message in walker.start_messages(tasks[number]))
+        yield _report_message(walker)
+
+    return task
+
+
+def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+    """Return the task that probes one partition of the stores with what was sent to it, and sends on the results."""
+
+    def task(batches: Batches) -> Batches:
+        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+        walker = Walker(context, deliveries, enter(context.storage).attempt)
+        for batch in batches:
+            for row in range(batch.num_rows):
+                edge = batch.column(1)[row].as_py()
+                if not edge:
+                    yield batch.slice(row, 1)
+                    continue
+                message = Message(
+                    edge=edge, partition=batch.column(0)[row].as_py(), payload=batch.column(2)[row].as_buffer()
+                )
+                yield from (_message(sent) for sent in walker.receive(message))
+        yield _report_message(walker)
+
+    return task
+
+
+def _message(message: Message) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([message.partition], pa.int32()),
+            pa.array([message.edge], pa.string()),
+            pa.array([message.payload], pa.binary()),
+        ],
+        schema=_MESSAGE_SCHEMA,
+    )
+
+
+def _report_message(walker: Walker) -> pa.RecordBatch:
+    """Return a task's report as a message without an edge: later tasks pass it through to the driver."""
+    return _message(Message(edge="", partition=0, payload=pickle.dumps(walker.report())))
+
+
+def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], storage: Storage) -> Task:
+    """Return the task that carries out merge i."""
+
+    def task(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                merge, indexes = merges[number]
+                yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{enter(storage).attempt}")))
+
+    return task
+
+
+def read_spool(paths: tuple[str, ...], storage: Storage, columns: tuple[str, ...]) -> Task:
+    """Return the task that reads spooled results, file i for task i."""
+
+    def task(batches: Batches) -> Batches:
+        enter(storage)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                with storage.open_mapped(paths[number]) as mapped, pa.ipc.open_file(mapped) as reader:
+                    for part in range(reader.num_record_batches):
+                        yield reader.get_batch(part).select(list(columns))
+
+    return task

@@ -1,0 +1,65 @@
+"""When intermediate stores are filled from what the other stores hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from plait.operators.ingest.projection import layout_of
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.reports import ProbeReport
+from plait.operators.traversal.scheduling import Spread, with_intermediates
+from plait.operators.traversal.traverse import ProbeTask
+from plait.optimizer.assemble.build import build
+from plait.optimizer.examples import example_options, example_query, example_statistics
+from plait.optimizer.probe_orders import ProbeOrder
+from plait.plan.model import Plan
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+from tests.unit.state.builders import described
+
+OPTIONS = example_options("greedy")
+QUERY = example_query("q", "r.a = s.a", "s.b = t.b")
+UNITS = (("r",), ("s", "t")), (("s",), ("t",), ("r",)), (("t",), ("s",), ("r",))
+FILLS = (("s",), ("t",)), (("t",), ("s",))
+PLAN = build(
+    (QUERY,),
+    [ProbeOrder(query="q", units=units) for units in UNITS]
+    + [ProbeOrder(query="q", units=units, fills=True) for units in FILLS],
+    example_statistics(OPTIONS),
+    OPTIONS,
+)
+ST = next(store for store in PLAN.stores if store.intermediate is not None)
+OF_T = described(store="t", path="t", layout=layout_of(PLAN.store("t")))
+COMPLETE = described(store=ST.id, path="st", layout=layout_of(ST))
+LACKING = replace(COMPLETE, layout=replace(COMPLETE.layout, columns=COMPLETE.layout.columns[:1]))
+FOUND = replace(COMPLETE, path="filled")
+
+
+def filled(directory: Path, *buckets: Bucket) -> tuple[tuple[Bucket, ...], list[Plan]]:
+    """Return the buckets afterwards, and the plans that were walked for it."""
+    walked: list[Plan] = []
+
+    def probe(tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
+        assert (context.batch, context.kept_as) == (7, 6)
+        walked.append(context.plan)
+        return (ProbeReport(buckets=(FOUND,)),)
+
+    context = ProbeContext(plan=PLAN, batch=7, storage=Storage.open(str(directory)), buckets={}, wanted={})
+    return with_intermediates(context, buckets, probe, Spread(slots=2)), walked
+
+
+def test_one_that_nobody_has_filled_yet_is_filled_once(tmp_path: Path) -> None:
+    buckets, walked = filled(tmp_path, OF_T)
+    assert buckets == (OF_T, FOUND)
+    assert [[tree.start.store for tree in plan.trees] for plan in walked] == [["t"]]
+
+
+def test_one_with_all_that_is_needed_is_left_alone(tmp_path: Path) -> None:
+    assert filled(tmp_path, OF_T, COMPLETE) == ((OF_T, COMPLETE), [])
+
+
+def test_one_that_lacks_a_column_is_filled_anew(tmp_path: Path) -> None:
+    buckets, walked = filled(tmp_path, OF_T, COMPLETE, LACKING)
+    assert buckets == (OF_T, FOUND)
+    assert len(walked) == 1

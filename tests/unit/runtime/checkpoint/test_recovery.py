@@ -1,0 +1,108 @@
+"""What is done with sinks and dead letters before a run, when some of them cannot be reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plait.query.model import SinkSpec, Stream
+from plait.runtime.checkpoint.catalog import PATH
+from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch
+from plait.sinks.claims import Claim, Owner, file_name, read_owners
+from plait.sinks.kind import Sink
+from plait.sinks.kinds.json import Json
+from plait.state.identity import identity_of
+from plait.state.model import Manifest
+from plait.state.storage import Storage
+
+
+@dataclass(frozen=True)
+class Named:
+    name: str
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What recovery reads of a `Binding`."""
+
+    query: Named
+    sink: Sink
+
+
+def bound(folder: Path) -> Any:
+    spec = SinkSpec(format="json", options=(("path", str(folder)),))
+    return Bound(query=Named("q"), sink=Sink(spec=spec))
+
+
+def checkpoint(folder: Path) -> tuple[Storage, str]:
+    storage = Storage.open(str(folder / "plait"))
+    identity = identity_of(storage)
+    storage.create_file("id", identity.encode())
+    storage.write_file(PATH, b"{}")
+    return storage, identity
+
+
+MANIFEST = Manifest(batch=3, watermark_us=None, plan="p", buckets=())
+
+
+def publish(folder: Path, query: str, batch: int, identity: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{file_name(query, batch, '00000', identity[:8])}.json"
+    path.write_text("{}")
+    return path
+
+
+def unreachable_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a sink fail when it is first asked, and answer from then on."""
+    real, asked = Json.refuse, []
+
+    def first_fails(self: Json, spec: SinkSpec, claim: Claim) -> None:
+        asked.append(spec)
+        if len(asked) == 1:
+            raise OSError("no route to host")
+        real(self, spec, claim)
+
+    monkeypatch.setattr(Json, "refuse", first_fails)
+
+
+def test_a_sink_that_is_reached_only_later_loses_what_a_restored_checkpoint_has_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, identity = checkpoint(tmp_path / "ck")
+    binding = bound(tmp_path / "out")
+    finish_last_batch(storage, MANIFEST, [binding], [])
+    done, undone = (publish(tmp_path / "out", "q", batch, identity) for batch in (3, 4))
+    unreachable_once(monkeypatch)
+    finish_last_batch(storage, MANIFEST, [binding], [])
+    assert undone.exists()
+    claim_sink(storage, MANIFEST, binding)
+    assert (done.exists(), undone.exists()) == (True, False)
+
+
+def test_a_sink_that_could_not_be_looked_at_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage, _ = checkpoint(tmp_path / "ck")
+    spec = SinkSpec(format="json", options=(("path", str(tmp_path / "out")),))
+    theirs = Owner(checkpoint="f" * 32, place="/theirs", query="q")
+    Json().take(spec, Claim(owner=theirs))
+    unreachable_once(monkeypatch)
+    finish_last_batch(storage, MANIFEST, [bound(tmp_path / "out")], [])
+    assert read_owners(str(tmp_path / "out")) == (theirs,)
+
+
+def test_dead_letters_that_others_have_staged_are_left_alone(tmp_path: Path) -> None:
+    storage, identity = checkpoint(tmp_path / "ck")
+    staged = tmp_path / "letters" / "_staging"
+    staged.mkdir(parents=True)
+    ours = staged / f"{file_name('a', 4, '0123456789ab', identity[:8])}.parquet"
+    others = [
+        staged / f"{file_name('a', 4, '0123456789ab', 'f' * 8)}.parquet",
+        staged / f"{file_name('a-b', 4, '0123456789ab', identity[:8])}.parquet",
+    ]
+    for path in (ours, *others):
+        path.write_text("")
+    stream = replace(Stream(name="a", time="ts"), dead_letter=str(tmp_path / "letters"))
+    finish_last_batch(storage, MANIFEST, [], [stream])
+    assert [path.exists() for path in (ours, *others)] == [False, True, True]
