@@ -10,6 +10,7 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
+from plait.plan.relations import own_store
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -78,4 +79,4 @@ def one_per_source(query: str, source: str) -> str:
 
 def one_per_query(query: str, source: str) -> str:
     """Give every query its own store."""
-    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+    return own_store(query, source)

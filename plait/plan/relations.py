@@ -12,6 +12,7 @@ from plait.query.predicates import Order, by_kind
 from plait.spelling import backquoted
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
+_OWN_STORE = re.compile(r"(?:[^/]|//)*/((?:[^/]|//)+)")
 
 UNKNOWN_TYPE = "?"
 """Stands for the type of an operand until Spark has been asked (`Operand.type` is None)."""
@@ -100,6 +101,17 @@ def columns_of(query: Query, alias: str) -> tuple[str, ...]:
 def member_name(member: Member) -> str:
     """Return the store and, beyond the first occurrence in a query, the ordinal: ``orders#1``."""
     return f"{store_name(member.store)}#{member.ordinal}" if member.ordinal else store_name(member.store)
+
+
+def own_store(query: str, source: str) -> str:
+    """Return the id of a store that keeps a source's tuples for one query alone, "" for none at all."""
+    return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+
+
+def source_of(store_id: str) -> str:
+    """Return whose tuples a store of this id keeps, if it is that of a source: its own one, or a query's."""
+    found = _OWN_STORE.fullmatch(store_id)
+    return store_id if found is None else found[1].replace("//", "/")
 
 
 def store_name(store_id: str) -> str:

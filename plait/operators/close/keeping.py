@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plait.plan.model import Plan
+from plait.plan.relations import source_of
 from plait.plan.walks import kept_stores
 from plait.state.model import Bucket, Manifest
 from plait.state.retention import retain
@@ -35,12 +36,17 @@ def stored_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
 
 
 def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
-    """Return the windows of the stores that keep what they have although the plan has no use for it."""
+    """Return the windows of the stores that keep what they have although the plan has no use for it.
+
+    A manifest that was written before there were windows in it says of no stream how long: then its rows stay.
+    """
     if manifest is None:
         return {}
-    kept, filled = windows_of(plan), {bucket.store for bucket in manifest.buckets}
+    kept, streams = windows_of(plan), {progress.source for progress in manifest.sources}
     known = {found.store: found.window_us for found in manifest.windows}
-    return {store: window for store, window in known.items() if store in filled and store not in kept}
+    filled = dict.fromkeys(bucket.store for bucket in manifest.buckets)
+    unused = (store for store in filled if store not in kept)
+    return {store: known.get(store) for store in unused if store in known or source_of(store) in streams}
 
 
 def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:

@@ -10,7 +10,7 @@ from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.query.model import Stream
-from plait.state.model import Bucket, Manifest, SourceProgress, StoreWindow
+from plait.state.model import TABLE_BATCH, Bucket, Manifest, SourceProgress, StoreWindow
 from tests.unit.state.builders import described
 
 SECOND = 1_000_000
@@ -66,6 +66,18 @@ def test_a_store_that_rests_keeps_its_buckets_until_its_last_window_has_passed()
     assert StoreWindow(store="r", window_us=3 * SECOND) in resting.windows
     gone = close(before, ST, streams, (arrived("s", 9), arrived("t", 9)), (), 0)
     assert (gone.kept, [each.path for each in gone.expired], gone.windows) == ((), ["r5"], ())
+
+
+def test_a_store_whose_window_an_earlier_version_did_not_note_rests_for_good() -> None:
+    table = replace(bucket("u", 5, TABLE_BATCH), tau_min=None, tau_max=None)
+    before = manifest(bucket("r", 5), bucket("q/s", 5), bucket("r⋈s~0123abcd", 5), table)
+    streams = tuple(source for source in OPTIONS.sources if isinstance(source, Stream) and source.name in "st")
+    resting = close(before, ST, streams, (arrived("s", 900), arrived("t", 900)), (), 0)
+    # What is no stream's can be made again.
+    assert [each.path for each in resting.kept] == ["r5", "q/s5"]
+    assert resting.windows == (StoreWindow(store="q/s", window_us=None), StoreWindow(store="r", window_us=None))
+    following = replace(before, buckets=resting.kept, windows=resting.windows)
+    assert close(following, ST, streams, (), (), 0).kept == resting.kept
 
 
 def test_an_inner_join_has_nothing_that_becomes_final() -> None:
