@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plait.sinks.staging import Publication
 from plait.state.model import BadRows, Bucket, NullKey
@@ -58,6 +58,7 @@ class ProbeReport:
     """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition.
 
     `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks.
+    `seconds`: of processor time.
     """
 
     probe_tuples: tuple[tuple[str, int], ...] = ()
@@ -65,3 +66,4 @@ class ProbeReport:
     results: tuple[ResultFile, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     shuffled_bytes: int = 0
+    seconds: float = field(default=0.0, compare=False)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from plait.adapt.budget import Budget
 
 Routing: TypeAlias = Literal["local", "shuffle"]
+"""How partial results get to the partition they probe: the task maps its buckets, or Spark carries them there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

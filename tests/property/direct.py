@@ -24,6 +24,7 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.driving import as_one
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.traverse import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
@@ -204,7 +205,9 @@ class DirectRun:
         return live, tuple(ingested), probe_in_phases(context, live, delta, self._probe, spread)
 
     def _probe(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
-        if self.options.routing == "local":
+        if self.options.routing == "driver":
+            tasks = (as_one(tasks),)
+        if self.options.routing != "shuffle":
             return tuple(self._walker(context).run_local(task) for task in tasks)
         reports: list[ProbeReport] = []
         messages: list[Message] = []

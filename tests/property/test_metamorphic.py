@@ -59,6 +59,17 @@ def test_strategy_partitioning_and_memory_limits_change_nothing(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_one_walk_for_all_tasks_changes_neither_results_nor_what_is_counted(seed: int) -> None:
+    case = plain_case(seed).with_options(block_rows=5)
+    apart = run_case(case.with_options(routing="local"))
+    as_one = run_case(case.with_options(routing="driver"))
+    for query in case.queries:
+        assert multiset(apart.rows(query.name)) == multiset(as_one.rows(query.name)), describe(case)
+    assert (apart.probe_tuples, apart.rows_out) == (as_one.probe_tuples, as_one.rows_out), describe(case)
+    assert (apart.progress, apart.stored) == (as_one.progress, as_one.stored), describe(case)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_routing_changes_neither_results_nor_the_number_of_probe_tuples(seed: int) -> None:
     case = plain_case(seed).with_options(block_rows=5)
     local = run_case(case.with_options(routing="local"))

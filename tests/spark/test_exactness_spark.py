@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 
 import plait
 from plait.optimizer.strategies import STRATEGIES
+from plait.runtime.batch import prober
+from plait.runtime.batch.events import BatchEvent
 from plait.sql import load_script
 from tests.oracle.compare import difference, multiset, table_rows
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
@@ -81,6 +83,22 @@ def test_the_engine_outputs_what_duckdb_computes_on_other_predicates_than_equali
             assert problem is None, f"{query.name}: {problem}\n{describe(case)}"
 
 
+@pytest.mark.parametrize("seed", [904_000, 905_000])
+def test_nothing_tells_whether_the_driver_or_tasks_have_probed(
+    seed: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, _ = next(suitable_cases(seed))
+    case = case.with_options(routing="local", restarts=frozenset())
+    found = []
+    for is_here in (True, False):
+        monkeypatch.setattr(prober, "is_quicker_here", lambda *_, is_here=is_here: is_here)
+        outcome = _Run(spark, case, tmp_path / str(is_here), strategy="ilp")
+        outcome.run()
+        counts = [(each.probe_tuples, each.results, each.sources, each.flows) for each in outcome.heard]
+        found.append((counts, {name: multiset(rows) for name, rows in outcome.rows.items()}))
+    assert found[0] == found[1], describe(case)
+
+
 class _Run:
     """One case in a directory, over one or two runs of the engine on the same checkpoint."""
 
@@ -88,6 +106,7 @@ class _Run:
         self.spark, self.case, self.directory, self.strategy = spark, case, directory, strategy
         self.rows: dict[str, list[tuple[Any, ...]]] = {query.name: [] for query in case.queries}
         self.late = 0
+        self.heard: list[BatchEvent] = []
 
     def run(self) -> None:
         """Run all queries to the end, with one restart if the case has any."""
@@ -126,6 +145,7 @@ class _Run:
             strategy=self.strategy,
             parallelism=options.parallelism,
             routing=options.routing,
+            listener=self.heard.append,
         )
         engine.set_option("plait.capacity", str(max(options.block_rows, 16)))
         live = replace(self.case, queries=tuple(query for query in self.case.queries if query.name in names))

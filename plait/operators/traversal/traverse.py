@@ -7,6 +7,7 @@ columns still needed, in an Arrow batch, to the partition that holds the next st
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -60,6 +61,7 @@ class Walker:
 
     def __init__(self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str) -> None:
         self._context = context
+        self._started = time.thread_time()
         self._counts = Counts()
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
         self._filler = Filler(context.storage, context.kept_as, name)
@@ -152,12 +154,14 @@ class Walker:
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""
+        results, buckets = self._results.finish(), self._filler.finish()
         return ProbeReport(
             probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),
             matches=tuple(sorted(self._counts.matches.items())),
-            results=self._results.finish(),
-            buckets=self._filler.finish(),
+            results=results,
+            buckets=buckets,
             shuffled_bytes=self._shuffled_bytes,
+            seconds=time.thread_time() - self._started,
         )
 
 

@@ -85,7 +85,7 @@ class BatchProcessor:
         self._predicates = dict(predicates or {})
         self._log = ManifestLog(storage)
         self._checkpoint = identity_of(storage)
-        self._prober = Prober(spark, settings.routing)
+        self._prober = Prober(spark, settings.routing, settings.slots)
         self.deliverer = Deliverer(spark, storage, self._checkpoint)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None

@@ -1,30 +1,34 @@
-"""Run probe tasks on Spark: whole trees in one stage, or one stage a step with a shuffle between."""
+"""Carry out probe tasks: in the driver where that is quicker, else on Spark, whole trees in one stage or one stage a
+step with a shuffle between.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.traverse import ProbeTask
+from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
+from plait.operators.traversal.traverse import ProbeTask, Walker
 from plait.runtime.settings import Routing
-from plait.runtime.spark.tasks import MESSAGE, REPORT, probe_local, probe_receive, probe_start, reports
+from plait.runtime.spark.tasks import MESSAGE, REPORT, keep_open, probe_local, probe_receive, probe_start, reports
 from plait.sinks.delivery import Delivery, Discarded, Spooled
 
 Deliveries = Mapping[str, Delivery]
 
-"""How partial results get to the partition they probe: the task maps its buckets, or Spark carries them there."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prober:
-    """Carries out probe tasks."""
+    """Carries out probe tasks, of which `slots` run at a time. With local routing the driver may do it instead."""
 
     spark: SparkSession
     routing: Routing
+    slots: int = 1
+    _paces: Paces = field(default_factory=Paces)
 
     def run(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
@@ -39,6 +43,21 @@ class Prober:
         return self._spool_refused(tasks, context, deliveries, probed, refused) if refused else probed
 
     def _probe(
+        self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
+    ) -> tuple[ProbeReport, ...]:
+        work, pace = work_of(tasks, context), self._paces.find(tasks, context.plan)
+        is_here = self.routing == "local" and is_quicker_here(work, pace, self.slots)
+        found = (self._probe_here if is_here else self._probe_in_tasks)(tasks, context, deliveries)
+        self._paces.note(tasks, context.plan, work.rows, found)
+        return found
+
+    def _probe_here(
+        self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
+    ) -> tuple[ProbeReport, ...]:
+        keep_open(context)
+        return (Walker(context, deliveries, uuid.uuid4().hex[:12]).run_local(as_one(tasks)),)
+
+    def _probe_in_tasks(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))

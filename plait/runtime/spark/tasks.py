@@ -195,11 +195,16 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
     return task
 
 
+def keep_open(context: ProbeContext) -> None:
+    """Close the buckets that this process has open and nobody probes any more."""
+    close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+
+
 def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
     """Return the task that walks whole probe trees, every edge local."""
 
     def task(batches: Batches) -> Batches:
-        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+        keep_open(context)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 walker = Walker(context, deliveries, enter(context.storage).attempt)
@@ -225,7 +230,7 @@ def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> 
     """Return the task that probes one partition of the stores with what was sent to it, and sends on the results."""
 
     def task(batches: Batches) -> Batches:
-        close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+        keep_open(context)
         walker = Walker(context, deliveries, enter(context.storage).attempt)
         for batch in batches:
             for row in range(batch.num_rows):

@@ -1,4 +1,4 @@
-"""Have Python workers load what they will need while the user still registers streams and queries.
+"""Have Python workers, and the driver, load what they will need while the user still registers streams and queries.
 
 A fresh worker spends seconds on importing Arrow and Numba and on loading the kernels. Spark starts workers with the
 first task that needs one, which would be the first micro-batch.
@@ -11,6 +11,7 @@ import threading
 
 from pyspark.sql import SparkSession
 
+from plait.kernels.warm import warm
 from plait.runtime.spark.session import has_one_executor, parallelism_of
 from plait.runtime.spark.tasks import REPORT, load_kernels
 
@@ -28,6 +29,7 @@ class Warming:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._slots = parallelism_of(spark) if has_one_executor(spark) else None
+        threading.Thread(target=warm, name="plait-kernels", daemon=True).start()
         self._thread = threading.Thread(target=self._run, name="plait-warming", daemon=True)
         self._thread.start()
 
