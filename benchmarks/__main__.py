@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.registry import BENCHES, listing
-from plait.cli.failures import report
+from benchmarks.commands import BENCHES, listing
+from plait.cli.exit_status import report
 from plait.errors import OptionError
 
 _USAGE = """usage: python -m benchmarks NAME [OPTION ...]

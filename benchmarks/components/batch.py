@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import parser, positive
 from benchmarks.components.start import write_streams
-from benchmarks.options import parser, positive
+from benchmarks.figures import write_json
 from benchmarks.surroundings import surroundings
-from benchmarks.text import write_json
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent

@@ -12,15 +12,15 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.components.optimizer_plot import draw_curves
-from benchmarks.options import numbers, parser, positive
+from benchmarks.arguments import numbers, parser, positive
+from benchmarks.figures import count, write_json
+from benchmarks.plotting import require_pyplot
 from benchmarks.surroundings import surroundings
-from benchmarks.text import count, write_json
 from plait.optimizer.multi_query import Limits, decide, explore, settle
 from plait.optimizer.options import PlanOptions
 from tests.random_joins import Instance, RandomJoins, draw
@@ -282,3 +282,45 @@ def _document(
         "runs": [{"case": asdict(case), "run": asdict(run)} for case, runs in planned for run in runs],
         "missed": [asdict(target) for target in missed],
     }
+
+
+Point: TypeAlias = tuple[Case, float, float]
+"""A case, the share of probe tuples saved, and the seconds to plan it."""
+
+
+def draw_curves(points: Sequence[Point], path: Path) -> None:
+    """Draw three curves into one file: savings over queries, seconds over queries, seconds over size."""
+    pyplot = require_pyplot()
+    figure, (saved, seconds, sizes) = pyplot.subplots(1, 3, figsize=(14, 4.5), layout="constrained")
+    by_kind = _curves(points, lambda case: f"{case.relations} relations, size {case.size}")
+    for label, line in by_kind.items():
+        queries = [case.queries for case, _, _ in line]
+        saved.plot(queries, [100 * share for _, share, _ in line], marker="o", label=label)
+        seconds.plot(queries, [spent for _, _, spent in line], marker="o", label=label)
+    for label, line in _curves(points, lambda case: f"{case.relations} relations, {case.queries} queries").items():
+        ordered = sorted(line, key=lambda point: point[0].size)
+        sizes.plot([case.size for case, _, _ in ordered], [spent for _, _, spent in ordered], marker="o", label=label)
+    saved.set(xlabel="queries", ylabel="probe tuples saved, %", ylim=(0, None))
+    seconds.set(xlabel="queries", ylabel="seconds to plan", yscale="log")
+    sizes.set(xlabel="relations in a query", ylabel="seconds to plan", yscale="log")
+    sizes.set_xticks(sorted({case.size for case, _, _ in points}))
+    _legends(saved, seconds, sizes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def _curves(points: Sequence[Point], name: Callable[[Case], str]) -> dict[str, list[Point]]:
+    """Group points into lines by name; several numbers of partitions make several lines."""
+    several = len({case.parallelism for case, _, _ in points}) > 1
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        label = name(point[0]) + (f", {point[0].parallelism} partitions" if several else "")
+        found.setdefault(label, []).append(point)
+    return found
+
+
+def _legends(*axes: Any) -> None:
+    for each in axes:
+        each.legend(fontsize="small")
+        each.grid(alpha=0.3)

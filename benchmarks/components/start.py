@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import parser, positive
+from benchmarks.figures import write_json
 from benchmarks.measure import watching
-from benchmarks.options import parser, positive
 from benchmarks.surroundings import surroundings
-from benchmarks.text import write_json
 from plait.runtime.spark.archive import find_archive
 
 PARTS = {

@@ -17,13 +17,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import parser, positive
 from benchmarks.components.state_run import StateOutcome, StateTask
 from benchmarks.components.stored_data import StoredWorkload, prepare_stored, stored_workloads
+from benchmarks.figures import count, ratio, shown, size, write_json
 from benchmarks.measure import Use
-from benchmarks.options import parser, positive
 from benchmarks.surroundings import surroundings
 from benchmarks.systems.launch import launch
-from benchmarks.text import count, ratio, shown, size, write_json
 from plait.errors import OptionError
 
 MOST_RATIO = 3.0

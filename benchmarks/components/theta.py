@@ -28,9 +28,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.options import parser, positive
+from benchmarks.arguments import parser, positive
+from benchmarks.figures import count, write_json
 from benchmarks.surroundings import surroundings
-from benchmarks.text import count, write_json
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import ingest_spec
 from plait.operators.probe.probing import ProbeContext
@@ -42,7 +42,7 @@ from plait.plan.model import Plan
 from plait.query.model import Column, Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
 from plait.sinks.delivery import Discarded
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.binder import bind_query
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -273,7 +273,7 @@ def _planned(condition: str) -> tuple[Plan, Query]:
         sink=SinkSpec(format="noop"),
         sources=_STREAMS,
     )
-    query = resolve_thetas(resolve_types(query, type_of), type_of)
+    query = resolve_residuals(resolve_types(query, type_of), type_of)
     options = PlanOptions(strategy="greedy", parallelism=1, sources=tuple(_STREAMS.values()))
     return plan((query,), Statistics(), options), query
 

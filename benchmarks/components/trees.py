@@ -19,6 +19,7 @@ from statistics import median
 
 from rich.console import Console
 
+from benchmarks.arguments import parser
 from benchmarks.components.counted import CountedSizes
 from benchmarks.components.trees_report import (
     SCALING,
@@ -32,11 +33,10 @@ from benchmarks.components.trees_report import (
     scaling_table,
     stored_table,
 )
-from benchmarks.options import parser
+from benchmarks.figures import write_json
 from benchmarks.surroundings import surroundings
 from benchmarks.systems.launch import run_fresh
 from benchmarks.systems.task import Outcome, Task
-from benchmarks.text import write_json
 from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.tpch_counts import open_tpch
 from benchmarks.workloads.tpch_data import TpchInput, prepare_tpch, read_streams

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.table import Table
 
+from benchmarks.figures import count
 from benchmarks.plotting import require_pyplot
-from benchmarks.text import count
 
 SELECTIVITIES = (1e-8, 1e-6, 1e-5)
 SCALING = 0.3

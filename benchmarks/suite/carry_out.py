@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks.reports.report import CaseRecord, Check, RunRecord, Wrong
 from benchmarks.suite.live_streams import Live
 from benchmarks.suite.plan import CaseRun, Findings, Grow, Plan, Runner, order
-from benchmarks.systems.catalog import Choice
+from benchmarks.systems.known import Choice
 from benchmarks.systems.launch import Run, run_fresh
 from benchmarks.systems.task import Answer
 from benchmarks.workloads.case import Case

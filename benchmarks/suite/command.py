@@ -9,17 +9,17 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.options import parser, positive
+from benchmarks.arguments import parser, positive
 from benchmarks.reports.report import Report, SystemRecord, write_report
 from benchmarks.reports.terminal import console_tables
 from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.live_streams import FILES as LIVE_FILES
 from benchmarks.suite.plan import Findings, Plan
 from benchmarks.surroundings import surroundings
-from benchmarks.systems.catalog import NAMES, Choice, choose
+from benchmarks.systems.known import NAMES, Choice, choose
 from benchmarks.systems.launch import peer_versions
 from benchmarks.workloads.case import Case, Request, Workload
-from benchmarks.workloads.catalog import workload
+from benchmarks.workloads.listed import workload
 from plait.errors import OptionError
 
 _WIDTH = 110

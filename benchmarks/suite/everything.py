@@ -13,10 +13,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.options import DIRECTORY, positive
+from benchmarks.arguments import DIRECTORY, positive
 from benchmarks.reports import page
 from benchmarks.suite.command import main as run_workload
-from benchmarks.workloads.catalog import NAMES, workload
+from benchmarks.workloads.listed import NAMES, workload
 from plait.errors import PlaitError
 
 _ENOUGH_S = 20

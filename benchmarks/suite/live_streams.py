@@ -12,7 +12,7 @@ from statistics import median
 
 from benchmarks.suite.pacing import at_least, judge, rate, run_paced
 from benchmarks.suite.plan import CaseRun, order
-from benchmarks.systems.catalog import Choice
+from benchmarks.systems.known import Choice
 from benchmarks.systems.task import Outcome
 from benchmarks.workloads.case import Case
 from plait.errors import PlaitError

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.reports.report import Absence, CaseRecord, Check, Paced, RunRecord
-from benchmarks.systems.catalog import Choice, choose
+from benchmarks.systems.known import Choice, choose
 from benchmarks.systems.launch import NotPreparedError, Run
 from benchmarks.systems.task import Task
 from benchmarks.workloads.case import Case

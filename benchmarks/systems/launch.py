@@ -17,8 +17,8 @@ from pathlib import Path
 
 import plait
 from benchmarks.measure import Use, watching
-from benchmarks.systems.catalog import Choice, system
-from benchmarks.systems.results import added_up
+from benchmarks.systems.known import Choice, system
+from benchmarks.systems.summing import added_up
 from benchmarks.systems.task import Outcome, Task
 from plait.errors import PlaitError
 

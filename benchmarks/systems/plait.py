@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.edges import EdgeTruth
-from benchmarks.systems.results import added_up
+from benchmarks.systems.separate import drain_one_by_one
 from benchmarks.systems.session_settings import OF_PLAIT
 from benchmarks.systems.streams import let_arrive, open_streams
+from benchmarks.systems.summing import added_up
 from benchmarks.systems.system import Mode, System
 from benchmarks.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
 from benchmarks.systems.truth import Glimpse, edge_truths
@@ -47,9 +48,7 @@ SYSTEM = System(
 def run(task: Task) -> Outcome:
     """Drain the streams through all queries at once, on a session of their own; or through an engine for each."""
     if task.mode == SEPARATE:
-        from benchmarks.systems.separate import drain_one_by_one
-
-        return drain_one_by_one(task)
+        return drain_one_by_one(task, drain_on)
     from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))

@@ -7,23 +7,26 @@ take at least as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.systems.duckdb import rows_in
-from benchmarks.systems.plait import drain_on
 from benchmarks.systems.task import Outcome, Task, spark_settings
 from benchmarks.workloads.joins import QuerySet
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def drain_one_by_one(task: Task) -> Outcome:
-    """Drain the streams through one engine after the other."""
+
+def drain_one_by_one(task: Task, drain: Callable[[SparkSession, Task], Outcome]) -> Outcome:
+    """Drain the streams through one engine after the other, each as `drain` does it."""
     from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{task.cores}]", spark_settings(task))
-    outcomes = [drain_on(spark, replace(alone, mode=None)) for alone in one_by_one(task)]
+    outcomes = [drain(spark, replace(alone, mode=None)) for alone in one_by_one(task)]
     spark.stop()
     return add_up(task, outcomes)
 

@@ -23,7 +23,7 @@ from benchmarks.systems.edges import EdgeTruth, q_error
 from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.model import Member, Plan, Step
-from plait.plan.walks import probes
+from plait.plan.traversals import probes
 from plait.state.model import SourceProgress
 from plait.stats.model import Statistics
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.registry import BENCHES
+from benchmarks.commands import BENCHES
 from plait.errors import OptionError
 
 _ROOT = Path(__file__).parents[2]

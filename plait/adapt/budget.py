@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plait.plan.model import Plan
-from plait.plan.walks import intermediates
+from plait.plan.traversals import intermediates
 from plait.state.model import Bucket
 
 

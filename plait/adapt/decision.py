@@ -11,7 +11,7 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.changelog import PlanChange, changelog
 from plait.plan.explain.costs import total
 from plait.plan.model import Plan
-from plait.plan.walks import probes
+from plait.plan.traversals import probes
 from plait.stats.model import Statistics
 
 MARGIN = 0.02

@@ -53,8 +53,8 @@ def advise(
     It rests on the statistics the script declares and, with --sample, on what a few rows of each source show.
     """
     # Imported here because planning takes a while to load, which the other commands must not wait for.
-    from plait.cli.advice import FORMATS
-    from plait.cli.planning import plan_options
+    from plait.cli.advice_text import FORMATS
+    from plait.cli.plan_options import plan_options
     from plait.optimizer.advise.advice import advise as advise_on
 
     if output_format not in ADVICE_FORMATS:

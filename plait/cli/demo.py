@@ -10,7 +10,7 @@ import typer
 
 from plait.cli.arguments import Strategy
 from plait.cli.execution import Choices, execute, settle
-from plait.cli.failures import FAILED
+from plait.cli.exit_status import FAILED
 from plait.cli.output import open_output
 from plait.cli.script import read_sound_script
 

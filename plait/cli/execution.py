@@ -17,7 +17,7 @@ from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
 from plait.plan.strategy_names import StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
-from plait.sql.script.options import checked_option
+from plait.sql.script.set_options import checked_option
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import Summary

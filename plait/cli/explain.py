@@ -31,7 +31,7 @@ def explain(
     """
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest
-    from plait.cli.planning import plan_options
+    from plait.cli.plan_options import plan_options
     from plait.plan.explain import checked_format
     from plait.runtime.checkpoint.observed import observe, with_types_of
     from plait.runtime.explaining import explained_plan

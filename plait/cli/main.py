@@ -11,8 +11,8 @@ import typer
 from plait.cli.advise import advise
 from plait.cli.check import check
 from plait.cli.demo import demo
+from plait.cli.exit_status import report
 from plait.cli.explain import explain
-from plait.cli.failures import report
 from plait.cli.run import run
 
 app = typer.Typer(

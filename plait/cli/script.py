@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plait.errors import OptionError, PlacedError, PlaitError
 from plait.sql import Script, check_script, load_script, parse_script
-from plait.sql.script.options import checked_option
+from plait.sql.script.set_options import checked_option
 from plait.sql.statements import SetOption
 
 if TYPE_CHECKING:

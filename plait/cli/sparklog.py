@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from plait.cli.failures import is_debugging
+from plait.cli.exit_status import is_debugging
 
 
 @contextmanager

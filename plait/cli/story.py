@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from plait.cli.output.wording import count, duration, plural, rate, size
+from plait.cli.output.figures import count, duration, plural, rate, size
 
 if TYPE_CHECKING:
     from plait.cli.execution import Outcome

@@ -8,7 +8,7 @@ from __future__ import annotations
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
-from plait.plan.walks import endings
+from plait.plan.traversals import endings
 from plait.query.model import (
     ColumnRef,
     DeclaredStatistics,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from plait.plan.conditions import conditions_of, renamed, shown
 from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
 from plait.plan.relations import columns_of, ordinal_of, requirement_of, selection_of, window_of
-from plait.plan.walks import columns_kept, conditions_on, endings, path_members
+from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.graph import QueryGraph
 from plait.query.model import Query, Relation
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from plait.plan.conditions import conditions, renamed
 from plait.plan.model import Member, Plan, Step, Store, part_column
-from plait.plan.walks import columns_kept, conditions_on, fillings, path_members, probes
+from plait.plan.traversals import columns_kept, conditions_on, fillings, path_members, probes
 
 
 def stores_are_of_one_kind(plan: Plan) -> Iterator[str]:

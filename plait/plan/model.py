@@ -83,7 +83,7 @@ def _key_name(by_size: bool, type_: str, sql: str, part: int | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueColumn:
-    """What Spark computes of a row for a theta predicate; `part` as in `KeyColumn`."""
+    """What Spark computes of a row for a residual predicate; `part` as in `KeyColumn`."""
 
     expression: SourceExpression
     type: str
@@ -186,7 +186,7 @@ class Store:
     A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
     does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
     them yet; other stores that no step probes are only passed through. `values` are columns Spark computes for
-    theta predicates. `indexes` are tuples of key names, each probed
+    residual predicates. `indexes` are tuples of key names, each probed
     as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
     `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
     no τ.

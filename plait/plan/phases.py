@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from plait.plan.model import Plan, ProbeTree
-from plait.plan.walks import fillings
+from plait.plan.traversals import fillings
 
 
 def phases(plan: Plan) -> tuple[tuple[int, ...], ...]:

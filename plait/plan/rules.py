@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.plan.model import Member, Plan, Probed, Requirement
-from plait.plan.walks import fillings, kept_stores, probes
+from plait.plan.traversals import fillings, kept_stores, probes
 from plait.query.predicates import Conjunction
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from plait.plan.conditions import Conditions, renamed, shown
 from plait.plan.model import Member, Plan
 from plait.plan.relations import member_name
-from plait.plan.walks import conditions_on, path_members
+from plait.plan.traversals import conditions_on, path_members
 
 _DIGEST_BYTES = 4
 

@@ -15,7 +15,7 @@ from typing_extensions import assert_never
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
 from plait.plan.model import Member, Plan, Probed, Store
-from plait.plan.walks import endings, members, path_members, probes
+from plait.plan.traversals import endings, members, path_members, probes
 from plait.query.model import Query
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 

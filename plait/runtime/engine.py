@@ -45,7 +45,7 @@ from plait.runtime.spark.warming import Warming
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.script.check import Script
-from plait.sql.script.options import checked_option, source_option_problem
+from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog

@@ -36,7 +36,7 @@ class EngineOptions:
     planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
 
     def set(self, key: str, value: str) -> None:
-        """Set the option ``plait.<key>`` to a value that `plait.sql.script.options.checked_option` let pass."""
+        """Set the option ``plait.<key>`` to a value that `plait.sql.script.set_options.checked_option` let pass."""
         if key in {"strategy", "routing", "trigger"}:
             setattr(self, key, value)
         elif key == "parallelism":

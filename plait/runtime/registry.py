@@ -12,13 +12,13 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SinkError, SqlError
+from plait.query.mentions import columns_of
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
-from plait.query.walks import columns_of
 from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
 from plait.sinks import Sink
+from plait.sinks.directories import checkpoint_place, letter_places, read_places, sink_places
 from plait.sinks.overlaps import Place, overlap
-from plait.sinks.places import checkpoint_place, letter_places, read_places, sink_places
 from plait.spelling import backquoted, folded
 from plait.sql.lexis.names import naming_problem
 from plait.sql.lexis.text import SourceText

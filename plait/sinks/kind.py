@@ -14,7 +14,7 @@ from plait.sinks.claims import Claim
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.options import SinkOption, SinkProblem, option_problems
 from plait.sinks.staging import Publication
-from plait.sinks.types import SparkType
+from plait.sinks.storable import SparkType
 from plait.spelling import folded
 
 SinkName: TypeAlias = Literal["parquet", "csv", "json", "console", "memory", "noop", "foreach"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from plait.sinks.types import Atomic, SparkType
+from plait.sinks.storable import Atomic, SparkType
 from plait.spelling import did_you_mean, folded
 
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`,]*?))\s*(?:,|$)")

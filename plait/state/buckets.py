@@ -22,7 +22,7 @@ from plait.kernels.compiled import Int32s, Int64s
 from plait.kernels.hashing import combine
 from plait.kernels.ordering import sort_order
 from plait.state import indexes as index_files
-from plait.state.failures import explained
+from plait.state.file_errors import explained
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
 from plait.state.naming import STORES, bucket_path, index_path

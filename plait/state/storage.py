@@ -24,7 +24,7 @@ from plait.errors import CheckpointError
 from plait.faults import reach
 from plait.filesystems import filesystem_of
 from plait.state import cache
-from plait.state.failures import explained
+from plait.state.file_errors import explained
 
 Writer: TypeAlias = Callable[[IO[bytes]], None]
 """Writes a file's content to the binary file object it is given."""
@@ -56,7 +56,7 @@ class Storage:
     """A directory of files by relative path (``a/b``). Holds only plain values, so it travels to other processes.
 
     `cache_bytes`: how much local copies of a remote one may take, None for the default (`plait.state.cache`). `mark`:
-    what every process must find in it (`plait.state.sharing`).
+    what every process must find in it (`plait.state.mark`).
 
     Every method raises `CheckpointError`, naming the file and the remedy, for a missing file, a full disk, a denied
     permission or an unreachable store.

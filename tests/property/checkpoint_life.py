@@ -36,7 +36,7 @@ from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
 from plait.sinks import noop
 from plait.sinks.delivery import Delivery, Spooled
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.binder import bind_query
 from plait.state.buckets import open_bucket
 from plait.state.manifest import ManifestLog
@@ -255,7 +255,7 @@ def _bound(name: str, sql: str, sources: Mapping[str, Source]) -> Query:
         types = {column.name: column.type.upper() for column in sources[source].schema or ()}
         return expression_type(operand.expression, source, types)
 
-    resolved = resolve_thetas(resolve_types(query, type_of), type_of)
+    resolved = resolve_residuals(resolve_types(query, type_of), type_of)
     return with_narrow_windows(resolved, lambda source: getattr(sources[source], "time", None))
 
 

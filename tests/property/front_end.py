@@ -9,7 +9,7 @@ from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
 from plait.spelling import backquoted
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.script.reading import parse_script
 from plait.sql.select.binder import bind_statement
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable
@@ -71,7 +71,7 @@ def _with_types(case: Case, query: Query) -> Query:
     def type_of(operand: Operand) -> str:
         return operand_type(case, query, operand)
 
-    resolved = resolve_thetas(resolve_types(query, type_of), type_of)
+    resolved = resolve_residuals(resolve_types(query, type_of), type_of)
     times = {source.name: source.time and backquoted(source.time) for source in case.sources}
     return with_narrow_windows(resolved, lambda source: times[source])
 

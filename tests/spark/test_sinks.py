@@ -12,7 +12,7 @@ from plait.errors import OptionError, SinkError, SqlError
 from plait.runtime.outputs.rejections import nullable
 from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.kinds import KINDS
-from plait.sinks.types import SparkType, arrow_problem
+from plait.sinks.storable import SparkType, arrow_problem
 
 pytestmark = pytest.mark.spark
 

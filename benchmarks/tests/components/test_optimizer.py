@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.commands import BENCHES
 from benchmarks.components.optimizer import TARGETS, Case, Planned, main, missed_targets, plan_case, summarize, table
-from benchmarks.registry import BENCHES
 from plait.optimizer.multi_query import Limits
 
 CASE = Case(relations=10, queries=6, size=3, parallelism=1)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from benchmarks.commands import BENCHES
 from benchmarks.components.state import _table, main, verdict
 from benchmarks.components.state_run import StateOutcome, StateTask
 from benchmarks.components.stored_data import stored_workloads
 from benchmarks.measure import ProcessUse, Use
-from benchmarks.registry import BENCHES
 from plait.errors import OptionError
 
 

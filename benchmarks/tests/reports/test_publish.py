@@ -10,7 +10,7 @@ from benchmarks.reports.compare import read_all
 from benchmarks.reports.publish import PUBLISHED, main
 from benchmarks.reports.report import FORMAT, pack_reports, read_reports, write_report
 from benchmarks.tests.sample_reports import full_report, report
-from benchmarks.workloads.catalog import NAMES
+from benchmarks.workloads.listed import NAMES
 from plait.errors import OptionError
 
 

@@ -12,7 +12,7 @@ from benchmarks.suite import command, everything
 from benchmarks.suite.plan import Findings, Plan
 from benchmarks.tests.sample_reports import report
 from benchmarks.workloads.case import Case, Request, Workload
-from benchmarks.workloads.catalog import NAMES
+from benchmarks.workloads.listed import NAMES
 from benchmarks.workloads.three_way import THREE_WAY
 from plait.errors import OptionError
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.pacing import Feed
 from benchmarks.suite.plan import Findings, Grow, Plan, order
-from benchmarks.systems.catalog import Choice, choose
 from benchmarks.systems.checksum import Checksum
+from benchmarks.systems.known import Choice, choose
 from benchmarks.systems.launch import NotPreparedError, Run, SystemFailedError
 from benchmarks.systems.task import Answer, Delivery, Outcome, Task
 from benchmarks.workloads.case import Case

@@ -19,10 +19,10 @@ from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.pacing import run_paced
 from benchmarks.suite.plan import Plan
 from benchmarks.systems import duckdb
-from benchmarks.systems.catalog import choose
+from benchmarks.systems.known import choose
 from benchmarks.systems.launch import NotPreparedError, interpreter, run_fresh
 from benchmarks.systems.pathway import SYSTEM
-from benchmarks.systems.results import added_up
+from benchmarks.systems.summing import added_up
 from benchmarks.systems.task import Answer, Task
 from benchmarks.workloads.case import Case
 from benchmarks.workloads.data import FIRST_US, write_files

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.systems.pathway_rows import Results, lateness_us, tuples, what_is_read
-from benchmarks.systems.results import added_up
+from benchmarks.systems.summing import added_up
 from benchmarks.systems.task import Task
 from benchmarks.workloads.data import FIRST_US, write_files
 from benchmarks.workloads.joins import Join, JoinQuery, JoinStream, OutputOf, QuerySet

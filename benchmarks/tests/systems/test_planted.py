@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.suite.carry_out import carry_out
 from benchmarks.suite.plan import Findings, Plan
 from benchmarks.systems import duckdb
-from benchmarks.systems.catalog import choose
+from benchmarks.systems.known import choose
 from benchmarks.systems.launch import NotPreparedError, Run, interpreter, run_fresh
 from benchmarks.systems.task import Task
 from benchmarks.tests.systems.test_systems import FILES, SLICE_US, STREAMS, query, write

@@ -18,8 +18,8 @@ from benchmarks.systems import duckdb
 from benchmarks.systems.task import Task
 from benchmarks.workloads import chains
 from benchmarks.workloads.case import Case, Request
-from benchmarks.workloads.catalog import NAMES, workload
 from benchmarks.workloads.data import FIRST_US, file_name
+from benchmarks.workloads.listed import NAMES, workload
 from benchmarks.workloads.stored import ARROW
 from plait.errors import OptionError
 from plait.query.model import SinkSpec, Stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from plait.cli.output.wording import count, plural
+from plait.cli.output.figures import count, plural
 from plait.plan.explain import wording
 
 if TYPE_CHECKING:

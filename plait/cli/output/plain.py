@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from plait.cli.output.figures import change_words, count, duration, plural, rate, size, watermark
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
-from plait.cli.output.wording import change_words, count, duration, plural, rate, size, watermark
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent, Summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
-from plait.plan.walks import kept_stores
+from plait.plan.traversals import kept_stores
 from plait.state.model import Bucket, Manifest
 from plait.state.retention import retain
 

@@ -9,7 +9,7 @@ from typing_extensions import assert_never
 
 from plait.operators.ingest.projection import value_names
 from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
-from plait.plan.walks import split_part
+from plait.plan.traversals import split_part
 from plait.query.model import ColumnRef
 from plait.query.predicates import Band, Equality, Residual, operands_of
 

@@ -17,7 +17,7 @@ from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.demand import carried_columns
 from plait.operators.probe.partials import NO_HIGH, Partials
 from plait.plan.model import Fill, Store
-from plait.plan.walks import split_part
+from plait.plan.traversals import split_part
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage

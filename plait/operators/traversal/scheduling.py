@@ -18,7 +18,7 @@ from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Plan, Store
 from plait.plan.phases import phases
 from plait.plan.pruning import last_filling
-from plait.plan.walks import intermediates
+from plait.plan.traversals import intermediates
 from plait.state.model import Bucket
 
 

@@ -29,7 +29,7 @@ from plait.operators.reports import ProbeReport
 from plait.operators.traversal.filling import Filler
 from plait.operators.traversal.results import ResultWriter
 from plait.plan.model import Output, ProbeTree, Step
-from plait.plan.walks import path_members
+from plait.plan.traversals import path_members
 from plait.sinks.delivery import Delivery
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.flows import flows, with_estimates
 from plait.optimizer.assemble.intermediate_stores import Subset
+from plait.optimizer.assemble.orders_of_plan import choices_of, stores_read
 from plait.optimizer.assemble.probe_trees import merge_orders
-from plait.optimizer.assemble.reading import choices_of, stores_read
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.join_graph import may_follow

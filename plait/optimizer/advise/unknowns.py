@@ -11,7 +11,7 @@ from typing_extensions import assert_never
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.plan.model import KeyColumn, Member, Plan, Selection
-from plait.plan.walks import conditions_on, kept_stores, path_members
+from plait.plan.traversals import conditions_on, kept_stores, path_members
 from plait.query.predicates import by_kind
 from plait.stats.model import Statistics
 

@@ -13,7 +13,7 @@ from plait.optimizer.assemble.draft import Draft, Flow
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes, arriving, extent_of, join_size, storage_cost
 from plait.plan.model import Estimate, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
-from plait.plan.walks import kept_stores, path_members
+from plait.plan.traversals import kept_stores, path_members
 
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:

@@ -19,7 +19,7 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import Conditions, between, conditions, in_order, joining
 from plait.plan.model import Intermediate, KeyColumn, Member, Place, ProbeTree, Step, Store
 from plait.plan.relations import selection_of, window_of
-from plait.plan.walks import conditions_of_step
+from plait.plan.traversals import conditions_of_step
 from plait.query.masks import Mask, positions
 from plait.query.model import Query
 from plait.query.predicates import Predicate, operands_of

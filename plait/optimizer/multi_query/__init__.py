@@ -8,7 +8,7 @@ The way through it: `patterns` (queries by content), `explore` (the network of a
 and `problem` (independent parts with prices), `solver` (local search, relaxation, branch and bound), `decision` (all).
 """
 
-from plait.optimizer.multi_query.decision import Decision, Space, decide, explore, quick_cost, settle
+from plait.optimizer.multi_query.choose_plan import Decision, Space, decide, explore, quick_cost, settle
 from plait.optimizer.multi_query.highs import Limits
 
 __all__ = ["Decision", "Limits", "Space", "decide", "explore", "quick_cost", "settle"]

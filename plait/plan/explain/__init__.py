@@ -10,9 +10,9 @@ from plait.errors import OptionError
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of
 from plait.plan.explain.document import to_json
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.measured import EdgeCount, Measured, StoreCount
 from plait.plan.explain.mermaid import to_mermaid
-from plait.plan.explain.text import to_text
+from plait.plan.explain.plain_text import to_text
+from plait.plan.explain.run_counts import EdgeCount, Measured, StoreCount
 from plait.plan.model import Plan
 
 ExplainFormat: TypeAlias = Literal["text", "json", "mermaid"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plait.plan.model import Plan
-from plait.plan.walks import kept_stores, probes
+from plait.plan.traversals import kept_stores, probes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.measured import Measured
+from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
 from plait.plan.model import (
     Member,
@@ -26,7 +26,7 @@ from plait.plan.model import (
     is_routed,
 )
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
-from plait.plan.walks import kept_stores, probe_tuples_estimate
+from plait.plan.traversals import kept_stores, probe_tuples_estimate
 from plait.query.predicates import Band, Conjunction, Equality, by_kind
 
 Json: TypeAlias = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plait.plan.explain.costs import Comparison
-from plait.plan.explain.measured import Measured
+from plait.plan.explain.run_counts import Measured
 from plait.plan.model import Plan
 
 

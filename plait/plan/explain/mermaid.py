@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from plait.plan.explain import predicates, wording
+from plait.plan.explain import predicate_wording, wording
 from plait.plan.explain.costs import cost_of
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.units import Pace, pace_for
@@ -52,7 +52,7 @@ def _intermediates(plan: Plan) -> list[Store]:
 
 
 def _kept(plan: Plan, store: Store) -> tuple[str, ...]:
-    joined = "" if store.intermediate is None else predicates.joined(store.intermediate, plan)
+    joined = "" if store.intermediate is None else predicate_wording.joined(store.intermediate, plan)
     rows = next((found.rows for found in plan.stored if found.store == store.id), None)
     return store_name(store.id), joined, f"{wording.count(rows)} rows"
 

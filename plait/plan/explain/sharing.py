@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from plait.plan.explain.costs import total
 from plait.plan.model import Member, Output, Plan, Step
-from plait.plan.walks import endings, fillings, intermediates, path_members, probes, units_of
+from plait.plan.traversals import endings, fillings, intermediates, path_members, probes, units_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from plait.plan.explain import wording
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of, factor
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.measured import Measured
+from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.table import aligned
 from plait.plan.explain.units import Pace, pace_for
 from plait.plan.model import Solution

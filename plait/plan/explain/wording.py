@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from plait.plan.columns import SELECTED, TAU
 from plait.plan.model import KeyColumn, Member, Output, Requirement, Selection, Step, Store, is_routed
 from plait.plan.relations import UNKNOWN_TYPE, member_name
-from plait.plan.walks import split_part
+from plait.plan.traversals import split_part
 from plait.spelling import backquoted
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)

@@ -14,7 +14,7 @@ from plait.plan.changelog import changelog
 from plait.plan.codec import decode
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Plan
-from plait.plan.walks import kept_stores, path_members
+from plait.plan.traversals import kept_stores, path_members
 from plait.query.model import Operand, Query
 from plait.query.predicates import Equality
 from plait.query.types import typed

@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import SourceError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
+from plait.sinks.directories import owner_of
 from plait.sinks.overlaps import Place
-from plait.sinks.places import owner_of
 from plait.sources import format_of
 from plait.spelling import folded
-from plait.sql.script.files import checks_header
+from plait.sql.script.source_files import checks_header
 
 CORRUPT = "_corrupt_record"
 _FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.plan.explain import wording
-from plait.plan.explain.predicates import joining
+from plait.plan.explain.predicate_wording import joining
 from plait.plan.model import Member, Plan, Step
 from plait.plan.relations import selection_of
-from plait.plan.walks import endings, path_members
+from plait.plan.traversals import endings, path_members
 from plait.query.model import Query, Relation
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.times import instant

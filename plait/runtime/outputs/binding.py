@@ -26,9 +26,9 @@ from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
-from plait.sinks.types import arrow_problem
+from plait.sinks.storable import arrow_problem
 from plait.spelling import backquoted
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     try:
         output = spark.sql(query.spark_text, **empty).schema
         query = resolve_types(query, type_of)
-        query = resolve_thetas(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+        query = resolve_residuals(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
         query = with_narrow_windows(query, time_of)
     except PySparkException as error:
         raise rejected(query, error) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from plait.sinks.types import Array, Atomic, Map, SparkType, Struct
+from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct
 
 
 def spark_type(type_: DataType) -> SparkType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from plait.runtime.spark.tasks import REPORT, look_at, reports
-from plait.state.sharing import leave_mark, not_shared
+from plait.state.mark import leave_mark, not_shared
 from plait.state.storage import Storage
 from plait.version import __version__
 

@@ -25,8 +25,8 @@ from plait.sinks.delivery import Delivery
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog
+from plait.state.mark import require_mark, sees_mark
 from plait.state.model import TABLE_BATCH, Bucket
-from plait.state.sharing import require_mark, sees_mark
 from plait.state.storage import Storage
 from plait.version import __version__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.sinks.files import DEFAULTS_OF_TEXT, OPTIONS_OF_TEXT, FileSink
 from plait.sinks.options import switches, texts
-from plait.sinks.types import SparkType, csv_problem
+from plait.sinks.storable import SparkType, csv_problem
 
 
 class Csv(FileSink):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plait.sinks.files import DEFAULTS_OF_TEXT, OPTIONS_OF_TEXT, FileSink
 from plait.sinks.options import switches
-from plait.sinks.types import SparkType, json_problem
+from plait.sinks.storable import SparkType, json_problem
 
 
 class Json(FileSink):

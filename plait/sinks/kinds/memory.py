@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plait.sinks.kind import Results, Sink, SinkKind
 from plait.sinks.staging import Publication
-from plait.sinks.types import SparkType, memory_problem
+from plait.sinks.storable import SparkType, memory_problem
 
 
 class Memory(SinkKind):

@@ -6,7 +6,7 @@ from plait.query.model import SinkSpec
 from plait.sinks.delivery import Delivery, Discarded, Projection
 from plait.sinks.kind import Results, Sink, SinkKind
 from plait.sinks.staging import Publication
-from plait.sinks.types import Atomic, SparkType, parts_of
+from plait.sinks.storable import Atomic, SparkType, parts_of
 
 
 class Noop(SinkKind):

@@ -15,7 +15,7 @@ from plait.sinks.delivery import Delivery, Direct, Projection
 from plait.sinks.files import OPTIONS_OF_FILES, FileSink
 from plait.sinks.options import one_of
 from plait.sinks.staging import Publication, stage
-from plait.sinks.types import SparkType, is_same_in_arrow, parquet_problem
+from plait.sinks.storable import SparkType, is_same_in_arrow, parquet_problem
 from plait.spelling import folded
 
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd")

@@ -65,14 +65,14 @@ class _Sum:
     terms: tuple[_Term, ...] = ()
 
 
-def band_of(theta: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True) -> Found | None:
+def band_of(residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True) -> Found | None:
     """Return the band a predicate implies, and whether it is all of it; None if there is none.
 
     Its `left` is of the relation that comes first in `order`. `is_utc`: every day of the session's time zone has 24
     hours.
     """
-    tokens = tokenize(SourceText(text=theta.text), scan(theta.text).masked, 0, len(theta.text))
-    return _Reader(theta, type_of, order, is_utc=is_utc).read(tokens)
+    tokens = tokenize(SourceText(text=residual.text), scan(residual.text).masked, 0, len(residual.text))
+    return _Reader(residual, type_of, order, is_utc=is_utc).read(tokens)
 
 
 def peeled(operand: Operand, type_of: TypeOf, *, is_utc: bool = True) -> tuple[Operand, Fraction]:
@@ -143,11 +143,11 @@ def _step(base: str, whole: str, offset: Constant, *, is_utc: bool) -> Fraction 
 class _Reader:
     """Reads one predicate."""
 
-    def __init__(self, theta: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool) -> None:
-        self._theta, self._type_of, self._order, self._is_utc = theta, type_of, order, is_utc
+    def __init__(self, residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool) -> None:
+        self._residual, self._type_of, self._order, self._is_utc = residual, type_of, order, is_utc
 
     def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Found | None:
-        operation = taken_apart(self._theta.text, tokens)
+        operation = taken_apart(self._residual.text, tokens)
         if operation is None:
             return None
         if operation.kind == "NOT":
@@ -157,7 +157,7 @@ class _Reader:
             return None
         left, right = operation.parts
         for value, sign, bound in ((left, written, right), (right, _MIRRORED[written], left)):
-            inside = taken_apart(self._theta.text, value)
+            inside = taken_apart(self._residual.text, value)
             if inside is not None and inside.name == "abs" and len(inside.parts) == 1:
                 return self._distance(inside.parts[0], sign, bound)
         first, second = self._sum(left), self._sum(right)
@@ -216,11 +216,11 @@ class _Reader:
     def _sum(self, tokens: Sequence[Token]) -> _Sum | None:
         inner = without_outer_parentheses(tokens)
         if len(inner) == 1 and inner[0].kind == "quoted":
-            return self._operand(self._theta.operands[int(inner[0].value)])
-        found = signed_literal(self._theta.text, inner)
+            return self._operand(self._residual.operands[int(inner[0].value)])
+        found = signed_literal(self._residual.text, inner)
         if found is not None:
             return _constant_sum(found)
-        operation = taken_apart(self._theta.text, inner)
+        operation = taken_apart(self._residual.text, inner)
         if operation is None:
             return None
         parts = [self._sum(part) for part in operation.parts]

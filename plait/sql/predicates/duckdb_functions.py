@@ -1,7 +1,7 @@
 """Spark functions that DuckDB computes with the same result, by name: what they take, and what to write.
 
-Only what `tests/spark/test_theta_semantics.py` compares with Spark is here. ``{0}`` is the first argument, already in
-parentheses where it needs them. Where the two differ for some arguments, the text says what Spark does: square roots
+Only what `tests/spark/test_residual_semantics.py` compares with Spark is here. ``{0}`` is the first argument, already
+in parentheses where it needs them. Where the two differ for some arguments, the text says what Spark does: square roots
 and logarithms of negative numbers, NULL in concat(), texts beyond ASCII in levenshtein() (DuckDB 1 counts bytes).
 
 The trigonometric functions, exp(), logarithms and pow() come from two mathematical libraries, Java's and C's, which may

@@ -22,7 +22,7 @@ UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "univ
 """Names of the one time zone results are right in, in lower case."""
 
 
-def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:
+def resolve_residuals(query: Query, type_of: Callable[[Operand], str], *, time_zone: str = "UTC") -> Query:
     """Return the query with the types of what no equality says, the bands that it implies, and what DuckDB evaluates.
 
     `type_of` is asked for operands, and for parts of them: ``b.ts`` of ``b.ts + INTERVAL 5 MINUTES``. `time_zone`:
@@ -34,10 +34,10 @@ def resolve_thetas(query: Query, type_of: Callable[[Operand], str], *, time_zone
     return replace(query, predicates=tuple(dict.fromkeys(predicate for each in found for predicate in each)))
 
 
-def resolve_known_thetas(query: Query, sources: Mapping[str, Source]) -> Query:
-    """Return the query with those theta predicates resolved whose operands are columns of declared types.
+def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Query:
+    """Return the query with those residual predicates resolved whose operands are columns of declared types.
 
-    The types of other operands are Spark's to tell. Raises UnsupportedQueryError as `resolve_thetas` does.
+    The types of other operands are Spark's to tell. Raises UnsupportedQueryError as `resolve_residuals` does.
     """
 
     def type_of(operand: Operand) -> str:
@@ -65,9 +65,9 @@ def _resolved(
 ) -> Conjunction[Operand]:
     if not isinstance(predicate, Residual):
         return (predicate,)
-    theta = predicate.moved(lambda operand: replace(operand, type=type_of(operand)))
-    if theta.is_function:
-        return (theta,)
+    residual = predicate.moved(lambda operand: replace(operand, type=type_of(operand)))
+    if residual.is_function:
+        return (residual,)
     is_utc = time_zone.lower() in UTC
     order = [relation.alias for relation in query.relations]
     band, is_all = band_of(predicate, type_of, order, is_utc=is_utc) or (None, False)
@@ -75,19 +75,19 @@ def _resolved(
     if is_all:
         return implied
     try:
-        types = [operand.type or "" for operand in theta.operands]
-        never_zero = {position for position, operand in enumerate(theta.operands) if _is_never_zero(operand)}
-        evaluated = translated(theta.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
+        types = [operand.type or "" for operand in residual.operands]
+        never_zero = {position for position, operand in enumerate(residual.operands) if _is_never_zero(operand)}
+        evaluated = translated(residual.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
     except Untranslatable as problem:
         place = predicate.place or query.place
         raise UnsupportedQueryError(
-            f"query '{query.name}': Plait cannot check {shown(theta)} as Spark would: {problem.reason}; "
+            f"query '{query.name}': Plait cannot check {shown(residual)} as Spark would: {problem.reason}; "
             f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)",
             line=place.line,
             column=place.column,
             file=place.file,
         ) from problem
-    return (*implied, replace(theta, sql=evaluated))
+    return (*implied, replace(residual, sql=evaluated))
 
 
 def _is_never_zero(operand: Operand) -> bool:
@@ -100,13 +100,15 @@ def _is_never_zero(operand: Operand) -> bool:
     return found is not None and not isinstance(found.value, str | bool | None) and found.value == 0
 
 
-def shown(theta: Residual[Operand]) -> str:
+def shown(residual: Residual[Operand]) -> str:
     """Return a predicate for people: ``(a.`x` < b.`y`)``."""
-    tokens = tokenize(SourceText(text=theta.text), scan(theta.text).masked, 0, len(theta.text))
+    tokens = tokenize(SourceText(text=residual.text), scan(residual.text).masked, 0, len(residual.text))
     names = {
-        token.start: (token.end, _named(theta.operands[int(token.value)])) for token in tokens if token.kind == "quoted"
+        token.start: (token.end, _named(residual.operands[int(token.value)]))
+        for token in tokens
+        if token.kind == "quoted"
     }
-    return rendered(theta.text, tokens, names)
+    return rendered(residual.text, tokens, names)
 
 
 def _named(operand: Operand) -> str:

@@ -1,4 +1,4 @@
-"""Conjuncts, sorted: a selection on one relation, an equality between two, or a theta predicate of two."""
+"""Conjuncts, sorted: a selection on one relation, an equality between two, or a residual predicate of two."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from plait.sql.lexis.literals import NOTHING
 from plait.sql.lexis.operations import equality_sides, named_call, taken_apart
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import Token, without_outer_parentheses
+from plait.sql.predicates.residual_writer import ResidualWriter
 from plait.sql.predicates.rows import row_pairs, without_null
-from plait.sql.predicates.thetas import ThetaWriter
 
 _ALWAYS_TRUE: Final = ("TRUE", "1 = 1", "1=1")
 
@@ -32,12 +32,12 @@ class Predicates:
         self._selections: dict[str, dict[SourceExpression, None]] = {}
         self._constants: dict[SourceExpression, None] = {}
         self._equalities: dict[Equality[Operand], None] = {}
-        self._thetas: dict[Residual[Operand], None] = {}
+        self._residuals: dict[Residual[Operand], None] = {}
 
     @property
     def joins(self) -> Conjunction[Operand]:
         """The join predicates, each once: equalities, then the others, in order of appearance."""
-        return (*self._equalities, *self._thetas)
+        return (*self._equalities, *self._residuals)
 
     def selections(self, alias: str, *, is_first: bool) -> tuple[SourceExpression, ...]:
         """Return the selections of a relation. A condition on no relation at all selects on the first."""
@@ -93,7 +93,7 @@ class Predicates:
                 message = f"the registered predicate {name}() joins two relations, but its arguments are of {found}"
                 advice = "pass it expressions of two relations, and write what concerns one in plain SQL"
                 raise self._text.error(f"{message}; {advice}", conjunct.tokens[0].start, UnsupportedQueryError)
-            self._add_theta(ThetaWriter(self._text).call(name, arguments), conjunct.tokens[0])
+            self._add_residual(ResidualWriter(self._text).call(name, arguments), conjunct.tokens[0])
         except SqlError as problem:
             self._problems.append(problem)
 
@@ -155,8 +155,8 @@ class Predicates:
             self._add_equality(conjunct, *sides)
         else:
             self._require_two(conjunct)
-            writer = ThetaWriter(self._text)
-            self._add_theta(writer.theta(conjunct), conjunct.tokens[0])
+            writer = ResidualWriter(self._text)
+            self._add_residual(writer.residual(conjunct), conjunct.tokens[0])
             self.rewritten.update(writer.rewritten)
 
     def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
@@ -167,15 +167,15 @@ class Predicates:
     def _add_typed(self, left: Operand, right: Operand, at: Token) -> None:
         self._equalities[Equality(left=left, right=right, place=self._text.text_place(at.start))] = None
 
-    def _add_theta(self, theta: Residual[Operand], at: Token) -> None:
-        self._thetas[replace(theta, place=self._text.text_place(at.start))] = None
+    def _add_residual(self, residual: Residual[Operand], at: Token) -> None:
+        self._residuals[replace(residual, place=self._text.text_place(at.start))] = None
 
     def _add_bound(self, value: BoundExpression, sign: str, bound: BoundExpression) -> None:
         """Add one half of ``value BETWEEN bound AND bound``."""
         relations = tuple(dict.fromkeys((*value.relations, *bound.relations)))
         if len(relations) > 1:
             self._require_two(value, bound)
-            self._add_theta(ThetaWriter(self._text).comparison(value, sign, bound), value.tokens[0])
+            self._add_residual(ResidualWriter(self._text).comparison(value, sign, bound), value.tokens[0])
             return
         left, right = value.over_source(), bound.over_source()
         columns = tuple(dict.fromkeys((*left.columns, *right.columns)))

@@ -2,9 +2,9 @@
 
 Every operation is in a list, for some types; anything else is refused, because the two differ in more corners than
 anybody knows: errors, rounding, coercions, time zones. What is in the list is compared with Spark in
-`tests/spark/test_theta_semantics.py`. Operands arrive as Arrow values of their Spark types, timestamps without a zone,
-in UTC. Spark's errors of ANSI mode are errors in DuckDB where arithmetic overflows; division is only translated where
-it cannot fail.
+`tests/spark/test_residual_semantics.py`. Operands arrive as Arrow values of their Spark types, timestamps without a
+zone, in UTC. Spark's errors of ANSI mode are errors in DuckDB where arithmetic overflows; division is only translated
+where it cannot fail.
 """
 
 from __future__ import annotations

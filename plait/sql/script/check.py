@@ -9,9 +9,9 @@ from plait.errors import OptionError, PlacedError, SqlError
 from plait.query.model import Query, Source, Stream
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.lexis.names import did_you_mean, folded
-from plait.sql.predicates.evaluation import resolve_known_thetas
-from plait.sql.script.options import checked_option, source_option_problem
+from plait.sql.predicates.evaluation import resolve_known_residuals
 from plait.sql.script.reading import Reading, read_script
+from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.sinks import Found, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
 from plait.sql.script.warnings import ScriptWarning, forgotten_windows
@@ -185,7 +185,7 @@ class _Loader:
 
     def _with_known_types(self, query: Query) -> Query:
         try:
-            return resolve_known_thetas(query, self._by_name())
+            return resolve_known_residuals(query, self._by_name())
         except SqlError as problem:
             self.problems.append(problem)
             return query

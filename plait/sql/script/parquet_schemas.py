@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from plait.query.model import Column
 from plait.sql.lexis.names import backquoted
-from plait.sql.script.files import UnreadableFileError
+from plait.sql.script.paths import UnreadableFileError
 
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _ARROW: Final = {

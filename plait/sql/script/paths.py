@@ -11,6 +11,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _GLOB = re.compile(r"[*?\[{]")
 
 
+class UnreadableFileError(Exception):
+    """No columns can be found where there should be some. The message says where, why, and what to do."""
+
+
 def absolute(path: str, base: str) -> str:
     """Return the path seen from directory `base`; a URI with a scheme stays as it is."""
     if _SCHEME.match(path):

@@ -13,8 +13,8 @@ from plait.sources import column_problem, format_of, format_problem, reader_opti
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time
-from plait.sql.script.files import UnreadableFileError, header_problem, known_schema, nanoseconds_problem
-from plait.sql.script.paths import input_problem, output_problem
+from plait.sql.script.paths import UnreadableFileError, input_problem, output_problem
+from plait.sql.script.source_files import header_problem, known_schema, nanoseconds_problem
 from plait.sql.statements import CreateStream, CreateTable, place_of
 
 SchemaOf: TypeAlias = Callable[[Source], tuple[Column, ...]]

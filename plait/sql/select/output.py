@@ -9,7 +9,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, OutputColumn, SinkSpec
 from plait.sinks.kind import ResultColumn
 from plait.sinks.kinds import KINDS, format_problem, kind_of
-from plait.sinks.types import parse_type
+from plait.sinks.storable import parse_type
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.inference import inferred_type

@@ -9,7 +9,7 @@ from plait.optimizer.examples import example_query
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan
-from plait.plan.walks import intermediates
+from plait.plan.traversals import intermediates
 from plait.query.model import Stream
 from plait.state.model import Bucket, Layout
 from plait.stats.model import SourceStatistics, Statistics

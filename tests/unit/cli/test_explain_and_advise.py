@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.advice import FORMATS, how_to_tell
-from plait.cli.planning import plan_options
+from plait.cli.advice_text import FORMATS, how_to_tell
+from plait.cli.plan_options import plan_options
 from plait.cli.script import read_script
 from plait.optimizer import plan
 from plait.optimizer.advise.advice import advise

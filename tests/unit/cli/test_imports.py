@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.advice import FORMATS as ADVICE
+from plait.cli.advice_text import FORMATS as ADVICE
 from plait.cli.arguments import ADVICE_FORMATS, EXPLAIN_FORMATS, STRATEGY_NAMES
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.explain import FORMATS as EXPLAIN

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from plait.adapt.decision import Change
 from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
+from plait.cli.output.figures import duration, instant, rate, size
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
-from plait.cli.output.wording import duration, instant, rate, size
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.losses.counts import BadCount, Notice, RelationCounts, SourceCounts
 from plait.state.model import NullKey

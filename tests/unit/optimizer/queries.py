@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from plait.optimizer import PlanOptions, plan
 from plait.plan.model import Place, Plan, Probed
-from plait.plan.walks import endings
+from plait.plan.traversals import endings
 from plait.query.model import (
     Column,
     ColumnRef,

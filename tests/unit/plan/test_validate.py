@@ -12,7 +12,7 @@ from plait.optimizer.assemble.build import build
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan import coverage, intermediates, validate
 from plait.plan.model import Output, Plan, ProbeTree, Requirement, Selection, Step
-from plait.plan.walks import endings
+from plait.plan.traversals import endings
 from plait.stats.model import Statistics
 from tests.unit.optimizer.queries import equal_keys, expression, options, planned, query, sources_of
 

@@ -11,7 +11,7 @@ from plait.errors import OptionError
 from plait.query.model import SinkSpec
 from plait.sinks.kinds import KINDS
 from plait.sinks.partitions import partition_columns, partition_problem
-from plait.sinks.types import Array, Atomic, SparkType
+from plait.sinks.storable import Array, Atomic, SparkType
 
 TEXT = Atomic("string")
 

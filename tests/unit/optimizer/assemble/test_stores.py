@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from plait.plan.model import Requirement, Selection, Store, is_routed
-from plait.plan.walks import kept_stores
+from plait.plan.traversals import kept_stores
 from plait.query.model import Query
 from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, equality, expression, planned, query, stream, table

@@ -17,7 +17,7 @@ from plait.optimizer.estimate.join_sizes import (
     storage_cost,
 )
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
-from plait.plan.walks import probe_tuples_estimate
+from plait.plan.traversals import probe_tuples_estimate
 
 RST = example_query("q1", "r.a = s.a", "s.b = t.b")
 STU = example_query("q2", "s.b = t.b", "t.c = u.c")

@@ -8,7 +8,7 @@ from typing import Any
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
-from plait.plan.walks import endings
+from plait.plan.traversals import endings
 from plait.query.model import Query, SourceExpression
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.empty import Evidence, hints_for

@@ -15,7 +15,7 @@ from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
 from plait.query.predicates import Band, Residual, by_kind
 from plait.query.types import resolve_types
 from plait.sql import bind_query
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.predicates.translation import value_of
 
 TYPES = {
@@ -179,7 +179,7 @@ def shown(band: Band[Operand]) -> str:
 
 @pytest.mark.parametrize(("condition", "expected", "is_all"), BANDS)
 def test_bounds_on_differences_are_found(condition: str, expected: str | None, is_all: bool) -> None:
-    found = by_kind(resolve_thetas(bound(condition), type_of).predicates)
+    found = by_kind(resolve_residuals(bound(condition), type_of).predicates)
     assert [shown(band) for band in found.bands] == ([] if expected is None else [expected])
     assert [residual.sql != residual.text for residual in found.residuals] == ([] if is_all else [True])
     for residual in found.residuals:
@@ -188,13 +188,13 @@ def test_bounds_on_differences_are_found(condition: str, expected: str | None, i
 
 def test_both_halves_of_between_bound_the_same_pair() -> None:
     condition = "b.ts BETWEEN a.ts - INTERVAL 1 SECOND AND a.ts + INTERVAL 5 MINUTES"
-    first, second = by_kind(resolve_thetas(bound(condition), type_of).predicates).bands
+    first, second = by_kind(resolve_residuals(bound(condition), type_of).predicates).bands
     assert shown(first) == "-1000000 <= b.`ts` - a.`ts` (timestamp)"
     assert shown(second) == "b.`ts` - a.`ts` <= 300000000 (timestamp)"
 
 
 def test_a_registered_predicate_needs_types_only() -> None:
-    (theta,) = resolve_thetas(bound("near(a.s, b.tags)"), type_of).predicates
+    (theta,) = resolve_residuals(bound("near(a.s, b.tags)"), type_of).predicates
     assert isinstance(theta, Residual)
     assert (theta.sql, [operand.type for operand in theta.operands]) == ("near", ["string", "array<int>"])
 
@@ -202,7 +202,7 @@ def test_a_registered_predicate_needs_types_only() -> None:
 @pytest.mark.parametrize(("condition", "says"), REFUSED)
 def test_what_duckdb_is_not_trusted_with_is_refused(condition: str, says: str) -> None:
     with pytest.raises(UnsupportedQueryError, match=re.escape(says)):
-        resolve_thetas(bound(condition), type_of)
+        resolve_residuals(bound(condition), type_of)
 
 
 @pytest.mark.parametrize(("condition", "left", "right", "expected"), EVALUATED)
@@ -226,7 +226,7 @@ def test_duckdb_evaluates_as_spark_would(
 
 def test_another_time_zone_leaves_days_to_spark() -> None:
     def resolved(condition: str) -> Any:
-        return by_kind(resolve_thetas(bound(condition), type_of, time_zone="Europe/Berlin").predicates).bands[0]
+        return by_kind(resolve_residuals(bound(condition), type_of, time_zone="Europe/Berlin").predicates).bands[0]
 
     assert shown(resolved("b.ts < a.ts + INTERVAL 2 HOURS")) == "b.`ts` - a.`ts` <= 7199999999 (timestamp)"
     assert shown(resolved("b.ts < a.ts + INTERVAL 1 DAY")) == "b.`ts` - a.`ts` + INTERVAL 1 DAY <= -1 (timestamp)"
@@ -237,7 +237,7 @@ def test_another_time_zone_leaves_days_to_spark() -> None:
 
 def test_a_refusal_shows_the_predicate_as_its_author_knows_it() -> None:
     with pytest.raises(UnsupportedQueryError) as caught:
-        resolve_thetas(bound("a.i + 1 < round(a.x * b.y)"), type_of)
+        resolve_residuals(bound("a.i + 1 < round(a.x * b.y)"), type_of)
     assert "query 'q': Plait cannot check ((a.`i` + 1) < round((a.`x` * b.`y`))) as Spark would" in str(caught.value)
     assert str(caught.value).endswith("or register a predicate in Python with engine.predicate(name, function)")
 
@@ -246,7 +246,7 @@ def test_a_refusal_points_at_its_predicate() -> None:
     """Also where types are known only when Spark is asked, by when the predicates have been cut and renamed."""
     query = bound("a.i = b.i AND a.x < b.x\n  AND a.s RLIKE b.s")
     with pytest.raises(UnsupportedQueryError) as caught:
-        resolve_thetas(query, type_of)
+        resolve_residuals(query, type_of)
     assert (caught.value.line, caught.value.column) == (2, 7)
     with pytest.raises(SqlError, match="cannot be a join key") as keyed:
         resolve_types(bound("a.i = b.i\n AND a.tags = b.tags"), type_of)

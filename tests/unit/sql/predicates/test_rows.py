@@ -10,7 +10,7 @@ import pytest
 
 from plait.errors import UnsupportedQueryError
 from plait.query.model import Query
-from plait.sql.predicates.evaluation import resolve_known_thetas
+from plait.sql.predicates.evaluation import resolve_known_residuals
 from tests.unit.sql.reading import SOURCES, bound, selections
 
 ROWS = ((1, "x"), (1, None), (None, "x"), (None, None), (0, ""), (2, "x"), (1, "x"))
@@ -86,7 +86,7 @@ def test_rows_are_compared_by_their_fields_wherever_they_stand(
     condition: str, holds: Callable[[tuple[Any, ...], tuple[Any, ...]], bool]
 ) -> None:
     query = bound(f"SELECT 1 FROM orders o JOIN items i ON {condition}")
-    (residual,) = resolve_known_thetas(query, SOURCES).residuals
+    (residual,) = resolve_known_residuals(query, SOURCES).residuals
     connection = duckdb.connect()
     taken = []
     for left, right in product(ROWS, repeat=2):

@@ -11,8 +11,8 @@ from plait.optimizer.strategies import STRATEGIES as PLANNED
 from plait.plan.strategy_names import STRATEGY_NAMES
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sql import check_script, load_script
-from plait.sql.script.files import known_schema
-from plait.sql.script.options import OPTIONS, checked_option
+from plait.sql.script.set_options import OPTIONS, checked_option
+from plait.sql.script.source_files import known_schema
 from plait.workloads import flights
 
 GOOD = """

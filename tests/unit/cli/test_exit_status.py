@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.failures import report
+from plait.cli.exit_status import report
 from plait.cli.script import ScriptError
 from plait.errors import CheckpointError, InvalidPlanError, OptionError, SinkError, SqlError, UnsupportedQueryError
 
@@ -75,4 +75,4 @@ def test_debug_shows_the_traceback_as_well(monkeypatch: pytest.MonkeyPatch) -> N
     except ValueError as error:
         report(error, out)
     assert "Traceback" in out.getvalue()
-    assert "test_failures.py" in out.getvalue()
+    assert "test_exit_status.py" in out.getvalue()

@@ -16,7 +16,7 @@ from plait.optimizer.examples import example_options, example_query, example_sta
 from plait.optimizer.multi_query import Decision, decide, quick_cost
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, cheapest_extension, choose_orders
-from plait.plan.walks import probe_tuples_estimate
+from plait.plan.traversals import probe_tuples_estimate
 from plait.query.model import Query
 from plait.stats.model import Statistics
 from tests.random_joins import RandomJoins, draw

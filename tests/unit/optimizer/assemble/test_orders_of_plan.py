@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plait.optimizer import STRATEGIES, plan
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.reading import choices_of
+from plait.optimizer.assemble.orders_of_plan import choices_of
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -25,7 +25,7 @@ _ADVICE = (
 )
 
 
-class ThetaWriter:
+class ResidualWriter:
     """Writes join predicates over two relations. Raises UnsupportedQueryError for what cannot be cut."""
 
     def __init__(self, text: SourceText) -> None:
@@ -34,7 +34,7 @@ class ThetaWriter:
         self.rewritten: dict[int, tuple[int, str]] = {}
         """What Spark is told in the place of pieces of the text: (where they end, what instead) by where they start."""
 
-    def theta(self, conjunct: BoundExpression) -> Residual[Operand]:
+    def residual(self, conjunct: BoundExpression) -> Residual[Operand]:
         """Cut a conjunct."""
         return self._finished(self._written(conjunct))
 

@@ -14,7 +14,7 @@ from plait.plan.columns import stored_column
 from plait.plan.explain import cost_of, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded
-from plait.plan.explain.predicates import joined
+from plait.plan.explain.predicate_wording import joined
 from plait.plan.explain.summary import solved
 from plait.plan.explain.table import aligned
 from plait.plan.explain.units import Pace, pace_for

@@ -12,16 +12,12 @@ from plait.query.model import Column, Connector
 from plait.sources import format_of
 from plait.sql.lexis.names import folded
 from plait.sql.lexis.numbers import TIMES
-from plait.sql.script.paths import data_files
+from plait.sql.script.paths import UnreadableFileError, data_files
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 _UTF_8: Final = ("utf-8", "utf8")
 _MOST_FILES: Final = 20
 """Headers that are looked at: the rest is Spark's to read."""
-
-
-class UnreadableFileError(Exception):
-    """No columns can be found where there should be some. The message says where, why, and what to do."""
 
 
 def read_header(path: str, options: Mapping[str, str]) -> list[str] | None:

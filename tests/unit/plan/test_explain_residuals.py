@@ -9,7 +9,7 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.explain import explain
 from plait.query.model import Column, Operand, Query, SinkSpec, Stream
 from plait.query.types import resolve_types
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.binder import bind_query
 from plait.stats.model import Statistics
 
@@ -30,7 +30,7 @@ def query(condition: str, tables: str = "a, b") -> Query:
     def type_of(operand: Operand) -> str:
         return TYPES[operand.expression.columns[0]]
 
-    return resolve_thetas(resolve_types(bound, type_of), type_of)
+    return resolve_residuals(resolve_types(bound, type_of), type_of)
 
 
 def explained(made: Query, strategy: str = "greedy") -> str:

@@ -23,7 +23,7 @@ from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
 from plait.query.predicates import Band, ByKind, by_kind
 from plait.sql import bind_query
 from plait.sql.lexis.literals import INTERVAL
-from plait.sql.predicates.evaluation import resolve_thetas
+from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.predicates.translation import value_of
 
 pytestmark = pytest.mark.spark
@@ -405,7 +405,7 @@ def resolved_one_by_one(text: str, type_of: Callable[[Operand], str]) -> Iterato
     """Yield what each predicate of a condition amounts to."""
     query = bound(text)
     for predicate in query.predicates:
-        yield by_kind(resolve_thetas(replace(query, predicates=(predicate,)), type_of).predicates)
+        yield by_kind(resolve_residuals(replace(query, predicates=(predicate,)), type_of).predicates)
 
 
 def conjunct(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from plait.plan.explain.wording import described, duration, sql
 from plait.plan.model import Intermediate, KeyColumn, Member, Place, Plan, Probed, Step, Store, ValueColumn
 from plait.plan.relations import member_name
 from plait.plan.rules import Probe
-from plait.plan.walks import split_part
+from plait.plan.traversals import split_part
 from plait.query.predicates import Band, Equality, Predicate, Residual, mapped
 from plait.spelling import backquoted
 

@@ -16,7 +16,7 @@ from plait.plan.model import Plan, Probed, Step
 from plait.plan.validate import validate
 from plait.query.predicates import Band, Residual
 from plait.stats.model import Statistics
-from tests.unit.plan.test_explain_thetas import SOURCES, query
+from tests.unit.plan.test_explain_residuals import SOURCES, query
 
 QUERY = query("a.x BETWEEN b.x - 5 AND b.x + 5 AND b.name <> c.name AND b.k = c.k", "a, b, c")
 

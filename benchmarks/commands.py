@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
-from benchmarks.workloads.catalog import NAMES, workload
+from benchmarks.workloads.listed import NAMES, workload
 
 Bench = Callable[[list[str]], int]
 

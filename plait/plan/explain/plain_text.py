@@ -10,15 +10,15 @@ from typing_extensions import assert_never
 from plait.plan.explain import wording
 from plait.plan.explain.costs import cost_of
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.measured import off_by
-from plait.plan.explain.predicates import joined, joining
+from plait.plan.explain.predicate_wording import joined, joining
+from plait.plan.explain.run_counts import off_by
 from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
 from plait.plan.explain.summary import summary
 from plait.plan.explain.units import Pace, pace_for
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store
 from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
-from plait.plan.walks import kept_stores
+from plait.plan.traversals import kept_stores
 
 _NAMED = 6
 """How many queries are named where a step or store serves many."""

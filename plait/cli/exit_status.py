@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from typing import TextIO
 
-from plait.cli.output.wording import plural
+from plait.cli.output.figures import plural
 from plait.cli.script import ScriptError
 from plait.errors import InvalidPlanError, PlacedError, PlaitError, UserError
 

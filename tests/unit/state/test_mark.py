@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from plait.errors import CheckpointError, PlaitError
-from plait.state import sharing
-from plait.state.sharing import leave_mark, require_mark, sees_mark
+from plait.state import mark
+from plait.state.mark import leave_mark, require_mark, sees_mark
 from plait.state.storage import Storage
 
 
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every test begin as a fresh process does."""
-    monkeypatch.setattr(sharing, "_seen", set())
+    monkeypatch.setattr(mark, "_seen", set())
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plait.sinks.types import (
+from plait.sinks.storable import (
     Array,
     Atomic,
     Map,

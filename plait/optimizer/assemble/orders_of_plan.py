@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.probe_orders import ProbeOrder, StoreName, one_per_query, one_per_source
 from plait.plan.model import Plan, Step
-from plait.plan.walks import endings, fillings, intermediates, path_members, units_of
+from plait.plan.traversals import endings, fillings, intermediates, path_members, units_of
 from plait.query.model import Query
 
 
