@@ -36,7 +36,7 @@ class _Draft:
 def random_life(seed: int) -> Life:
     """Return the life of this seed: two to five spans over the sources of a random case.
 
-    Strategy ``independent`` is used throughout a life or not at all, and then no stream keeps 'all'.
+    Strategy ``independent`` is used throughout a life or not at all.
     """
     rng = random.Random(f"life {seed}")
     case = _base_case(rng, seed)
@@ -54,21 +54,7 @@ def random_life(seed: int) -> Life:
     for until in (*cuts, case.batches):
         spans.append(_span(draft, spans, until, independent))
     life = Life(seed=seed, spans=tuple(spans))
-    if independent:
-        life = with_declared(life, keep_all=False)
     return _with_renamed_stream(rng, life) if rng.random() < 0.1 else life
-
-
-def with_declared(life: Life, **changes: bool) -> Life:
-    """Return the life with all streams declared otherwise, as given by fields of `Declared`."""
-    spans = (
-        replace(
-            span,
-            declared=tuple(each if each.is_table else replace(each, **changes) for each in span.declared),
-        )
-        for span in life.spans
-    )
-    return replace(life, spans=tuple(spans))
 
 
 def _base_case(rng: random.Random, seed: int) -> Case:

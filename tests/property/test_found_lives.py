@@ -117,13 +117,30 @@ def test_a_query_that_comes_back_after_all_rows_of_its_time_have_gone_is_a_new_o
     check(given, {stays.name + "-0": 3, returns.name + "-0": 1, returns.name + "-2": 0})
 
 
-@pytest.mark.xfail(strict=True, reason="a store that no query reads is named as if queries shared it")
 def test_a_stream_that_keeps_all_can_be_read_and_left_by_queries_that_share_nothing() -> None:
     first = columns(PAIRS, "a.s", "b.y")
     alone = plain_query("alone", (("a", "a"),), (), [column("a", "s", "s", True)])
     changes = {"keep_all": True, "strategy": "independent"}
     given = life(span(1, BOTH, alone, **changes), span(2, BOTH, alone, first, **changes))
     check(given, {"alone-0": 2, first.name + "-1": 2})
+
+
+def test_what_a_stream_has_kept_that_kept_all_is_there_for_queries_that_share_nothing() -> None:
+    first, second = columns(PAIRS, "a.s", "b.y"), columns(PAIRS, "a.s")
+    kept = span(1, BOTH, first, keep_all=True, strategy="independent")
+    given = life(kept, span(1, BOTH, second, strategy="independent"), span(2, BOTH, second, strategy="independent"))
+    check(given, {first.name + "-0": 0, second.name + "-1": 2})
+
+
+def test_a_query_that_stays_keeps_its_rows_when_its_streams_begin_to_keep_all() -> None:
+    both = (stream("a", "k BIGINT", (0, 1, 5), (1, 1, 6)), stream("b", "k BIGINT", (0, 1, 7), (2, 1, 5)))
+    stays = columns(joined(*both, KEYS, ("{a.k} = 5", lambda x: x == 5)), "a.k", "b.k")
+    other = columns(joined(*both, KEYS, ("{a.k} = 6", lambda x: x == 6)), "a.k")
+    given = life(
+        span(2, both, stays, other, strategy="independent"),
+        span(3, both, stays, other, keep_all=True, strategy="independent"),
+    )
+    check(given, {stays.name + "-0": 1, other.name + "-0": 0})
 
 
 def test_a_query_with_shorter_windows_is_filled_up_with_all_that_was_stored() -> None:

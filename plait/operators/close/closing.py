@@ -70,7 +70,7 @@ def close(
         watermark_us=watermark,
         kept=kept,
         expired=stored.expired + added.expired,
-        windows=_stream_windows(plan, {**resting, **windows}, kept),
+        windows=_stream_windows(plan, previous, {**resting, **windows}, kept),
     )
 
 
@@ -98,11 +98,18 @@ def _with_unstored(
     return tuple(known[source] for source in sorted(known))
 
 
-def _stream_windows(plan: Plan, windows: Mapping[str, int | None], kept: tuple[Bucket, ...]) -> tuple[StoreWindow, ...]:
+def _stream_windows(
+    plan: Plan, previous: Manifest | None, windows: Mapping[str, int | None], kept: tuple[Bucket, ...]
+) -> tuple[StoreWindow, ...]:
     """Return the windows to remember: intermediate stores can be filled again, tables loaded again."""
+    used, before = windows_of(plan), () if previous is None else previous.windows
+    full = {found.store for found in before if found.keeps_all and found.store not in used}
+    full |= {store.id for store in plan.stores if store.keeps_all}
     others = {store.id for store in plan.stores if store.intermediate is not None or store.is_table}
-    filled = {bucket.store for bucket in kept} - others
-    return tuple(StoreWindow(store=store, window_us=windows[store]) for store in sorted(filled))
+    return tuple(
+        StoreWindow(store=store, window_us=windows[store], keeps_all=store in full)
+        for store in sorted({bucket.store for bucket in kept} - others)
+    )
 
 
 def progress_after(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.plan.traversals import kept_stores
@@ -46,7 +49,7 @@ def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | No
     known = {found.store: found.window_us for found in manifest.windows}
     filled = dict.fromkeys(bucket.store for bucket in manifest.buckets)
     unused = (store for store in filled if store not in kept)
-    return {store: known.get(store) for store in unused if store in known or source_of(store) in streams}
+    return {store: known.get(store) for store in unused if store in known or {store, source_of(store)} & streams}
 
 
 def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
@@ -56,4 +59,32 @@ def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]
     return retain(manifest.buckets, resting_windows(plan, manifest), manifest.watermark_us).kept
 
 
-__all__ = ["live_buckets", "resting_buckets", "resting_windows", "stored_buckets", "windows_of"]
+def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
+    """Return the manifest with what a stream that keeps all has kept also in the stores that the plan begins to use,
+    where every query has one of its own.
+
+    All of its stores have the same rows while they are in use, and one that rests lacks the later ones. So each takes
+    over the files of the one with the latest rows, which are never changed, unless it is that.
+    """
+    stores: dict[str, list[Bucket]] = {}
+    for bucket in manifest.buckets:
+        stores.setdefault(bucket.store, []).append(bucket)
+    full = {found.store for found in manifest.windows if found.keeps_all and found.store in stores}
+    planned, taken = {store.id for store in plan.stores}, dict[str, str]()
+    for store in (each for each in plan.stores if each.id != each.source):
+        same = {name for name in full if source_of(name) == store.source} | ({store.id} & stores.keys())
+        ranks = {name: (_latest(stores[name]), name in full, name == store.id, name) for name in same}
+        fullest = max(ranks, key=ranks.__getitem__, default=store.id)
+        if fullest != store.id:
+            taken[store.id] = fullest
+    gone = {*taken, *(name for name in taken.values() if name not in planned)}
+    kept = [bucket for bucket in manifest.buckets if bucket.store not in gone]
+    kept += [replace(bucket, store=name) for name, other in taken.items() for bucket in stores[other]]
+    return replace(manifest, buckets=tuple(kept))
+
+
+def _latest(buckets: Iterable[Bucket]) -> int:
+    return max(bucket.batch_max for bucket in buckets)
+
+
+__all__ = ["live_buckets", "resting_buckets", "resting_windows", "stored_buckets", "windows_of", "with_all_kept"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from plait.operators.ingest.ingest import highest
 from plait.plan.model import Plan, Requirement, Selection, Store
-from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, selection_of, window_of
+from plait.plan.relations import columns_of, keys_of, operands_of, own_store, requirement_of, selection_of, window_of
 from plait.query.model import Query, Relation
 from plait.state.model import Bucket, KeptFor, Manifest, SourceProgress, Unstored
 
@@ -174,7 +174,7 @@ class _Layouts:
 def _store_of(plan: Plan, query: Query, relation: Relation) -> Store | None:
     """Return the store that keeps the relation's rows for this query: its own under strategy ``independent``."""
     mine = [store for store in plan.stores if store.source == relation.source]
-    own = f"{query.name}/{relation.source}"
+    own = own_store(query.name, relation.source)
     return next((store for store in mine if store.id == own), mine[0] if len(mine) == 1 else None)
 
 

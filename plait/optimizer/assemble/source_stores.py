@@ -36,7 +36,7 @@ def gather_stores(queries: Iterable[Query], options: PlanOptions, store_name: St
     read = {source.name for source in sources.values()}
     for source in options.sources:
         if _keeps_all(source) and source.name not in read:
-            sources[source.name.replace("/", "//") if source.name in sources else source.name] = source
+            sources[store_name("", source.name)] = source
     return tuple(
         _gather_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources)
     )

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
+from plait.operators.close.keeping import with_all_kept
 from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
@@ -167,7 +168,7 @@ def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest 
     """
     if found.manifest is None:
         return None
-    kept = _rewritten(asked, found.storage, found.manifest, catalog, plan)
+    kept = _rewritten(asked, found.storage, with_all_kept(plan, found.manifest), catalog, plan)
     return replace(
         kept,
         sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),

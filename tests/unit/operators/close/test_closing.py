@@ -75,7 +75,7 @@ def test_a_store_whose_window_an_earlier_version_did_not_note_rests_for_good() -
     resting = close(before, ST, streams, (arrived("s", 900), arrived("t", 900)), (), 0)
     # What is no stream's can be made again.
     assert [each.path for each in resting.kept] == ["r5", "q/s5"]
-    assert resting.windows == (StoreWindow(store="q/s", window_us=None), StoreWindow(store="r", window_us=None))
+    assert resting.windows == tuple(StoreWindow(store=each, window_us=None) for each in ("q/s", "r"))
     following = replace(before, buckets=resting.kept, windows=resting.windows)
     assert close(following, ST, streams, (), (), 0).kept == resting.kept
 
