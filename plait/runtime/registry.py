@@ -17,7 +17,7 @@ from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
 from plait.sinks import Sink
-from plait.sinks.directories import checkpoint_place, letter_places, read_places, sink_places
+from plait.sinks.directories import archive_places, checkpoint_place, letter_places, read_places, sink_places
 from plait.sinks.overlaps import Place, overlap
 from plait.spelling import backquoted, folded
 from plait.sql.lexis.names import naming_problem
@@ -66,7 +66,7 @@ class Registry:
         if isinstance(described, Stream):
             described = self._timed(_checked(described), opened.frame)
         read = read_places(described) if described.connector is not None else places_read(described, opened.frame)
-        written = letter_places(described)
+        written = (*archive_places(described), *letter_places(described))
         _refuse_overlaps(read, self._all_places())
         _refuse_overlaps(written, (*self._all_places(), *read))
         self._places += (*read, *written)

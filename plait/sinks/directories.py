@@ -6,6 +6,7 @@ from plait.query.model import SinkSpec, Source, Stream
 from plait.sinks.kinds import format_problem, kind_of
 from plait.sinks.options import option_of
 from plait.sinks.overlaps import Place
+from plait.spelling import folded
 
 
 def checkpoint_place(checkpoint: str) -> Place:
@@ -15,8 +16,23 @@ def checkpoint_place(checkpoint: str) -> Place:
 
 def read_places(source: Source) -> tuple[Place, ...]:
     """Return what a source reads, as far as it says so itself."""
-    path = None if source.connector is None else option_of(source.connector.options, "path")
-    return (Place(owner=owner_of(source), role="source", path=path),) if path else ()
+    path = _option(source, "path")
+    is_cleaned = isinstance(source, Stream) and folded(_option(source, "cleanSource") or "off") != "off"
+    return (
+        (Place(owner=owner_of(source), role="cleaned source" if is_cleaned else "source", path=path),) if path else ()
+    )
+
+
+def archive_places(source: Source) -> tuple[Place, ...]:
+    """Return where a stream moves the files it has read, if anywhere."""
+    path = _option(source, "sourceArchiveDir")
+    if not path or not isinstance(source, Stream) or folded(_option(source, "cleanSource") or "") != "archive":
+        return ()
+    return (Place(owner=owner_of(source), role="archive", path=path),)
+
+
+def _option(source: Source, name: str) -> str | None:
+    return None if source.connector is None else option_of(source.connector.options, name)
 
 
 def letter_places(source: Source) -> tuple[Place, ...]:

@@ -13,11 +13,18 @@ from urllib.parse import unquote, urlsplit
 
 from typing_extensions import assert_never
 
-Role: TypeAlias = Literal["sink", "source", "dead letters", "checkpoint"]
+Role: TypeAlias = Literal["sink", "source", "cleaned source", "archive", "dead letters", "checkpoint"]
+"""What a directory is for. From a `cleaned source` files are taken away once they are read; an `archive` is where such
+files go.
+"""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _GLOB = re.compile(r"[*?\[{]")
 _BRACES = re.compile(r"\{([^{}]*)\}")
+
+_READ: frozenset[Role] = frozenset(("source", "cleaned source"))
+_BESIDE_A_CHECKPOINT: frozenset[Role] = _READ | {"checkpoint"}
+_SHARED: frozenset[Role] = frozenset(("source", "archive", "dead letters"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +51,13 @@ def overlap(place: Place, others: Iterable[Place]) -> str | None:
 
 
 def _conflict(one: Role, other: Role) -> bool:
-    """Streams may share a folder for dead letters, tables and streams may share files, and a source may have a
-    checkpoint beside its files. Everything else that is written wants a place of its own.
+    """Streams may share a folder for dead letters, and one for archives; tables and streams may share files unless one
+    of them takes them away; and a source may have a checkpoint beside its files. Everything else that is written wants
+    a place of its own.
     """
-    match one, other:
-        case ("sink", _) | (_, "sink"):
-            return True
-        case ("dead letters", "dead letters"):
-            return False
-        case ("dead letters", _) | (_, "dead letters"):
-            return True
-        case _:
-            return False
+    if {one, other} <= _BESIDE_A_CHECKPOINT and "checkpoint" in (one, other):
+        return False
+    return not (one == other and one in _SHARED)
 
 
 def _message(place: Place, other: Place, how: Literal["is", "lies inside", "holds"]) -> str:
@@ -64,6 +66,10 @@ def _message(place: Place, other: Place, how: Literal["is", "lies inside", "hold
             use = f"which {other.owner} writes to"
         case "source":
             use = f"which {other.owner} reads"
+        case "cleaned source":
+            use = f"which {other.owner} reads and clears away (cleanSource)"
+        case "archive":
+            use = f"where {other.owner} moves the files it has read"
         case "dead letters":
             use = f"where {other.owner} puts dead letters"
         case "checkpoint":
@@ -71,12 +77,14 @@ def _message(place: Place, other: Place, how: Literal["is", "lies inside", "hold
         case _:
             assert_never(other.role)
     where = f"'{place.path}' is" if how == "is" else f"'{place.path}' {how} '{other.path}',"
+    if place.role == "cleaned source":
+        use += ", and cleanSource would take files away from there"
     return f"{where} {use}; give each a directory of its own".replace("is which", "is what")
 
 
 def _expanded(place: Place) -> Sequence[str]:
     """Return the paths that ``{a,b}`` stands for; only sources have wildcards."""
-    if place.role != "source":
+    if place.role not in _READ:
         return (place.path,)
     pending, done = [place.path], []
     while pending:

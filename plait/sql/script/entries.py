@@ -16,6 +16,7 @@ from plait.sql.lexis.tokens import Token
 from plait.sql.script.paths import absolute
 
 _DISTINCT = "distinct."
+_PATHS = ("path", "basepath", "sourcearchivedir", "rowvalidationxsdpath")
 _STREAM_ONLY = ("rate", "idle", "deadletter", "keep", "placement")
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -85,9 +86,9 @@ def source_options(cursor: Cursor, entries: Sequence[Entry], base: str, *, is_st
 
 
 def plain_options(entries: Sequence[Entry], base: str) -> Options:
-    """Return options as Spark takes them, the path absolute."""
+    """Return options as Spark takes them, paths absolute."""
     return tuple(
-        (entry.name, absolute(entry.value, base) if folded(entry.name) == "path" and entry.value else entry.value)
+        (entry.name, absolute(entry.value, base) if folded(entry.name) in _PATHS and entry.value else entry.value)
         for entry in entries
     )
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SinkError, SqlError
 from plait.query.model import Query, Source
-from plait.sinks.directories import checkpoint_place, letter_places, read_places, sink_places
+from plait.sinks.directories import archive_places, checkpoint_place, letter_places, read_places, sink_places
 from plait.sinks.kinds import format_problem, kind_of
 from plait.sinks.options import option_of
 from plait.sinks.overlaps import Place, overlap
@@ -56,13 +56,17 @@ def overlap_problems(
     """Yield which directories lie in each other although one of them is written to."""
     read = tuple(sources)
     places = [] if checkpoint is None else [checkpoint_place(checkpoint)]
-    places += [place for _, source in read for place in read_places(source)]
-    written: list[tuple[Place, tuple[int, int]]] = []
-    for statement, source in read:
-        written += [(place, place_of(statement, "option deadletter")) for place in letter_places(source)]
+    used: list[tuple[Place, tuple[int, int]]] = []
+    for option, places_of in (
+        ("path", read_places),
+        ("sourcearchivedir", archive_places),
+        ("deadletter", letter_places),
+    ):
+        for statement, source in read:
+            used += [(place, place_of(statement, f"option {option}")) for place in places_of(source)]
     for query in queries:
-        written += [(place, _option_place(query, "path")) for place in sink_places(query.name, query.sink)]
-    for place, at in written:
+        used += [(place, _option_place(query, "path")) for place in sink_places(query.name, query.sink)]
+    for place, at in used:
         message = overlap(place, places)
         if message is not None:
             yield f"{place.owner}: {message}", at, SinkError

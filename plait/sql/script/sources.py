@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
+from plait.sinks.directories import archive_places
 from plait.sources import column_problem, format_of, format_problem, reader_option_problem
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
@@ -44,6 +45,8 @@ class SourceCheck:
             self._check_format(connector)
         if isinstance(self.source, Stream) and self.source.dead_letter is not None:
             self._report(output_problem(self.source.dead_letter), "option deadletter", OptionError)
+        for place in archive_places(self.source):
+            self._report(output_problem(place.path), "option sourcearchivedir", OptionError)
         if connector is not None and not self.problems:
             self._check_files(connector)
         if connector is not None and self.source.schema is None and not self.problems:

@@ -78,6 +78,14 @@ def test_addresses_of_one_store_are_compared_whatever_hadoop_calls_it() -> None:
         ("dead letters", "dead letters", False),
         ("source", "source", False),
         ("source", "checkpoint", False),
+        ("cleaned source", "source", True),
+        ("cleaned source", "cleaned source", True),
+        ("cleaned source", "checkpoint", False),
+        ("cleaned source", "sink", True),
+        ("archive", "source", True),
+        ("archive", "dead letters", True),
+        ("archive", "checkpoint", True),
+        ("archive", "archive", False),
     ],
 )
 def test_what_is_written_must_not_share_a_directory(one: Role, other: Role, is_refused: bool) -> None:

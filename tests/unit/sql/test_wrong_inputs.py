@@ -141,6 +141,30 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
         "which stream 'o' reads",
     ),
     (
+        "CREATE STREAM s (ts TIMESTAMP) USING csv "
+        "OPTIONS (path 'empty', cleanSource 'archive', ▸sourceArchiveDir 'in/done') TIMESTAMP BY ts",
+        SinkError,
+        "which stream 'o' reads",
+    ),
+    (
+        "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (▸path 'in', cleanSource 'delete') TIMESTAMP BY ts",
+        SinkError,
+        "what stream 'o' reads, and cleanSource would take files away from there",
+    ),
+    (
+        "CREATE STREAM s (ts TIMESTAMP) USING csv "
+        "OPTIONS (path 'empty', cleanSource 'archive', sourceArchiveDir 'done') TIMESTAMP BY ts; "
+        "CREATE QUERY q INTO csv OPTIONS (▸path 'done/q') AS SELECT id FROM o",
+        SinkError,
+        "where stream 's' moves the files it has read",
+    ),
+    (
+        "CREATE STREAM s (ts TIMESTAMP) USING csv "
+        "OPTIONS (path 'empty', cleanSource 'archive', ▸sourceArchiveDir 'broken.parquet') TIMESTAMP BY ts",
+        OptionError,
+        "is a file, but a directory is written",
+    ),
+    (
         "CREATE QUERY p INTO csv OPTIONS (path 'out') AS SELECT id FROM o; "
         "CREATE QUERY q INTO json OPTIONS (▸path 'out/q') AS SELECT id FROM o",
         SinkError,

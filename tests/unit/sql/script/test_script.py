@@ -83,9 +83,11 @@ def test_options_of_ours_are_taken_out_and_the_rest_goes_to_the_connector() -> N
     ],
 )
 def test_only_paths_without_a_scheme_are_made_absolute(path: str, expected: str) -> None:
-    stream = stream_of(f"CREATE STREAM s USING parquet OPTIONS (PATH '{path}', deadLetter '{path}') TIMESTAMP BY t")
+    names = ("PATH", "basePath", "sourceArchiveDir")
+    options = ", ".join(f"{name} '{path}'" for name in (*names, "deadLetter"))
+    stream = stream_of(f"CREATE STREAM s USING parquet OPTIONS ({options}) TIMESTAMP BY t")
     assert stream.connector is not None
-    assert stream.connector.options == (("PATH", expected),)
+    assert stream.connector.options == tuple((name, expected) for name in names)
     assert stream.dead_letter == expected
 
 
