@@ -175,7 +175,8 @@ class Backlog:
     """Results of one query and batch that its sink has not taken yet: spooled Arrow files under the checkpoint.
 
     They are offered again with every later batch and after a restart, oldest first, until the sink takes them. `shape`
-    says how the joined rows in the files become results (`plait.runtime.outputs.shape`); "": as today's query says.
+    says how the joined rows in the files become results, and `sink` where they were to go
+    (`plait.runtime.outputs.shape`); "": as today's query says.
     """
 
     query: str
@@ -184,6 +185,7 @@ class Backlog:
     rows: int
     reason: str
     shape: str = ""
+    sink: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

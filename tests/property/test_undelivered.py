@@ -113,3 +113,27 @@ def test_a_script_that_drops_a_query_before_it_creates_it_keeps_what_its_sink_ha
     place.arrive(2)
     place.run(SCRIPT + SHY + "DROP QUERY shy;" + SHY)
     assert place.delivered() == [1, 2]
+
+
+ANOTHER = (
+    "CREATE QUERY shy INTO parquet OPTIONS (path '{{0}}/{}'{}) AS SELECT a.k, b.v, a.v AS w FROM a JOIN b ON a.k = b.k;"
+)
+
+
+def test_results_that_do_not_fit_the_sink_of_a_changed_query_are_written_as_it_wrote_before(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    place.arrive()
+    engine = place.run(SCRIPT + ANOTHER.format("shy", ", partitionBy 'w'"))
+    assert (engine.summary().failing, place.delivered()) == ((), [1, 2])
+
+
+def test_results_that_fit_no_sink_of_a_changed_query_say_so_and_wait_for_the_one_it_had(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    place.arrive()
+    ((_, reason),) = place.run(SCRIPT + ANOTHER.format("elsewhere", ", partitionBy 'w'")).summary().failing
+    assert "2 results of batch 0 wait for the sink of query 'shy', which was another query" in reason
+    assert "partitionBy" in reason
+    assert "Run it once with the sink it had" in reason
+    place.arrive(3)
+    engine = place.run(SCRIPT + ANOTHER.format("shy", ""))
+    assert (engine.summary().failing, place.delivered()) == ((), [1, 2, 3])

@@ -305,7 +305,7 @@ class BatchProcessor:
         files = [file for report in probed for file in report.results]
         publications = [file.publication for file in files if file.publication is not None]
         waiting = list(self._backlog())
-        waiting += [replace(late, shape=epoch.bindings[late.query].shape.encoded()) for late in _spooled(batch, files)]
+        waiting += [epoch.bindings[late.query].noted(late) for late in _spooled(batch, files)]
         remaining: list[Backlog] = []
         blocked: set[str] = set()
         for late in waiting:

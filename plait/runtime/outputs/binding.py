@@ -7,7 +7,7 @@ yields the output columns' names and types, and the type of every operand of a j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from plait.query.model import ColumnRef, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
-from plait.runtime.outputs.shape import Shape
+from plait.runtime.outputs.shape import Shape, encoded_sink
 from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.kind import Sink
@@ -29,6 +29,7 @@ from plait.sinks.kinds import kind_of
 from plait.sinks.storable import arrow_problem
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
+from plait.state.model import Backlog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,12 @@ class Binding:
         """How its spooled rows become results."""
         sql = tuple(column.expression.sql for column in self.query.output)
         return Shape(joined=self.joined_schema, sql=sql, output=self.output)
+
+    def noted(self, late: Backlog) -> Backlog:
+        """Return results of this query with what it says of them and of its sink, in case it is another one when they
+        are taken.
+        """
+        return replace(late, shape=self.shape.encoded(), sink=encoded_sink(self.sink.spec))
 
     def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
         """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
@@ -98,7 +105,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     refuse_types(query, output)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
     try:
-        _check_output(query, sink, output)
+        check_output(query.name, sink, output)
         fields = [_field(query, ref, frames) for ref in joined]
     except SqlError as problem:
         raise _in_query(query, problem) from problem
@@ -126,25 +133,24 @@ def _wants_schema(sink: Sink, output: StructType) -> bool:
     return kind_of(sink.spec).wants_schema([spark_type(field.dataType) for field in output.fields])
 
 
-def _check_output(query: Query, sink: Sink, output: StructType) -> None:
-    """Refuse what the sink cannot be told or cannot store."""
+def check_output(query: str, sink: Sink, output: StructType) -> None:
+    """Refuse what the sink of a query cannot be told or cannot store. Raises OptionError or SqlError."""
     kind = kind_of(sink.spec)
     for problem in kind.problems(sink.spec):
-        raise OptionError(f"query '{query.name}': {problem.message}")
-    _check_names(query, output)
+        raise OptionError(f"query '{query}': {problem.message}")
+    _check_names(query, sink, output)
     columns = [(field.name, spark_type(field.dataType)) for field in output.fields]
     for problem in kind.column_problems(sink.spec, columns):
-        raise SqlError(f"query '{query.name}': {problem.message}")
+        raise SqlError(f"query '{query}': {problem.message}")
 
 
-def _check_names(query: Query, output: StructType) -> None:
+def _check_names(query: str, sink: Sink, output: StructType) -> None:
     """Refuse a file sink two columns of one name, which only Spark's derived names can still bring about."""
     names = [name.lower() for name in output.names]
     twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None and kind_of(query.sink).by_name:
+    if twice is not None and kind_of(sink.spec).by_name:
         raise SqlError(
-            f"query '{query.name}': two columns are named '{twice}', which {query.sink.format} cannot store; "
-            "add an alias"
+            f"query '{query}': two columns are named '{twice}', which {sink.spec.format} cannot store; add an alias"
         )
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.runtime.outputs.binding import Binding, project
-from plait.runtime.outputs.shape import Shape, decoded
+from plait.errors import PlaitError, SinkError
+from plait.runtime.outputs.binding import Binding, check_output, project
+from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
 from plait.runtime.spark.tasks import read_spool
+from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
 from plait.state.model import Backlog
@@ -45,26 +47,53 @@ class Deliverer:
     def deliver(self, binding: Binding, late: Backlog) -> tuple[Publication, ...]:
         """Give one batch's results of one query to its sink; return what is to be published on commit.
 
-        If the query was another one when they were found, they are what that one wanted of them.
+        If the query was another one when they were found, they are what that one wanted of them. Raises SinkError if
+        they then do not fit the sink.
         """
         is_former = late.shape not in ("", binding.shape.encoded())
+        former = decoded(late.shape) if is_former else None
+        sink = binding.sink if former is None else _sink_for(binding, former, late)
         results = _SpooledResults(
             spark=self._spark,
             storage=self._storage,
             binding=binding,
-            former=decoded(late.shape) if is_former else None,
+            former=former,
             paths=late.paths,
             batch=late.batch,
             checkpoint=self._checkpoint,
             kept={} if is_former else self._memory_of(binding).batches,
         )
-        return kind_of(binding.sink.spec).deliver(binding.sink, results)
+        return kind_of(sink.spec).deliver(sink, results)
 
     def _memory_of(self, binding: Binding) -> MemoryResults:
         found = self.memory.get(binding.query.name)
         if found is None or not found.are_of(binding):
             found = self.memory[binding.query.name] = MemoryResults(binding)
         return found
+
+
+def _sink_for(binding: Binding, former: Shape, late: Backlog) -> Sink:
+    """Return the sink that takes what a former query has found: that of today, which may be there because the one
+    before took nothing, or else that one, where all it has written before them is in the same place.
+    """
+    name = binding.query.name
+    try:
+        check_output(name, binding.sink, former.output)
+    except PlaitError as problem:
+        before = None if not late.sink else Sink(spec=decoded_sink(late.sink))
+        if before is not None and _place(before) is not None and _place(before) == _place(binding.sink):
+            return before
+        raise SinkError(
+            f"{late.rows} results of batch {late.batch} wait for the sink of query '{name}', which was another query "
+            f"when they were found. They do not fit its sink of today ({problem}), and what comes after them waits, "
+            "too. Run it once with the sink it had, so that they are written there, or drop it by name (DROP QUERY), "
+            "and they are deleted."
+        ) from problem
+    return binding.sink
+
+
+def _place(sink: Sink) -> str | None:
+    return kind_of(sink.spec).directory(sink.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
