@@ -14,7 +14,7 @@ import json
 import posixpath
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import quote
@@ -78,7 +78,7 @@ def refusal(directory: str, claim: Claim) -> str | None:
     """Say why the owner must not write to the directory without being told what to do with what it holds, or None."""
     owners = read_owners(directory)
     if owners is None:
-        found = None if claim.adopts else next(iter(_data_files(directory)), None)
+        found = None if claim.adopts else next(_foreign_files(directory, claim), None)
         return None if found is None else f"'{directory}' holds files that are not its results ('{found}')"
     if any(_is_own(owner, claim) for owner in owners):
         return None
@@ -112,7 +112,7 @@ def take(directory: str, claim: Claim, existing: Existing | None) -> None:
     if existing == "overwrite" and refusal(directory, claim) is not None:
         _empty(directory)
         owners = None
-    elif owners is None and not claim.adopts and any(True for _ in _data_files(directory)):
+    elif owners is None and not claim.adopts and any(True for _ in _foreign_files(directory, claim)):
         owners = (Owner(checkpoint="", place="", query=""),)
     _write_owners(directory, (*(owners or ()), claim.owner))
 
@@ -121,7 +121,7 @@ def remove_later(directory: str, name: str, tag: str, batch: int) -> None:
     """Delete files of `name` (a query's or a stream's) that the tag's checkpoint has published in batches after this
     one, in the directory itself.
     """
-    wanted = re.compile(rf"{re.escape(quote(name, safe=''))}-(\d{{8,}})-({_UNIQUE})-{tag}\.[^-]+")
+    wanted = _names(name, f"-{tag}")
     filesystem, root = filesystem_of(directory)
     for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)):
         found = wanted.fullmatch(info.base_name)
@@ -136,7 +136,7 @@ def remove_undone(directory: str, claim: Claim) -> None:
     queries = {owner.query for owner in owners if owner.checkpoint == claim.owner.checkpoint}
     is_alone = all(owner.checkpoint == claim.owner.checkpoint for owner in owners)
     tag = f"-{claim.tag}" if not is_alone else f"(?:-{claim.tag})?"
-    names = [re.compile(rf"{re.escape(quote(query, safe=''))}-(\d{{8,}})-({_UNIQUE}){tag}\.[^-]+") for query in queries]
+    names = [_names(query, tag) for query in queries]
     filesystem, root = filesystem_of(directory)
     for path in list(_data_files(directory)):
         for found in filter(None, (name.fullmatch(posixpath.basename(path)) for name in names)):
@@ -144,6 +144,19 @@ def remove_undone(directory: str, claim: Claim) -> None:
             if batch > claim.batch or (batch in claim.waiting and _SPOOLED.fullmatch(unique)):
                 reach("undo")
                 filesystem.delete_file(posixpath.join(root, path))
+
+
+def _names(name: str, tag: str) -> re.Pattern[str]:
+    """Return what the names of files of a query or stream look like; its groups are batch and number or attempt."""
+    return re.compile(rf"{re.escape(quote(name, safe=''))}-(\d{{8,}})-({_UNIQUE}){tag}\.[^-]+")
+
+
+def _foreign_files(directory: str, claim: Claim) -> Iterator[str]:
+    """Yield the files of a directory without a marker that, by their names, are not the claim's: somebody may have
+    deleted the marker and left its results.
+    """
+    own = _names(claim.owner.query, f"-{claim.tag}")
+    return (path for path in _data_files(directory) if own.fullmatch(posixpath.basename(path)) is None)
 
 
 def read_owners(directory: str) -> tuple[Owner, ...] | None:
@@ -175,7 +188,7 @@ def _write_owners(directory: str, owners: tuple[Owner, ...]) -> None:
     filesystem.move(hidden, final)
 
 
-def _data_files(directory: str) -> Iterable[str]:
+def _data_files(directory: str) -> Iterator[str]:
     """Yield the files that a reader of the directory sees, relative to it, those of partitions too."""
     filesystem, root = filesystem_of(directory)
     for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True)):

@@ -102,6 +102,31 @@ def test_files_without_a_marker_are_refused_except_where_an_earlier_version_wrot
     start(tmp_path, claim(batch=0))
 
 
+@pytest.mark.parametrize("existing", [{}, {"existing": "append"}, {"existing": "overwrite"}])
+def test_a_deleted_marker_is_written_again_by_the_checkpoint_whose_results_these_are(
+    tmp_path: Path, existing: dict[str, str]
+) -> None:
+    start(tmp_path, claim(), **existing)
+    kept = publish(tmp_path, "q", 0)
+    in_partition = publish(tmp_path / "_a=1", "q", 0)
+    undone = publish(tmp_path, "q", 1)
+    (tmp_path / MARKER).unlink()
+    for by in (claim(query="r"), claim(checkpoint=THEIRS)):
+        with pytest.raises(SinkError, match=r"holds files that are not its results"):
+            start(tmp_path, by)
+    start(tmp_path, claim(batch=0), **existing)
+    assert read_owners(str(tmp_path)) == (claim().owner,)
+    assert data(tmp_path) == sorted((kept.name, in_partition.name))
+    assert not undone.exists()
+
+
+def test_a_deleted_marker_beside_results_of_others_too_leaves_the_folder_to_nobody(tmp_path: Path) -> None:
+    publish(tmp_path, "q", 0)
+    publish(tmp_path, "q", 0, THEIRS)
+    with pytest.raises(SinkError, match=r"holds files that are not its results"):
+        start(tmp_path, claim(batch=0))
+
+
 def test_hidden_files_are_nobodys_results(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").write_text("")
     (tmp_path / ".part.crc").write_text("")
