@@ -12,16 +12,30 @@ from plait.sinks.staging import Publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Formula:
+    """A result column that DuckDB computes as Spark would: `sql` over columns ``"n"``, the n-th of the joined ones, for
+    each n of `reads`.
+    """
+
+    sql: str
+    reads: tuple[int, ...]
+
+
+Made: TypeAlias = tuple[int | Formula, ...]
+"""A result column each: the joined column that it is, or how it is computed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """What a query's results are made of. `joined`: the columns of the joined row its SELECT list reads; `picked`: the
-    column behind each result column if the list only picks and renames, else None; `schema`: of the results, None if
-    the sink did not want it. `checkpoint`: the id of the checkpoint they belong to.
+    """What a query's results are made of. `joined`: the columns of the joined row its SELECT list reads; `made`: how
+    each result column comes from them, None if one of them takes Spark; `schema`: of the results, None if the sink did
+    not want it. `checkpoint`: the id of the checkpoint they belong to.
     """
 
     query: str
     checkpoint: str
     joined: tuple[ColumnRef, ...]
-    picked: tuple[ColumnRef, ...] | None
+    made: Made | None
     schema: pa.Schema | None
 
 
@@ -29,7 +43,7 @@ class TaskFile(Protocol):
     """A file that one probe task writes, in the sink's staging area."""
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows: a column for each of the delivery's `columns`, in that order."""
+        """Add rows: a column for each of the results', in their order."""
 
     def close(self) -> Publication:
         """Finish the file; return what is to be published on commit."""
@@ -52,18 +66,20 @@ class Spooled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discarded:
-    """Results are only counted."""
+    """Results are made, unless `made` is empty, and counted."""
 
     query: str
     columns: tuple[ColumnRef, ...]
+    made: Made = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direct:
-    """Each task writes a file of the sink; the i-th of `columns` is the i-th result column."""
+    """Each task writes a file of the sink. `made`: its columns, from the `columns` of the joined row."""
 
     query: str
     columns: tuple[ColumnRef, ...]
+    made: Made
     files: TaskFiles
 
 

@@ -19,12 +19,14 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream
+from plait.operators.traversal.results import made_rows
+from plait.query.model import Column, ColumnRef, JoinedExpression, Operand, Query, SinkSpec, Source, Stream
 from plait.query.predicates import Band, ByKind, by_kind
 from plait.sql import bind_query
 from plait.sql.lexis.literals import INTERVAL
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.predicates.translation import value_of
+from plait.sql.select.formulas import made_of
 
 pytestmark = pytest.mark.spark
 
@@ -464,3 +466,49 @@ def test_what_overflows_in_spark_fails_here_too(spark: SparkSession, expression:
 def test_dates_and_times_of_the_test_are_what_they_seem() -> None:
     assert datetime.fromtimestamp(NOON_US / 1e6, timezone.utc).isoformat() == "2024-02-29T12:00:00+00:00"
     assert INTERVAL.startswith("interval day")
+
+
+def selected(expressions: Sequence[str]) -> list[tuple[JoinedExpression, tuple[ColumnRef, ...]]]:
+    """Return the expressions as columns of a SELECT list."""
+    schema = tuple(Column(name=name, type=type_) for name, type_ in TYPES.items())
+    sources: dict[str, Source] = {name: Stream(name=name, time="ts", schema=schema) for name in "ab"}
+    columns = ", ".join(f"{expression} AS c{index}" for index, expression in enumerate(expressions))
+    select = f"SELECT {columns} FROM a, b WHERE a.i = b.i"
+    query = bind_query(name="q", select=select, sink=SinkSpec(format="noop"), sources=sources)
+    return [(column.expression, column.expression.columns) for column in query.output]
+
+
+SELECTED = (
+    *(text for text in EXPRESSIONS if "lower(" not in text),
+    *(f"{left} {sign} {right}" for left, right in COMPARED for sign in SIGNS),
+    "a.i", "a.z", "a.te", "a.n", "a.i + 5", "-a.x", "-a.f", "-a.i", "a.i + 5 * b.i - 1", "a.m * 2", "a.m + 0.5", "1",
+    "'text'", "a.s || ': ' || b.s", "a.i IS NULL", "a.te + INTERVAL 1 HOUR", "a.d + 1", "date_add(a.d, 7)", "NOT a.q",
+    "CAST(a.i AS STRING)", "CAST(a.i AS BIGINT)", "CAST(a.f AS DOUBLE)", "a.x * 0", "a.x * -1", "a.f % 2",
+    "coalesce(a.s, 'none')", "CASE WHEN a.i > 1 AND b.i < 2 OR a.q THEN a.s END", "abs(a.x)", "abs(a.f)", "sqrt(a.x)",
+    "a.y / 3", "CAST(a.b AS DOUBLE) / 3", "a.i BETWEEN 1 AND 7", "a.s LIKE 'a%'", "DATE '2024-02-29'", "2.5", "1e3",
+    "a.m + 1", "a.w - 1", "a.i * 1.5", "greatest(a.x, 0D)", "least(a.f, b.f)", "pi()", "length(a.s)",
+)  # fmt: skip
+
+
+def test_columns_of_the_select_list_are_those_of_spark_to_the_bit(pairs: DataFrame) -> None:
+    columns = selected(SELECTED)
+    schema = pairs.selectExpr(*(f"({expression}) AS c" for expression in SELECTED)).schema
+    refs = list(dict.fromkeys(ref for _, used in columns for ref in used))
+    operands = pairs.selectExpr(*(f"{ref.relation}.`{ref.column}`" for ref in refs)).toArrow()
+    stored = pa.table(operands.columns, names=[ref.name for ref in refs]).combine_chunks().to_batches()[0]
+    expected = pairs.selectExpr(*(f"({expression}) AS c{n}" for n, expression in enumerate(SELECTED))).toArrow()
+    problems, done = [], 0
+    for text, (expression, used), field, wanted in zip(SELECTED, columns, schema, expected.columns, strict=True):
+        type_ = field.dataType.simpleString()
+        made = made_of([(expression, type_)], {ref: TYPES[ref.column] for ref in used}, time_zone="UTC")
+        if made is None:
+            continue
+        done += 1
+        rows = stored.select([ref.name for ref in used]) if used else pa.record_batch({"#row": pa.nulls(ROWS)})
+        found = made_rows(rows, made).column(0).cast(wanted.type)
+        side_by_side = zip(exact(wanted), exact(pa.chunked_array([found])), strict=True)
+        wrong = [(theirs, ours) for theirs, ours in side_by_side if theirs != ours]
+        if wrong:
+            problems.append((text, type_, len(wrong), wrong[:3]))
+    assert problems == []
+    assert done > 250

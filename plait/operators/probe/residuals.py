@@ -8,8 +8,7 @@ its bytes, integers overflow with an error. What differs is translated or refuse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.errors import PredicateError
+from plait.operators.probe.evaluating import EvaluationError, database, evaluated, naive
 from plait.operators.probe.partials import NO_HIGH, NO_LOW, Int64s, Rows
 from plait.query.predicates import Residual
-
-if TYPE_CHECKING:
-    import duckdb
 
 Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
 """Registered predicates by name: functions of Arrow arrays of one length to a boolean array of that length."""
@@ -29,15 +26,6 @@ Predicates: TypeAlias = Mapping[str, Callable[..., pa.Array]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _PROBE_ROW, _STORED_ROW = "probe row", "stored row"
-
-
-@cache
-def _database() -> duckdb.DuckDBPyConnection:
-    """Return this process's database, which holds no data."""
-    # Imported here, as below, because most workers never need it and all would wait for it.
-    import duckdb
-
-    return duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
 
 
 def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
@@ -70,14 +58,10 @@ def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> 
 
 
 def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
-    import duckdb
-
-    table = pa.table({str(number): _naive(array) for number, array in enumerate(operands)})
     try:
-        found = _database().cursor().from_arrow(table).project(f"({sql})").to_arrow_table().column(0)
-    except duckdb.Error as error:
-        raise _failed(sql, error) from error
-    return found.combine_chunks()
+        return evaluated((sql,), dict(enumerate(operands)))[0]
+    except EvaluationError as error:
+        raise _failed(sql, str(error)) from error
 
 
 def pairs_that_hold(
@@ -98,8 +82,8 @@ def pairs_that_hold(
     """
     import duckdb
 
-    probes = {str(number): _naive(array) for number, array in ours.items()}
-    stored = {str(number): _naive(array) for number, array in theirs.items()}
+    probes = {str(number): naive(array) for number, array in ours.items()}
+    stored = {str(number): naive(array) for number, array in theirs.items()}
     count = max((len(array) for array in ours.values()), default=0)
     probes[_PROBE_ROW] = pa.array(np.arange(count, dtype=np.int32))
     stored[_STORED_ROW] = pa.array(chosen)
@@ -113,7 +97,7 @@ def pairs_that_hold(
         if high is not None and high.min(initial=NO_HIGH) < tau.max():
             probes["high"] = pa.array(high)
             conditions.append("tau <= high")
-    cursor = _database().cursor()
+    cursor = database().cursor()
     cursor.register("probes", pa.table(probes))
     cursor.register("stored", pa.table(stored))
     query = f'SELECT "{_PROBE_ROW}", "{_STORED_ROW}" FROM probes JOIN stored ON {" AND ".join(conditions)}'
@@ -123,18 +107,10 @@ def pairs_that_hold(
             for start in range(0, len(rows), capacity):
                 yield rows[start : start + capacity], stored_rows[start : start + capacity]
     except duckdb.Error as error:
-        raise _failed(residual.sql, error) from error
+        raise _failed(residual.sql, str(error).splitlines()[0]) from error
 
 
-def _naive(array: pa.Array) -> pa.Array:
-    """Return instants as UTC wall-clock times, which DuckDB compares without asking for a time zone."""
-    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
-        return array.cast(pa.timestamp(array.type.unit))
-    return array
-
-
-def _failed(sql: str, error: duckdb.Error) -> PredicateError:
-    reason = str(error).splitlines()[0]
+def _failed(sql: str, reason: str) -> PredicateError:
     return PredicateError(
         f"the join predicate {sql} cannot be computed for some pair of rows ({reason}); "
         "guard the values it fails for, with a condition or with try_divide, nullif or coalesce"

@@ -1,8 +1,9 @@
 """Write complete results: one file a query and task, in the checkpoint or straight into the sink's staging area.
 
-A query whose projection only renames columns needs no further evaluation, so its rows can go where they belong at
-once: into a staged file of the sink, or nowhere if it discards them. All others are spooled as Arrow in the checkpoint;
-Spark evaluates the projection over the spool and feeds the sink. Which it is, the kind of sink says.
+A query whose projection renames columns, or computes them in ways that DuckDB has in common with Spark, needs Spark no
+more, so its rows can go where they belong at once: into a staged file of the sink, or nowhere if it discards them. All
+others are spooled as Arrow in the checkpoint; Spark evaluates the projection over the spool and feeds the sink. Which
+it is, the kind of sink says.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing_extensions import assert_never
 
 from plait.errors import SinkError
 from plait.operators.column_names import ROW
+from plait.operators.probe.evaluating import EvaluationError, evaluated
 from plait.operators.probe.partials import Partials
 from plait.operators.reports import ResultFile
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
-from plait.sinks.delivery import Delivery, Direct, Discarded, Spooled, TaskFile
+from plait.sinks.delivery import Delivery, Direct, Discarded, Formula, Made, Spooled, TaskFile
 from plait.state.storage import Storage
 
 SPOOL = "results"
+_FAILURES = (OSError, SinkError, pa.ArrowException)
 _PART_BYTES = 64 << 20
 
 
@@ -49,8 +52,10 @@ class ResultWriter:
                 self._write_spool(output.query, result_batch(output, partials, delivery.columns))
             case Direct():
                 file = self._write_direct(delivery, result_batch(output, partials, delivery.columns), file)
-            case Discarded():
+            case Discarded(made=()):
                 pass
+            case Discarded():
+                file = self._discard(delivery, result_batch(output, partials, delivery.columns), file)
             case _:
                 assert_never(delivery)
         self._files[output.query] = replace(file, rows=file.rows + partials.count)
@@ -60,11 +65,20 @@ class ResultWriter:
         if file.failure is not None:
             return file
         try:
+            rows = made_rows(rows, delivery.made)
             if delivery.query not in self._direct:
                 self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
             self._direct[delivery.query].write(rows)
-        except (OSError, SinkError, pa.ArrowException) as error:
+        except _FAILURES as error:
             return replace(file, failure=_reason(error))
+        return file
+
+    def _discard(self, delivery: Discarded, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
+        """Make the results for nobody."""
+        try:
+            made_rows(rows, delivery.made)
+        except _FAILURES as error:
+            return replace(file, failure=file.failure or _reason(error))
         return file
 
     def _write_spool(self, query: str, rows: pa.RecordBatch) -> None:
@@ -82,7 +96,7 @@ class ResultWriter:
         for query, direct in self._direct.items():
             try:
                 self._files[query] = replace(self._files[query], publication=direct.close())
-            except (OSError, SinkError, pa.ArrowException) as error:
+            except _FAILURES as error:
                 self._files[query] = replace(self._files[query], failure=_reason(error))
         return tuple(self._files[query] for query in sorted(self._files))
 
@@ -99,6 +113,25 @@ def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, .
     if not arrays:
         arrays, names = [pa.nulls(partials.count)], [ROW]
     return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def made_rows(rows: pa.RecordBatch, made: Made) -> pa.RecordBatch:
+    """Return the columns of the results, by number, from those of the joined rows. Raises SinkError for a row that
+    Spark could not compute one from either.
+    """
+    formulas = [each for each in made if isinstance(each, Formula)]
+    read = {place: rows.column(place) for formula in formulas for place in formula.reads}
+    try:
+        # Of constants alone DuckDB must be told how many.
+        columns = evaluated([each.sql for each in formulas], read or {0: pa.nulls(rows.num_rows)}) if formulas else []
+    except EvaluationError as error:
+        raise SinkError(
+            f"a column of the results cannot be computed for some row ({error}); guard the values it fails for, with "
+            "a condition or with try_divide, nullif or coalesce"
+        ) from error
+    computed = iter(columns)
+    arrays = [rows.column(each) if isinstance(each, int) else next(computed) for each in made]
+    return pa.RecordBatch.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
 
 
 class _Spool:
@@ -136,4 +169,4 @@ def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
             writer.write_batch(batch)
 
 
-__all__ = ["SPOOL", "ResultWriter", "result_batch"]
+__all__ = ["SPOOL", "ResultWriter", "made_rows", "result_batch"]

@@ -17,18 +17,19 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructField, StructType
 
 from plait.errors import OptionError, SqlError
-from plait.query.model import ColumnRef, Operand, Query
+from plait.query.model import ColumnRef, JoinedExpression, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
 from plait.runtime.outputs.shape import Shape, encoded_sink
 from plait.runtime.outputs.spark_types import spark_type
-from plait.sinks.delivery import Delivery, Projection, Spooled
+from plait.sinks.delivery import Delivery, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.storable import arrow_problem
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
+from plait.sql.select.formulas import made_of
 from plait.state.model import Backlog
 
 
@@ -36,7 +37,7 @@ from plait.state.model import Backlog
 class Binding:
     """A query that Spark accepted. `joined` are the columns of the joined row its projection reads, with their Spark
     schema; `output` the schema of its results, `arrow_output` the same as Arrow has it, None where nobody wants it.
-    `is_plain`: the projection only picks and renames columns.
+    `made`: how its results come from joined rows without Spark, None if they do not.
     """
 
     query: Query
@@ -45,7 +46,7 @@ class Binding:
     joined_schema: StructType
     output: StructType
     arrow_output: pa.Schema | None
-    is_plain: bool
+    made: Made | None
 
     @property
     def shape(self) -> Shape:
@@ -69,17 +70,10 @@ class Binding:
             query=self.query.name,
             checkpoint=checkpoint,
             joined=self.joined,
-            picked=self.picked,
+            made=self.made,
             schema=self.arrow_output,
         )
         return kind_of(self.sink.spec).delivery(self.sink.spec, projection)
-
-    @property
-    def picked(self) -> tuple[ColumnRef, ...] | None:
-        """The column behind each result column if the projection is plain, else None."""
-        if not self.is_plain:
-            return None
-        return tuple(column.expression.columns[0] for column in self.query.output)
 
 
 def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame], time_of: TimeOf) -> Binding:
@@ -116,8 +110,28 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined_schema=StructType(fields),
         output=output,
         arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
-        is_plain=all(_is_plain(column.expression.sql, column.expression.columns) for column in query.output),
+        made=_made(spark, query, dict(zip(joined, fields, strict=True)), output),
     )
+
+
+def _made(
+    spark: SparkSession, query: Query, joined: Mapping[ColumnRef, StructField], output: StructType
+) -> Made | None:
+    """Return how results are made without Spark; without ANSI mode Spark computes other things."""
+    is_ansi = str(spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+    expressions = [column.expression for column in query.output]
+    if not is_ansi and any(_is_computed(expression) for expression in expressions):
+        return None
+    types = [_type_name(field) for field in output.fields]
+    return made_of(
+        list(zip(expressions, types, strict=True)),
+        {ref: _type_name(field) for ref, field in joined.items()},
+        time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")),
+    )
+
+
+def _type_name(field: StructField) -> str:
+    return str(field.dataType.simpleString()).lower()
 
 
 def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
@@ -166,8 +180,8 @@ def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> Str
     return StructField(ref.name, type_, True)
 
 
-def _is_plain(sql: str, columns: tuple[ColumnRef, ...]) -> bool:
-    return len(columns) == 1 and sql.strip() == backquoted(columns[0].name)
+def _is_computed(expression: JoinedExpression) -> bool:
+    return [backquoted(ref.name) for ref in expression.columns] != [expression.sql.strip()]
 
 
 def _in_query(query: Query, problem: SqlError) -> SqlError:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import PlaitError, SinkError
+from plait.operators.traversal.results import made_rows
 from plait.runtime.outputs.binding import Binding, check_output, project
 from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
 from plait.runtime.spark.tasks import read_spool
@@ -131,17 +132,17 @@ class _SpooledResults:
         return project(joined, shape)
 
     def table(self) -> pa.Table:
-        """Return the results as Arrow; without expressions to evaluate they need not pass through Spark."""
+        """Return the results as Arrow; those that take no expression of Spark need not pass through it."""
         if self.former is not None:
             return self.frame().toArrow()
-        picked, schema = self.binding.picked, self.binding.arrow_output
-        if picked is None or schema is None:
+        made, schema = self.binding.made, self.binding.arrow_output
+        if made is None or schema is None:
             found = self.frame().toArrow()
             return found if schema is None else found.cast(schema)
         parts = []
         for path in self.paths:
             with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
-                parts.append(reader.read_all())
-        table = pa.concat_tables(parts)
-        columns = [table.column(ref.name).cast(schema.field(i).type) for i, ref in enumerate(picked)]
+                parts += [made_rows(reader.get_batch(part), made) for part in range(reader.num_record_batches)]
+        table = pa.Table.from_batches(parts)
+        columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)

@@ -19,10 +19,10 @@ class Noop(SinkKind):
         return "cast it to a string" if Atomic("interval") in parts_of(type_) else None
 
     def delivery(self, spec: SinkSpec, projection: Projection) -> Delivery:
-        """Discard results in the tasks, unless there are expressions to compute."""
-        if projection.picked is None:
+        """Discard results in the tasks, once those have made them, unless an expression takes Spark."""
+        if projection.made is None:
             return super().delivery(spec, projection)
-        return Discarded(query=projection.query, columns=projection.joined)
+        return Discarded(query=projection.query, columns=projection.joined, made=projection.made)
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Have Spark compute every result."""

@@ -39,12 +39,12 @@ class Parquet(FileSink):
     def delivery(self, spec: SinkSpec, projection: Projection) -> Delivery:
         """Let tasks write the files, unless an expression, a type or an option takes Spark."""
         options = {folded(name) for name, _ in spec.options}
-        if projection.picked is None or projection.schema is None or not options <= {"path", "existing"}:
+        if projection.made is None or projection.schema is None or not options <= {"path", "existing"}:
             return super().delivery(spec, projection)
         files = ParquetFiles(
             directory=self.directory(spec), tag=tag_of(projection.checkpoint), schema=projection.schema
         )
-        return Direct(query=projection.query, columns=projection.picked, files=files)
+        return Direct(query=projection.query, columns=projection.joined, made=projection.made, files=files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+INEXACT: Final = frozenset(
+    ("cbrt", "exp", "ln", "log", "log10", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pow", "power")
+) | {"radians", "degrees"}
+"""Those whose last bit is not Spark's for every argument: good for comparing, not for showing."""
+
 DOUBLE: Final = "double"
 STRING: Final = "string"
 _NAN: Final = "CAST('NaN' AS DOUBLE)"

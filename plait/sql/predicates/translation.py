@@ -31,7 +31,7 @@ from plait.sql.lexis.text import SourceText, scan
 from plait.sql.lexis.tokens import Token, tokenize, without_outer_parentheses
 from plait.sql.predicates.arithmetic import number
 from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
-from plait.sql.predicates.duckdb_functions import FUNCTIONS, STRING
+from plait.sql.predicates.duckdb_functions import FUNCTIONS, INEXACT, STRING
 from plait.sql.predicates.special_functions import SPECIAL
 
 _COMPARISONS: Final[Mapping[Comparison, str]] = {
@@ -73,16 +73,31 @@ def translated(
 
 
 def value_of(
-    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+    sql: str,
+    types: Sequence[str],
+    *,
+    never_zero: Collection[int] = (),
+    time_zone: str | None = None,
+    is_exact: bool = False,
 ) -> Value:
-    """Translate an expression of any type; arguments as in `translated`."""
+    """Translate an expression of any type; arguments as in `translated`. `is_exact`: refuse what may differ from Spark
+    in the last bit.
+    """
     tokens = tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql))
-    return _Translator(sql, types, never_zero, time_zone).translate(tokens)
+    return _Translator(sql, types, never_zero, time_zone, is_exact).translate(tokens)
 
 
 class _Translator:
-    def __init__(self, text: str, types: Sequence[str], never_zero: Collection[int], time_zone: str | None) -> None:
+    def __init__(
+        self,
+        text: str,
+        types: Sequence[str],
+        never_zero: Collection[int],
+        time_zone: str | None,
+        is_exact: bool,
+    ) -> None:
         self._text, self._types, self._never_zero, self._time_zone = text, types, never_zero, time_zone
+        self._is_exact = is_exact
 
     def translate(self, tokens: Sequence[Token]) -> Value:
         inner = without_outer_parentheses(tokens)
@@ -221,6 +236,8 @@ class _Translator:
         return Value(sql=sql, type=value.type, never_zero=value.never_zero)
 
     def _call(self, name: str, parts: Sequence[Value]) -> Value:
+        if self._is_exact and _may_differ(name, parts):
+            raise Untranslatable(f"{name}() may differ from Spark's in the last bit", "leave it to Spark")
         special = SPECIAL.get(name)
         if special is not None:
             found = special(self, parts)
@@ -296,6 +313,11 @@ class _Translator:
 
 def _boolean(sql: str) -> Value:
     return Value(sql=sql, type="boolean")
+
+
+def _may_differ(name: str, parts: Sequence[Value]) -> bool:
+    """Tell whether a function may give another value than Spark's, if only by its last bit or the sign of a zero."""
+    return name in INEXACT or (name in ("greatest", "least") and any(part.type in FLOATING for part in parts))
 
 
 def _like(value: Value, pattern: Value, tail: str) -> str:

@@ -14,8 +14,8 @@ from plait.sinks.kinds import KINDS, format_problem, kind_of
 
 COLUMN = ColumnRef(relation="a", column="x")
 SCHEMA = pa.schema([("x", pa.int64())])
-PICKED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), picked=(COLUMN,), schema=SCHEMA)
-COMPUTED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), picked=None, schema=SCHEMA)
+PICKED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), made=(0,), schema=SCHEMA)
+COMPUTED = Projection(query="q", checkpoint="0123456789abcdef", joined=(COLUMN,), made=None, schema=SCHEMA)
 
 
 def test_every_sink_stands_in_the_table_under_its_own_name_and_has_a_function() -> None:
@@ -37,7 +37,7 @@ def test_results_that_take_an_expression_are_spooled_for_spark(name: SinkName) -
     assert KINDS[name].delivery(spec, COMPUTED) == Spooled(query="q", columns=(COLUMN,))
 
 
-def test_picked_columns_are_written_or_discarded_by_the_tasks_where_the_sink_allows() -> None:
+def test_results_that_need_no_spark_are_written_or_discarded_by_the_tasks_where_the_sink_allows() -> None:
     delivered = {
         name: KINDS[name].delivery(SinkSpec(format=name, options=(("path", "/out"),)), PICKED) for name in KINDS
     }

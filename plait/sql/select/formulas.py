@@ -1,0 +1,59 @@
+"""Columns of the SELECT list as DuckDB computes them, where it does so exactly as Spark, value and type.
+
+What is translated is what join predicates may call (`plait.sql.predicates.translation`), without what may differ in the
+last bit or the sign of a zero. All else is left to Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from plait.query.model import ColumnRef, JoinedExpression
+from plait.sinks.delivery import Formula, Made
+from plait.sql.lexis.text import SourceText, scan
+from plait.sql.lexis.tokens import rendered, tokenize
+from plait.sql.predicates.coercions import Untranslatable
+from plait.sql.predicates.evaluation import UTC
+from plait.sql.predicates.translation import value_of
+
+_TYPES: Final = re.compile(
+    r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|boolean|date|timestamp|timestamp_ntz"
+)
+
+
+def made_of(
+    expressions: Sequence[tuple[JoinedExpression, str]], joined: Mapping[ColumnRef, str], *, time_zone: str
+) -> Made | None:
+    """Return how results come from joined rows without Spark; None if one of their columns takes it.
+
+    `expressions`: the SELECT list, with the types Spark gives it. `joined`: the columns it reads, with theirs.
+    """
+    made = [_made(expression, type_, joined, time_zone) for expression, type_ in expressions]
+    return None if None in made else tuple(each for each in made if each is not None)
+
+
+def _made(
+    expression: JoinedExpression, type_: str, joined: Mapping[ColumnRef, str], time_zone: str
+) -> int | Formula | None:
+    places = {ref.name: place for place, ref in enumerate(joined)}
+    tokens = tokenize(SourceText(text=expression.sql), scan(expression.sql).masked, 0, len(expression.sql))
+    if len(tokens) == 1 and tokens[0].kind == "quoted":
+        return places.get(tokens[0].value)
+    quoted = [token for token in tokens if token.kind == "quoted"]
+    if _TYPES.fullmatch(type_) is None or not all(token.value in places for token in quoted):
+        return None
+    numbered = {token.start: (token.end, f"`{places[token.value]}`") for token in quoted}
+    zone = None if time_zone.lower() in UTC else time_zone
+    try:
+        value = value_of(
+            rendered(expression.sql, tokens, numbered), tuple(joined.values()), time_zone=zone, is_exact=True
+        )
+    except Untranslatable:
+        return None
+    reads = tuple(sorted({places[token.value] for token in quoted}))
+    return Formula(sql=value.sql, reads=reads) if value.type == type_ else None
+
+
+__all__ = ["made_of"]
