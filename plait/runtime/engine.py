@@ -338,6 +338,7 @@ class Engine:
             listener=self._heard,
             clock=self._clock,
             predicates=self._registry.predicates,
+            claimed=prepared.claimed,
         )
         processor.deliverer.memory = self._memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)

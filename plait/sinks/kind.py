@@ -128,8 +128,8 @@ class SinkKind(ABC):
         return None
 
     def take(self, spec: SinkSpec, claim: Claim) -> None:
-        """Note that the results there are the claim's, where the sink can. Repeated before the first delivery of every
-        run. Raises as `refuse` does.
+        """Note that the results there are the claim's, where the sink can. Repeated before the first delivery if it
+        could not be done when the run started. Raises as `refuse` does.
         """
         return None
 

@@ -108,33 +108,49 @@ def discard_staged(directory: str, names: re.Pattern[str]) -> None:
             filesystem.delete_file(info.path)
 
 
-def publish(publications: Iterable[Publication]) -> None:
-    """Make staged files visible; those already published are left alone. Raises SinkError if a rename fails.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpublished:
+    """A staged file that could not be renamed now, and why. It stays where it is, to be tried again."""
+
+    publication: Publication
+    reason: str
+
+    def is_in(self, directory: str | None) -> bool:
+        """Tell whether it was to appear in this directory."""
+        return directory is not None and self.publication.final.startswith(posixpath.join(directory, ""))
+
+
+def publish(publications: Iterable[Publication]) -> tuple[Unpublished, ...]:
+    """Make staged files visible; those already published are left alone. Return those that could not be renamed: they
+    keep no other from being published.
 
     What Spark staged as a directory goes as a whole: nothing is left of it.
     """
     directories: set[str] = set()
+    failed = []
     for publication in publications:
-        filesystem, staged = filesystem_of(publication.staged)
-        directories |= _staged_directory(publication)
-        if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
-            continue
-        reach("publish")
         try:
-            _move(filesystem, staged, publication.final)
-        except OSError as error:
-            raise SinkError(
-                f"cannot publish '{publication.final}': {error}. Restart once the path is writable."
-            ) from error
+            _move(publication)
+        except (OSError, SinkError) as error:
+            reason = f"cannot publish '{publication.final}': {error}. It is tried again once the path is writable."
+            failed.append(Unpublished(publication=publication, reason=reason))
+        directories |= _staged_directory(publication)
+    for each in failed:
+        directories -= _staged_directory(each.publication)
     for directory in sorted(directories):
         filesystem, path = filesystem_of(directory)
         reach("clear")
         with suppress(OSError):  # the results are out; recovery clears up what is left here
             filesystem.delete_dir(path)
+    return tuple(failed)
 
 
-def _move(filesystem: pafs.FileSystem, staged: str, final: str) -> None:
-    _, path = filesystem_of(final)
+def _move(publication: Publication) -> None:
+    filesystem, staged = filesystem_of(publication.staged)
+    if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
+        return
+    reach("publish")
+    _, path = filesystem_of(publication.final)
     if "=" in posixpath.basename(posixpath.dirname(path)):  # a partition that this may be the first file of
         filesystem.create_dir(posixpath.dirname(path), recursive=True)
     filesystem.move(staged, path)
@@ -150,6 +166,7 @@ __all__ = [
     "STAGING",
     "Publication",
     "StagedFile",
+    "Unpublished",
     "discard_staged",
     "filesystem_of",
     "not_shared",

@@ -13,6 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.query.model import SinkSpec
+from plait.sinks import staging
+from plait.sinks.claims import Claim
+from plait.sinks.files import FileSink
 from plait.sql import load_script
 from tests.property.standin import frames
 from tests.property.standin.session import Session
@@ -62,11 +66,10 @@ class Place:
         assert [query for query, _ in summary.failing] == ["shy"]
         (self.folder / "shy").unlink()
 
-    def delivered(self) -> list[int]:
-        """Return the values in the sink of `shy`."""
-        return sorted(
-            v for file in (self.folder / "shy").glob("*.parquet") for v in pq.read_table(file)["v"].to_pylist()
-        )
+    def delivered(self, query: str = "shy") -> list[int]:
+        """Return the values in the sink of a query."""
+        files = (self.folder / query).glob("*.parquet")
+        return sorted(v for file in files for v in pq.read_table(file)["v"].to_pylist())
 
 
 @pytest.fixture
@@ -137,3 +140,68 @@ def test_results_that_fit_no_sink_of_a_changed_query_say_so_and_wait_for_the_one
     place.arrive(3)
     engine = place.run(SCRIPT + ANOTHER.format("shy", ""))
     assert (engine.summary().failing, place.delivered()) == ((), [1, 2, 3])
+
+
+LOUD = f"CREATE QUERY loud INTO parquet OPTIONS (path '{{0}}/loud') AS {JOIN};"
+
+
+def test_a_sink_in_which_nothing_can_be_published_is_set_aside_alone_and_tried_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_one, is_full = staging._move, [True]
+
+    def refused(publication: staging.Publication) -> None:
+        if is_full[0] and "/shy/" in publication.final:
+            raise OSError("no space left on device")
+        publish_one(publication)
+
+    monkeypatch.setattr(staging, "_move", refused)
+    script = SCRIPT + SHY + LOUD
+    for value in (1, 2):  # the second start finds what the first has left, and must not clear it away
+        place.arrive(value)
+        summary = place.run(script).summary()
+        assert {query for query, _ in summary.failing} == {"shy"}
+        assert "no space left on device" in dict(summary.failing)["shy"]
+        assert place.delivered() == []
+        assert place.delivered("loud") == list(range(1, value + 1))
+    is_full[0] = False
+    place.arrive(3)
+    assert place.run(script).summary().failing == ()
+    assert place.delivered() == place.delivered("loud") == [1, 2, 3]
+
+
+def test_a_sink_that_is_in_order_at_the_start_is_not_looked_through_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recover, looked = FileSink.recover, list[str]()
+
+    def noted(self: FileSink, spec: SinkSpec, claim: Claim) -> None:
+        looked.append(claim.owner.query)
+        recover(self, spec, claim)
+
+    monkeypatch.setattr(FileSink, "recover", noted)
+    place.arrive(1)
+    place.run(SCRIPT + SHY + LOUD)
+    assert (sorted(looked), place.delivered()) == (["loud", "shy"], [1])
+
+
+def test_what_could_not_be_published_is_published_with_the_next_batch_of_the_same_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_one, refusals = staging._move, [OSError("busy")]
+
+    def refused(publication: staging.Publication) -> None:
+        if refusals and "/shy/" in publication.final:
+            raise refusals.pop()
+        publish_one(publication)
+
+    monkeypatch.setattr(staging, "_move", refused)
+    failing: list[tuple[str, ...]] = []
+
+    def listen(engine: plait.Engine) -> None:
+        engine._listener = lambda event: failing.append(tuple(query for query, _ in event.failing))
+
+    place.arrive(1)
+    place.arrive(2)
+    place.run(SCRIPT.replace("'{0}/a'", "'{0}/a', maxFilesPerTrigger '1'") + SHY, listen)
+    assert (failing[0], failing[-1], place.delivered()) == (("shy",), (), [1, 2])

@@ -50,7 +50,9 @@ def next_manifest(
     publications: tuple[Publication, ...],
     backlog: tuple[Backlog, ...],
 ) -> Manifest:
-    """Return manifest `batch`: the state after everything this batch did."""
+    """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
+    what `previous` names, is to be published with it.
+    """
     found = (*probed, *closed.found)
     return Manifest(
         batch=batch,
@@ -60,7 +62,11 @@ def next_manifest(
         queries=queries_after(previous, plan, results_by_query(found), closed.kept),
         buckets=closed.kept,
         windows=closed.windows,
-        publications=tuple(letter for report in ingested for letter in report.publications) + publications,
+        publications=(
+            *(() if previous is None else previous.publications),
+            *(letter for report in ingested for letter in report.publications),
+            *publications,
+        ),
         backlog=backlog,
         probe_tuples=_added(() if previous is None else previous.probe_tuples, found),
     )

@@ -16,7 +16,7 @@ backlog; the batch goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -50,6 +50,7 @@ from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
+from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, publish, require_staged
 from plait.state.garbage import collect
 from plait.state.identity import identity_of
@@ -67,7 +68,7 @@ Listener = Callable[[BatchEvent], None]
 class BatchProcessor:
     """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
     `dropped`: intermediate stores that the last batch left behind to hold the storage budget. `lacking`: what queries
-    find nothing of in the rows that came before them.
+    find nothing of in the rows that came before them. `claimed`: the queries whose sinks are known to be theirs.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class BatchProcessor:
         listener: Listener,
         clock: Callable[[], float] = time.time,
         predicates: Predicates | None = None,
+        claimed: Collection[str] = (),
     ) -> None:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
@@ -90,7 +92,7 @@ class BatchProcessor:
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
-        self._claimed: set[str] = set()
+        self._claimed = set(claimed)
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
         self.lacking: tuple[Lacking, ...] = ()
@@ -194,10 +196,11 @@ class BatchProcessor:
         return replace(work, manifest=manifest)
 
     def _publish(self, work: Batch) -> Batch:
-        """Rename staged files into sight."""
-        publish(work.settled.publications)
+        """Rename staged files into sight. What cannot be renamed now is tried again with the next batch."""
+        failed = publish(work.settled.publications)
+        self.before = replace(work.settled, publications=tuple(each.publication for each in failed))
         reach("published")
-        return work
+        return replace(work, unpublished=failed)
 
     def _tidy(self, work: Batch) -> Batch:
         """Let go of what is not needed any more, and begin to merge what is."""
@@ -353,7 +356,10 @@ class BatchProcessor:
             phases=phases,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
-            failing=tuple((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
+            failing=(
+                *_unpublished(work),
+                *((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
+            ),
             dropped=tuple(sorted(self.dropped)),
             sources=counts_of(ingested),
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
@@ -361,6 +367,15 @@ class BatchProcessor:
             lacking=self.lacking,
             change=self._change,
         )
+
+
+def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:
+    """Yield whose files could not be published, and why."""
+    sinks = {name: binding.sink.spec for name, binding in work.epoch.bindings.items()}
+    directories = {name: kind_of(spec).directory(spec) for name, spec in sinks.items()}
+    directories |= {f"dead letters of stream '{stream.name}'": stream.dead_letter for stream in work.epoch.streams}
+    for each in work.unpublished:
+        yield from ((name, each.reason) for name, directory in directories.items() if each.is_in(directory))
 
 
 def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from plait.operators.close.closing import Closed
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.runtime.checkpoint.epoch import Epoch
-from plait.sinks.staging import Publication
+from plait.sinks.staging import Publication, Unpublished
 from plait.state.model import Backlog, Manifest
 
 
@@ -18,7 +18,7 @@ class Batch:
     `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
     tasks that took rows in have stored; `probed`: what those that probed have found; `closed`: what has become final;
     `publications` and `backlog`: results that can be shown once it is committed, and those that no sink has taken;
-    `manifest`: the state after it.
+    `manifest`: the state after it; `unpublished`: what it names and could not be shown.
     """
 
     number: int
@@ -31,6 +31,7 @@ class Batch:
     publications: tuple[Publication, ...] = ()
     backlog: tuple[Backlog, ...] = ()
     manifest: Manifest | None = None
+    unpublished: tuple[Unpublished, ...] = ()
 
     @property
     def found(self) -> tuple[ProbeReport, ...]:

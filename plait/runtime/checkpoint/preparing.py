@@ -28,7 +28,7 @@ from plait.query.model import Source, Stream
 from plait.runtime.checkpoint.catalog import Catalog, evolve, write_catalog
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.notices import notices
-from plait.runtime.checkpoint.recovery import finish_last_batch, open_checkpoint
+from plait.runtime.checkpoint.recovery import Finished, finish_last_batch, open_checkpoint
 from plait.runtime.checkpoint.resuming import resume_streams
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
@@ -86,7 +86,8 @@ class Found:
 class Prepared:
     """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
     tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
-    `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is.
+    `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
+    `claimed`: the queries whose sinks are known to be theirs.
     """
 
     storage: Storage
@@ -98,6 +99,7 @@ class Prepared:
     lacking: tuple[Lacking, ...] = ()
     notices: tuple[str, ...] = ()
     dropped: frozenset[str] = frozenset()
+    claimed: frozenset[str] = frozenset()
 
     def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
@@ -113,12 +115,15 @@ def prepare(asked: Asked) -> Prepared:
     plan = _planned(asked, found)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
     catalog = resume_streams(asked.checkpoint, found.catalog, catalog, found.manifest)
-    _finished(asked, found, plan)
+    finished = _finished(asked, found, plan)
     plan_id = _recorded(found.storage, catalog, plan)
     kept = _kept(asked, found, catalog, plan)
     loaded = _tables(asked, found.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
-    return replace(_ready(asked, found, catalog, plan, plan_id, before), loaded=loaded)
+    if before is not None:
+        before = replace(before, publications=finished.unpublished)
+    ready = _ready(asked, found, catalog, plan, plan_id, before)
+    return replace(ready, loaded=loaded, claimed=finished.claimed)
 
 
 def _opened(asked: Asked) -> Found:
@@ -147,9 +152,9 @@ def _planned(asked: Asked, found: Found) -> Plan:
     return plan
 
 
-def _finished(asked: Asked, found: Found, plan: Plan) -> None:
+def _finished(asked: Asked, found: Found, plan: Plan) -> Finished:
     """Make visible what the last batch committed, and delete what was left half done."""
-    finish_last_batch(found.storage, found.manifest, asked.bindings.values(), asked.streams_of(plan))
+    return finish_last_batch(found.storage, found.manifest, asked.bindings.values(), asked.streams_of(plan))
 
 
 def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:

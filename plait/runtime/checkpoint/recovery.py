@@ -6,17 +6,17 @@ import posixpath
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, SinkError
 from plait.query.model import SinkSpec, Stream
 from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
 from plait.runtime.checkpoint.offsets import check_offsets, complete_offsets
 from plait.runtime.outputs.binding import Binding
 from plait.sinks.claims import Claim, Owner, remove_later, tag_of
 from plait.sinks.kinds import kind_of
-from plait.sinks.staging import discard_staged, publish
+from plait.sinks.staging import Publication, Unpublished, discard_staged, publish
 from plait.state.buckets import verify_all
 from plait.state.garbage import collect
 from plait.state.identity import identity_of, keep_identity, kept_identity
@@ -24,6 +24,16 @@ from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
 from plait.state.storage import Storage
 from plait.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What finishing the last batch has come to. `claimed`: the queries whose sinks are theirs and in order;
+    `unpublished`: what could not be published now.
+    """
+
+    claimed: frozenset[str]
+    unpublished: tuple[Publication, ...]
 
 
 def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[Storage, Catalog | None, Manifest | None]:
@@ -60,14 +70,15 @@ def _refuse_foreign(checkpoint: str) -> None:
 
 def finish_last_batch(
     storage: Storage, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
-) -> None:
+) -> Finished:
     """Publish what the last batch committed, then delete what attempts that lost have staged or stored.
 
     Raises SinkError, before anything is written, if a sink holds results of somebody else. One that cannot be looked at
-    now stops no other: `claim_sink` is asked again before anything is delivered to it.
+    now, or in which something cannot be published, stops no other: `claim_sink` is asked again before anything is
+    delivered to it.
     """
     identity, begun_without = identity_of(storage), _was_begun_without_markers(storage)
-    claims = []
+    claims, claimed = [], set()
     for spec, claim in _claims(storage, identity, manifest, bindings):
         with suppress(OSError):
             kind_of(spec).refuse(spec, claim)
@@ -77,29 +88,42 @@ def finish_last_batch(
     for spec, claim in claims:
         with suppress(OSError):
             kind_of(spec).take(spec, claim)
+            claimed.add(claim.owner.query)
     keep_identity(storage, identity)
-    if manifest is not None:
-        publish(manifest.publications)
+    failed = () if manifest is None else publish(manifest.publications)
     for spec, claim in claims:
-        with suppress(OSError):
+        name, directory = claim.owner.query, kind_of(spec).directory(spec)
+        # What is staged there is not all left by attempts that lost.
+        if name not in claimed or any(each.is_in(directory) for each in failed):
+            claimed.discard(name)
+            continue
+        try:
             kind_of(spec).recover(spec, claim)
+        except OSError:
+            claimed.discard(name)
     for stream in streams:
-        if stream.dead_letter is not None:
+        if stream.dead_letter is not None and not any(each.is_in(stream.dead_letter) for each in failed):
             mine = rf"{re.escape(quote(stream.name, safe=''))}-\d{{8,}}-.*-{tag_of(identity)}\..*"
             discard_staged(stream.dead_letter, re.compile(mine))
             remove_later(stream.dead_letter, stream.name, tag_of(identity), -1 if manifest is None else manifest.batch)
     if manifest is not None:
         log = ManifestLog(storage)
         collect(storage, tuple(log.read(number) for number in log.batches()))
+    return Finished(claimed=frozenset(claimed), unpublished=tuple(each.publication for each in failed))
 
 
 def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) -> None:
     """Make sure that what is in the query's sink is its own, and nothing that will be published again. Raises SinkError
     or OSError if it is not, or if that cannot be told now.
 
-    Called before anything of the next batch is staged. A sink that could not be looked at when the run started still
-    holds what a checkpoint restored from a backup has not done.
+    Called before anything of the next batch is staged, for a sink that could not be looked at when the run started. It
+    may still hold what a checkpoint restored from a backup has not done, or what was not published.
     """
+    directory = kind_of(binding.sink.spec).directory(binding.sink.spec) or ""
+    waiting = () if manifest is None else manifest.publications
+    failed = publish(each for each in waiting if Unpublished(publication=each, reason="").is_in(directory))
+    if failed:
+        raise SinkError(failed[0].reason)
     for spec, claim in _claims(storage, identity_of(storage), manifest, [binding]):
         kind = kind_of(spec)
         kind.refuse(spec, claim)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import SinkError
-from plait.sinks.staging import filesystem_of, publish, require_staged, stage
+from plait.sinks.staging import Publication, filesystem_of, publish, require_staged, stage
 
 
 @pytest.fixture(params=["path", "file uri", "arrow file system", "fsspec"])
@@ -44,3 +44,27 @@ def test_a_staged_file_that_only_a_worker_sees_is_noticed(directory: str) -> Non
 def test_an_unknown_kind_of_address_is_refused() -> None:
     with pytest.raises(SinkError, match=r"cannot write to 'nosuch://x/_staging/f': .*install fsspec"):
         stage("nosuch://x", "f")
+
+
+def test_a_file_that_cannot_be_published_keeps_no_other_back_and_is_published_later(tmp_path: Path) -> None:
+    names = {"a": "batch/part-0", "b": "0.json", "c": "1.json"}
+    publications = []
+    for folder, name in names.items():
+        staged = tmp_path / folder / "_staging" / name
+        staged.parent.mkdir(parents=True)
+        staged.write_text(folder)
+        publications.append(Publication(staged=str(staged), final=str(tmp_path / folder / "out.json")))
+    in_the_way = [tmp_path / folder / "out.json" / "something" for folder in "ac"]
+    for path in in_the_way:
+        path.mkdir(parents=True)
+    failed = publish(publications)
+    assert [each.publication for each in failed] == [publications[0], publications[2]]
+    assert failed[0].reason.startswith(f"cannot publish '{tmp_path}/a/out.json': ")
+    assert [failed[0].is_in(each) for each in (str(tmp_path / "a"), str(tmp_path / "b"), None)] == [True, False, False]
+    assert (tmp_path / "b" / "out.json").read_text() == "b"
+    for path in in_the_way:
+        path.rmdir()
+        path.parent.rmdir()
+    assert publish(publications) == ()
+    assert [(tmp_path / folder / "out.json").read_text() for folder in names] == ["a", "b", "c"]
+    assert not (tmp_path / "a" / "_staging" / "batch").exists()
