@@ -178,14 +178,15 @@ def _glimpse(task: Task) -> Glimpse:
         tau_us=max(taus, default=0),
         probe_tuples=manifest.probe_tuples,
         sources=manifest.sources,
+        cycles=manifest.cycles,
     )
 
 
 def _edges(task: Task, glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
     """Compare what was sent with what the plans estimate, given the statistics of the whole run."""
-    from plait.adapt.forecast import forecast
+    from plait.adapt.forecast import NEXT_CYCLE, measured
     from plait.plan.codec import decode
 
     folder = Path(task.checkpoint) / "plait" / "plans"
     plans = {name: decode((folder / f"{name}.json").read_text()) for name in {found.plan for found in glimpses}}
-    return edge_truths(plans, forecast((), glimpses[-1].sources), glimpses)
+    return edge_truths(plans, measured(glimpses[-1].sources, glimpses[-1].cycles, NEXT_CYCLE), glimpses)

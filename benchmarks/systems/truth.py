@@ -25,6 +25,7 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.model import Member, Plan, Step
 from plait.plan.traversals import probes
 from plait.state.model import SourceProgress
+from plait.stats.cycles import NOTHING_COUNTED, Cycles
 from plait.stats.model import Statistics
 
 _PIECES = 2_000
@@ -39,6 +40,7 @@ class Glimpse:
     tau_us: int
     probe_tuples: tuple[tuple[str, int], ...]
     sources: tuple[SourceProgress, ...] = ()
+    cycles: Cycles = NOTHING_COUNTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

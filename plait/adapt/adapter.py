@@ -67,7 +67,7 @@ class Adapter:
 
     @staticmethod
     def _planned(request: PlanRequest, manifest: Manifest) -> tuple[Plan, Statistics]:
-        return request.plan(manifest.sources), forecast(request.options.sources, manifest.sources)
+        return request.plan(manifest), forecast(request.options.sources, manifest)
 
     def _without(self, dropped: frozenset[str], manifest: Manifest, running: Plan) -> Change | None:
         """Return the change to a plan that does not want the stores that were just dropped; from now on plans take as
@@ -81,11 +81,11 @@ class Adapter:
         options = self._request.options
         hurried = replace(options, time_limit_s=options.time_limit_s / _HALVINGS)
         shares = (options.storage_share / 2**halving for halving in range(1, _HALVINGS))
-        statistics = forecast(options.sources, manifest.sources)
+        statistics = forecast(options.sources, manifest)
         for changed in (*({"storage_share": share} for share in shares), {"strategy": _BARE}):
             self._request = replace(self._request, options=replace(options, **changed))
             try:
-                wanted = replace(self._request, options=replace(hurried, **changed)).plan(manifest.sources)
+                wanted = replace(self._request, options=replace(hurried, **changed)).plan(manifest)
             except Exception as error:  # as above
                 _warn_of(error)
                 continue

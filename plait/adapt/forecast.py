@@ -1,35 +1,154 @@
-"""What the next batches will be like, judging by those that are done.
+"""What the next cycle will be like, judging by those that are done (paper 003, section 4.3).
 
-Today the forecast is the average of all that has been counted, beside what the user declared.
+Rates, and the matches μ that a matching tuple finds, go on along their trend; the share γ that matches, and the
+selectivities of predicates, along one that dies down. Where no cycle has shown anything of late, the average of all
+that was ever counted stands in; what the user declared comes before everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from plait.adapt.smoothing import Floats, Method, forecast_series
 from plait.query.model import Source
-from plait.state.model import SourceProgress
+from plait.state.model import Manifest, SourceProgress
 from plait.stats.combine import combine
+from plait.stats.cycles import COUNTED, Cycles, Series, SeriesKind
 from plait.stats.declared import declared_statistics
-from plait.stats.measured import Measurement, measured_statistics
-from plait.stats.model import Statistics
+from plait.stats.measured import Measurement, measured_statistics, sides_of
+from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, StepStatistics
+
+_US_PER_S = 1_000_000
+
+FEWEST_PROBES: Final = 30
+"""Of a step that fewer tuples took in a cycle, the cycle says nothing."""
+
+FEWEST_PAIRS: Final = 1_000
+"""Nor does it of a predicate for which fewer pairs of tuples were compared, unless as many as `FEWEST_PROBES` match."""
 
 
-def forecast(sources: Iterable[Source], progress: Iterable[SourceProgress]) -> Statistics:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """How to forecast: whether `trends` go on (else the last cycle counts), and how many cycles `ahead`."""
+
+    trends: bool = True
+    ahead: int = 1
+
+    def linear(self, values: Floats) -> Floats:
+        """Return where rates and counts will be."""
+        return forecast_series(values, "linear" if self.trends else "last", steps=self.ahead)
+
+    def damped(self, values: Floats) -> Floats:
+        """Return where shares will be."""
+        method: Method = "damped" if self.trends else "last"
+        return forecast_series(values, method, steps=self.ahead, high=1.0)
+
+
+NEXT_CYCLE: Final = Outlook()
+
+
+def forecast(sources: Iterable[Source], manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Statistics:
     """Return the statistics to plan with: what is declared about the sources, and what finished batches showed."""
-    measured = measured_statistics(
-        Measurement(
-            source=found.source,
-            rows=found.rows,
-            tau_min_us=found.tau_min,
-            tau_max_us=found.tau_max,
-            sketches=found.sketch,
-            kept=found.kept,
-            joins=tuple((*seen.equality, seen.pairs, seen.matches) for seen in found.joins),
-        )
-        for found in progress
+    if manifest is None:
+        return declared_statistics(sources)
+    return combine(declared_statistics(sources), measured(manifest.sources, manifest.cycles, outlook))
+
+
+def measured(progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook) -> Statistics:
+    """Return what finished batches showed, the series among it as they are forecast."""
+    averages = measured_statistics(
+        (
+            Measurement(
+                source=found.source,
+                rows=found.rows,
+                tau_min_us=found.tau_min,
+                tau_max_us=found.tau_max,
+                sketches=found.sketch,
+                kept=found.kept,
+            )
+            for found in progress
+        ),
+        cycles.of("join"),
     )
-    return combine(declared_statistics(sources), measured)
+    return replace(
+        averages,
+        sources=_with_rates(averages.sources, cycles, outlook),
+        joins=_with_selectivities(averages.joins, cycles, outlook),
+        steps=_steps(cycles, outlook),
+    )
 
 
-__all__ = ["forecast"]
+def _with_rates(found: tuple[SourceStatistics, ...], cycles: Cycles, outlook: Outlook) -> tuple[SourceStatistics, ...]:
+    series = cycles.of("source")
+    rows, advance_us = _columns("source", series, cycles)
+    rates = outlook.linear(_ratio(rows * _US_PER_S, advance_us, advance_us > 0))
+    ahead = {each.name[0]: float(rate) for each, rate in zip(series, rates, strict=True) if not np.isnan(rate)}
+    return tuple(
+        replace(each, rate_rows_per_s=ahead[each.source])
+        if each.source in ahead and each.rate_rows_per_s is not None
+        else each
+        for each in found
+    )
+
+
+def _with_selectivities(
+    found: tuple[JoinSelectivity, ...], cycles: Cycles, outlook: Outlook
+) -> tuple[JoinSelectivity, ...]:
+    """A predicate that does not count as measured stays unknown, whatever its last cycle says."""
+    series = cycles.of("join")
+    pairs, matches = _columns("join", series, cycles)
+    says = (pairs >= FEWEST_PAIRS) | ((matches >= FEWEST_PROBES) & (pairs >= matches))
+    shares = outlook.damped(_ratio(matches, pairs, says))
+    # As in the average, half a match more than none: rare, not impossible.
+    least = 0.5 / np.maximum(pairs.sum(axis=1), 1.0)
+    ahead = {
+        sides_of(each): float(np.clip(share, low, 1.0))
+        for each, share, low in zip(series, shares, least, strict=True)
+        if not np.isnan(share)
+    }
+    return tuple(replace(each, selectivity=ahead.get(each.sides, each.selectivity)) for each in found)
+
+
+def _steps(cycles: Cycles, outlook: Outlook) -> tuple[StepStatistics, ...]:
+    series = cycles.of("step")
+    probes, matched, matches = _columns("step", series, cycles)
+    says = probes >= FEWEST_PROBES
+    gammas = outlook.damped(_ratio(matched, probes, says))
+    mus = outlook.linear(_ratio(matches, matched, says & (matched > 0)))
+    return tuple(
+        StepStatistics(
+            before=each.name[0],
+            after=each.name[1],
+            matching=float(total_matched / total if np.isnan(gamma) else gamma),
+            matches=max(float(total_matches / max(total_matched, 1) if np.isnan(mu) else mu), 1.0),
+        )
+        for each, gamma, mu in zip(series, gammas, mus, strict=True)
+        for total, total_matched, total_matches in (each.totals,)
+        if total >= FEWEST_PROBES
+    )
+
+
+def _columns(kind: SeriesKind, series: Sequence[Series], cycles: Cycles) -> tuple[Floats, ...]:
+    """Return what was counted as float64[series, cycles], by what it is; 0 before a series began."""
+    columns = []
+    for place in range(len(COUNTED[kind])):
+        column = np.zeros((len(series), len(cycles.batches)))
+        for row, each in zip(column, series, strict=True):
+            counts = each.counts[place]
+            if counts:
+                row[-len(counts) :] = counts
+        columns.append(column)
+    return tuple(columns)
+
+
+def _ratio(above: Floats, below: Floats, says: npt.NDArray[np.bool_]) -> Floats:
+    """Return above / below where it says something, else NaN."""
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=says)
+
+
+__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured"]

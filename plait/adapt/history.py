@@ -1,4 +1,7 @@
-"""What probing shows about joins: how many pairs of tuples were compared, and how many matched.
+"""What a finished batch adds to the series that forecasts are made of (`plait.stats.cycles`).
+
+Every step tells how many of its tuples matched, and how often. What a predicate does by itself is how many pairs of
+tuples were compared, and how many matched.
 
 The distinct counts of two keys say little about their join when the keys grow with time, are skewed, or have few values
 in common. The first step of a probe path compares arriving tuples with a store, so it measures the predicate itself.
@@ -6,13 +9,16 @@ in common. The first step of a probe path compares arriving tuples with a store,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from plait.plan.conditions import Joining, in_order, joining, measured_names
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
-from plait.state.model import Bucket, JoinProgress, SourceProgress
+from plait.plan.step_names import StepName, named_steps
+from plait.state.model import Bucket, SourceProgress
+from plait.stats.cycles import Count, Counts
 from plait.stats.model import conjunction
 
 _MOMENTS = 8
@@ -20,30 +26,83 @@ _MOMENTS = 8
 
 
 class Counted(Protocol):
-    """What a task that probes tells of the edges of the plan: tuples sent along each, and how many of them matched."""
+    """What a task that probes tells of the edges of the plan: tuples sent along each, those that matched anything, and
+    all their matches.
+    """
 
     @property
     def probe_tuples(self) -> tuple[tuple[str, int], ...]:
         """Tuples by edge."""
 
     @property
+    def matched(self) -> tuple[tuple[str, int], ...]:
+        """Tuples that matched anything, by edge."""
+
+    @property
     def matches(self) -> tuple[tuple[str, int], ...]:
         """Matches by edge."""
 
 
-def observed_joins(
-    plan: Plan,
-    buckets: tuple[tuple[Bucket, ...], tuple[Bucket, ...]],
-    probed: Iterable[Counted],
-    progress: Mapping[str, SourceProgress],
-) -> dict[str, tuple[JoinProgress, ...]]:
-    """Return what a batch showed, by the source of the starting relation. `buckets`: stored before, and of the batch.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A finished batch: the plan in force, buckets `stored` before it and those that `arrived`, what tasks that probed
+    tell, and the progress of the sources `before` and `after` it.
+    """
+
+    plan: Plan
+    stored: tuple[Bucket, ...]
+    arrived: tuple[Bucket, ...]
+    probed: tuple[Counted, ...]
+    before: Mapping[str, SourceProgress]
+    after: Mapping[str, SourceProgress]
+
+
+def counts_of(batch: Batch) -> tuple[Count, ...]:
+    """Return what a batch adds to the series of its cycle."""
+    return (*_source_counts(batch), *_step_counts(batch), *join_counts(batch))
+
+
+def _source_counts(batch: Batch) -> Iterator[Count]:
+    for name, after in sorted(batch.after.items()):
+        before = batch.before.get(name, SourceProgress(source=name))
+        rows = (after.rows - after.late - after.bad) - (before.rows - before.late - before.bad)
+        advance = 0 if after.tau_max is None or before.tau_max is None else after.tau_max - before.tau_max
+        if rows or advance:
+            yield Count(kind="source", name=(name,), counts=(rows, advance))
+
+
+def _step_counts(batch: Batch) -> Iterator[Count]:
+    """Yield what was counted on every edge, under the name of its step; steps that begin differently are added up."""
+    sent, matched, matches = (
+        _totals(counts)
+        for counts in (
+            (report.probe_tuples for report in batch.probed),
+            (report.matched for report in batch.probed),
+            (report.matches for report in batch.probed),
+        )
+    )
+    added: dict[StepName, Counts] = {}
+    for edge, name in _names_of(batch.plan).items():
+        if sent.get(edge):
+            added[name] = _sum(added.get(name), (sent[edge], matched.get(edge, 0), matches.get(edge, 0)))
+    for name, counts in sorted(added.items()):
+        yield Count(kind="step", name=tuple(name), counts=counts)
+
+
+@lru_cache(maxsize=4)  # plans are few and each governs many batches
+def _names_of(plan: Plan) -> Mapping[str, StepName]:
+    return dict(named_steps(plan))
+
+
+def join_counts(batch: Batch) -> tuple[Count, ...]:
+    """Return how often the predicates between two sources held, where they are what a probe path begins with.
 
     The predicates of one step are measured together: of several it cannot be told which one a pair failed.
     """
-    sight = _Sight(*buckets)
-    found: dict[str, list[JoinProgress]] = {}
-    sent, matched = _totals(report.probe_tuples for report in probed), _totals(report.matches for report in probed)
+    sight = _Sight(batch.stored, batch.arrived)
+    plan, found = batch.plan, dict[tuple[str, ...], Counts]()
+    sent = _totals(report.probe_tuples for report in batch.probed)
+    matched = _totals(report.matches for report in batch.probed)
     for tree in plan.trees:
         source = plan.store(tree.start.store).source
         for step in tree.children:
@@ -55,19 +114,17 @@ def observed_joins(
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
             rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
-            rows *= _share_selected(step.member.selection, target, progress.get(target.source))
+            rows *= _share_selected(step.member.selection, target, batch.after.get(target.source))
             named = measured_names(joined)
             sides = conjunction(((source, mine), (target.source, theirs)) for mine, theirs in named)
-            own, theirs = sides if source <= target.source else sides[::-1]
-            seen = JoinProgress(
-                key=own[1],
-                other=target.source,
-                other_key=theirs[1],
-                pairs=sent[step.edge] / copies * rows,
-                matches=float(matched.get(step.edge, 0)),
-            )
-            found.setdefault(source, []).append(seen)
-    return {source: merged_joins((), joins) for source, joins in found.items()}
+            pairs = round(sent[step.edge] / copies * rows)
+            name = tuple(part for side in sides for part in side)
+            found[name] = _sum(found.get(name), (pairs, matched.get(step.edge, 0)))
+    return tuple(Count(kind="join", name=name, counts=counts) for name, counts in sorted(found.items()))
+
+
+def _sum(before: Counts | None, added: Counts) -> Counts:
+    return added if before is None else tuple(one + other for one, other in zip(before, added, strict=True))
 
 
 def _joined(start: Store, target: Store, step: Step) -> Joining:
@@ -77,14 +134,6 @@ def _joined(start: Store, target: Store, step: Step) -> Joining:
         return (target if place.at is None else start).key(place.name)
 
     return in_order(joining(predicate, 0, key) for predicate in step.predicates)
-
-
-def merged_joins(before: Iterable[JoinProgress], added: Iterable[JoinProgress]) -> tuple[JoinProgress, ...]:
-    """Return the sums, by equality."""
-    joins = {known.equality: known for known in before}
-    for seen in added:
-        joins[seen.equality] = seen.plus(joins.get(seen.equality))
-    return tuple(joins[name] for name in sorted(joins))
 
 
 def _totals(counts: Iterable[tuple[tuple[str, int], ...]]) -> dict[str, int]:
@@ -149,4 +198,4 @@ def _share_selected(selection: Selection, store: Store, progress: SourceProgress
     return min(wanted / everything, 1.0) if everything else 1.0
 
 
-__all__ = ["merged_joins", "observed_joins"]
+__all__ = ["Batch", "Counted", "counts_of", "join_counts"]

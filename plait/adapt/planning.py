@@ -9,7 +9,7 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan, Store
 from plait.query.model import Query
-from plait.state.model import SourceProgress
+from plait.state.model import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,9 @@ class PlanRequest:
     queries: tuple[Query, ...]
     options: PlanOptions
 
-    def plan(self, progress: tuple[SourceProgress, ...]) -> Plan:
-        """Return the plan for these queries with today's forecast."""
-        return plan(self.queries, forecast(self.options.sources, progress), self.options)
+    def plan(self, manifest: Manifest | None) -> Plan:
+        """Return the plan for these queries with today's forecast; None: nothing has been measured yet."""
+        return plan(self.queries, forecast(self.options.sources, manifest), self.options)
 
 
 def probing_only(running: Plan, wanted: Plan) -> Plan | None:

@@ -43,7 +43,7 @@ def explain(
         queries=loaded.queries, options=plan_options(script.settings(), loaded.sources, strategy, parallelism)
     )
     if checkpoint is None:
-        typer.echo(explained_plan(request, request.plan(()), None, None, format), nl=False)
+        typer.echo(explained_plan(request, request.plan(None), None, None, format), nl=False)
         return
     found = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(found.plan, request.queries), options=request.options)

@@ -55,13 +55,15 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """One probe task's account. `probe_tuples` and `matches` per edge; a broadcast tuple counts once per partition.
+    """One probe task's account. Per edge `probe_tuples`, how many of them `matched` anything, and all `matches`; a
+    broadcast tuple counts once per partition.
 
     `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks.
     `seconds`: of processor time.
     """
 
     probe_tuples: tuple[tuple[str, int], ...] = ()
+    matched: tuple[tuple[str, int], ...] = ()
     matches: tuple[tuple[str, int], ...] = ()
     results: tuple[ResultFile, ...] = ()
     buckets: tuple[Bucket, ...] = ()

@@ -449,7 +449,7 @@ class Engine:
         storage = Storage.open(posixpath.join(self._checkpoint, "plait"))
         manifest = ManifestLog(storage).latest()
         epoch = None if self._processor is None else self._processor.epoch
-        plan = request.plan(() if manifest is None else manifest.sources) if epoch is None else epoch.plan
+        plan = request.plan(manifest) if epoch is None else epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
         return explained_plan(request, plan, manifest, measured, format)
 

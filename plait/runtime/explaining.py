@@ -22,7 +22,7 @@ def explained_plan(
     Raises OptionError for an unknown format.
     """
     checked_format(format)
-    statistics = forecast(request.options.sources, () if manifest is None else manifest.sources)
+    statistics = forecast(request.options.sources, manifest)
     fits = computes(plan, request.queries)
     return explain(
         reestimated(plan, Cardinality(statistics=statistics)),

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 from plait.errors import CheckpointError
 from plait.state import codec
+from plait.state.earlier_formats import FORMAT, READ, held_to_one_watermark, with_series, without_sums
 from plait.state.model import Manifest
 from plait.state.storage import Storage, checksum_of
 
-FORMAT = 1
 FOLDER = "manifests"
 _NAME = re.compile(rf"{FOLDER}/(-?\d+)\.json")
 _SEAL = b',\n"checksum":"'
@@ -44,12 +43,11 @@ def decode(content: bytes, name: str) -> Manifest:
     document = _parse(content, name, header_only=False)
     bars = document.pop("late_before", None)
     try:
-        manifest = codec.from_json(document)
-        if bars is not None:
-            return manifest
-        # Written before there were bars: every source was held to the one watermark.
-        held = (replace(found, late_before_us=manifest.watermark_us) for found in manifest.sources)
-        return replace(manifest, sources=tuple(held))
+        if document["format"] == FORMAT:
+            return codec.from_json(document)
+        document, series = without_sums(document)
+        manifest = with_series(codec.from_json(document), series)
+        return manifest if bars is not None else held_to_one_watermark(manifest)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise _damaged(name, f"{type(error).__name__}: {error}") from error
 
@@ -129,10 +127,10 @@ def _parse(content: bytes, name: str, *, header_only: bool) -> dict[str, Any]:
         version = head["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(name, "its first line is not the beginning of a manifest") from error
-    if version != FORMAT:
+    if version not in READ:
         raise CheckpointError(
-            f"Manifest {name} has format {version}; this Plait reads format {FORMAT}. Run the Plait that wrote it, or "
-            "start over with a new checkpoint directory."
+            f"Manifest {name} has format {version}; this Plait reads formats {READ[0]} to {READ[-1]}. Run the Plait "
+            "that wrote it, or start over with a new checkpoint directory."
         )
     body, seal, checksum = content.rpartition(_SEAL)
     if not seal or checksum != checksum_of(body).encode() + b'"}\n':

@@ -6,11 +6,12 @@ selection that probe needs, so buckets written for earlier plans stay usable by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from plait.plan.columns import TAU
 from plait.sinks.staging import Publication
+from plait.stats.cycles import NOTHING_COUNTED, Cycles
 
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
@@ -68,32 +69,6 @@ class Bucket:
     started_by: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinProgress:
-    """How often ``key = other_key`` held between arriving tuples of a source and stored ones of `other`.
-
-    `key` and `other_key` are names (`KeyColumn.name`), or several at once (`plait.stats.model.conjunction`); `pairs`
-    compared, `matches` of them equal.
-    """
-
-    key: str
-    other: str
-    other_key: str
-    pairs: float
-    matches: float
-
-    @property
-    def equality(self) -> tuple[str, str, str]:
-        """What was compared."""
-        return self.key, self.other, self.other_key
-
-    def plus(self, before: JoinProgress | None) -> JoinProgress:
-        """Return the sum of both; `before` is of the same equality."""
-        if before is None:
-            return self
-        return replace(self, pairs=self.pairs + before.pairs, matches=self.matches + before.matches)
-
-
 BadReason: TypeAlias = Literal["malformed", "no event time", "event time out of range"]
 """Why a row cannot be joined, whatever else is in it."""
 
@@ -147,7 +122,7 @@ class SourceProgress:
     `null_keys` were kept out by nothing but a NULL key (`null_keys_by`: rows with NULL, by key; these may be kept for
     another one). `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch
     with rows of it. `sketch`: per key name the KMV sketch of its values (sorted, smallest hashes). `kept`: rows per
-    ``Selection.sql``. `joins`: what its tuples found in stores. `late_before_us`: the highest watermark the stream was
+    ``Selection.sql``. `late_before_us`: the highest watermark the stream was
     ever held to; rows of later batches are late if they are older. `unstored`: rows that a query added later will never
     see.
     """
@@ -162,7 +137,6 @@ class SourceProgress:
     active_ms: int | None = None
     sketch: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept: tuple[tuple[str, int], ...] = ()
-    joins: tuple[JoinProgress, ...] = ()
     bad_rows: tuple[BadRows, ...] = ()
     null_keys_by: tuple[NullKey, ...] = ()
     outside: int = 0
@@ -218,6 +192,7 @@ class Manifest:
     long as rows are stored of which they may have had results. `windows`: of the stores of streams that
     have buckets. One that no query needs any more **rests**: it keeps what it has for as long as its last window says,
     because the stream's offsets are behind those rows and they could not be read again.
+    `cycles`: what the batches showed that plans depend on.
     """
 
     batch: int
@@ -230,3 +205,4 @@ class Manifest:
     backlog: tuple[Backlog, ...] = ()
     probe_tuples: tuple[tuple[str, int], ...] = field(default=())
     windows: tuple[StoreWindow, ...] = ()
+    cycles: Cycles = NOTHING_COUNTED

@@ -20,6 +20,7 @@ def combine(declared: Statistics, measured: Statistics) -> Statistics:
     return Statistics(
         sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)),
         joins=tuple(found for found in measured.joins if not all(_is_declared(declared, side) for side in found.sides)),
+        steps=measured.steps,
     )
 
 

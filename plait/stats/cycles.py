@@ -110,6 +110,10 @@ class CycleLength:
         return cycles.seconds[-1] >= self.seconds
 
 
+NOTHING_COUNTED: Final = Cycles()
+TEN_SECONDS: Final = CycleLength()
+
+
 def with_batch(
     cycles: Cycles, clock_ms: int, counts: Iterable[Count], length: CycleLength, history: int = HISTORY
 ) -> Cycles:
@@ -202,6 +206,8 @@ __all__ = [
     "COUNTED",
     "HISTORY",
     "MOST_SERIES",
+    "NOTHING_COUNTED",
+    "TEN_SECONDS",
     "Count",
     "Counts",
     "CycleLength",

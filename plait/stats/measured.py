@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from plait.stats.cycles import Series
 from plait.stats.model import JoinSelectivity, Side, SourceStatistics, Statistics
 from plait.stats.sketch import SKETCH_SIZE, estimate_distinct
 
@@ -17,7 +18,6 @@ class Measurement:
 
     `tau_min_us`/`tau_max_us`: smallest and largest event time, None for a table or before the first row.
     `sketches`: the KMV sketch per key name (`KeyColumn.name`). `kept`: the rows that satisfy it per ``Selection.sql``.
-    `joins`: (own key, other source, other key, pairs compared, matches).
     """
 
     source: str
@@ -26,19 +26,21 @@ class Measurement:
     tau_max_us: int | None = None
     sketches: tuple[tuple[str, tuple[int, ...]], ...] = ()
     kept: tuple[tuple[str, int], ...] = ()
-    joins: tuple[tuple[str, str, str, float, float], ...] = ()
 
 
-_FEWEST_PAIRS = 10_000.0
-_FEWEST_MATCHES = 30.0
+_FEWEST_PAIRS = 10_000
+_FEWEST_MATCHES = 30
 """An equality counts as measured from so many pairs on, or so many matches."""
 
 
-def measured_statistics(measurements: Iterable[Measurement], k: int = SKETCH_SIZE) -> Statistics:
-    """Turn counts into statistics; a source without rows is left out, since nothing is known of it."""
-    measurements = tuple(measurements)
+def measured_statistics(
+    measurements: Iterable[Measurement], joins: Iterable[Series] = (), k: int = SKETCH_SIZE
+) -> Statistics:
+    """Turn counts into statistics; a source without rows is left out, since nothing is known of it. `joins`: series of
+    that kind, of which all that was ever counted is taken.
+    """
     return Statistics(
-        joins=_joins(measurements),
+        joins=_joins(joins),
         sources=tuple(
             _of_source(measurement, k)
             for measurement in sorted(measurements, key=lambda measurement: measurement.source)
@@ -47,22 +49,20 @@ def measured_statistics(measurements: Iterable[Measurement], k: int = SKETCH_SIZ
     )
 
 
-def _joins(measurements: Iterable[Measurement]) -> tuple[JoinSelectivity, ...]:
-    """Add up both directions of every equality. Half a match is added, so that none among many pairs is rare, not
-    impossible.
-    """
-    sums: dict[tuple[Side, Side], tuple[float, float]] = {}
-    for measurement in measurements:
-        for key, other, other_key, pairs, matches in measurement.joins:
-            own, theirs = (measurement.source, key), (other, other_key)
-            sides = (own, theirs) if own <= theirs else (theirs, own)
-            before = sums.get(sides, (0.0, 0.0))
-            sums[sides] = (before[0] + pairs, before[1] + matches)
+def _joins(counted: Iterable[Series]) -> tuple[JoinSelectivity, ...]:
+    """Half a match is added, so that none among many pairs is rare, not impossible."""
     return tuple(
-        JoinSelectivity(sides=sides, selectivity=min((matches + 0.5) / pairs, 1.0))
-        for sides, (pairs, matches) in sorted(sums.items())
+        JoinSelectivity(sides=sides_of(series), selectivity=min((matches + 0.5) / pairs, 1.0))
+        for series in counted
+        for pairs, matches in (series.totals,)
         if pairs >= _FEWEST_PAIRS or (matches >= _FEWEST_MATCHES and pairs >= matches)
     )
+
+
+def sides_of(series: Series) -> tuple[Side, Side]:
+    """Return what a series of kind `join` is about."""
+    source, key, other, other_key = series.name
+    return (source, key), (other, other_key)
 
 
 def _of_source(measurement: Measurement, k: int) -> SourceStatistics:

@@ -58,11 +58,26 @@ class JoinSelectivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepStatistics:
+    """What the tuples that take a step find (`plait.plan.step_names`): `matching`, the share that matches anything (γ),
+    and `matches`, how many partners one of these has (μ, at least 1).
+    """
+
+    before: str
+    after: str
+    matching: float
+    matches: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """All sources, ordered by name, and the equalities that were measured, ordered by their sides."""
+    """All sources, ordered by name, the equalities that were measured, ordered by their sides, and the steps, ordered
+    by name.
+    """
 
     sources: tuple[SourceStatistics, ...] = ()
     joins: tuple[JoinSelectivity, ...] = ()
+    steps: tuple[StepStatistics, ...] = ()
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""

@@ -38,6 +38,7 @@ from plait.state.compaction import replace as replace_merged
 from plait.state.manifest import ManifestLog
 from plait.state.model import TABLE_BATCH, Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
+from plait.stats.cycles import NOTHING_COUNTED, CycleLength, Cycles
 from plait.stats.model import SourceStatistics, Statistics
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
 from tests.oracle.translate import connection, to_duckdb
@@ -55,7 +56,8 @@ _CLOCK_MS = 1_700_000_000_000
 class Outcome:
     """What a run produced. `tables` per query by position of its output; `late` and `bad` rows per stream.
 
-    `progress`: all that was counted, by stream; `stored`: rows put into buckets, by stream and store.
+    `progress`: all that was counted, by stream; `stored`: rows put into buckets, by stream and store; `cycles`: what
+    plans depend on, one cycle a batch.
     """
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class Outcome:
     plans: list[Plan] = field(default_factory=list)
     progress: dict[str, SourceProgress] = field(default_factory=dict)
     stored: dict[str, Counter[str]] = field(default_factory=dict)
+    cycles: Cycles = NOTHING_COUNTED
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the query's rows."""
@@ -243,7 +246,7 @@ class DirectRun:
         probed: tuple[ProbeReport, ...],
     ) -> Manifest:
         before = replace(manifest, buckets=live)
-        closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch)
+        closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch, CycleLength(batches=1))
         following = next_manifest(
             before,
             closed,
@@ -311,6 +314,7 @@ class DirectRun:
         self.outcome.bad = {progress.source: progress.bad for progress in manifest.sources}
         self.outcome.progress = {progress.source: progress for progress in manifest.sources}
         self.outcome.probe_tuples = dict(manifest.probe_tuples)
+        self.outcome.cycles = manifest.cycles
 
 
 def _wanted(query: Query) -> tuple[ColumnRef, ...]:

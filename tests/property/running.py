@@ -50,7 +50,7 @@ def fault(case: Case, outcome: Outcome, wanted: dict[str, pa.Table]) -> str | No
     bad = {source.name: source.taus().count(None) for source in case.sources if not source.is_table}
     if outcome.late != late or outcome.bad != bad:
         return f"late {outcome.late}, expected {late}; bad {outcome.bad}, expected {bad}"
-    miscounted = accounting_fault(case, outcome)
+    miscounted = accounting_fault(case, outcome) or cycles_fault(case, outcome)
     if miscounted is not None:
         return miscounted
     marks = expected_watermarks(case)
@@ -69,6 +69,21 @@ def accounting_fault(case: Case, outcome: Outcome) -> str | None:
         # With one store what is left is what the store took; of several each row is in one at least.
         if not max(stored.values(), default=0) <= counts.rows - lost <= stored.total():
             return f"{source.name}: {counts.rows} rows less {lost} leave what was stored, {dict(stored)}: {counts}"
+    return None
+
+
+def cycles_fault(case: Case, outcome: Outcome) -> str | None:
+    """Return which series does not fit what was counted otherwise; None if all do."""
+    if outcome.cycles.number != case.batches:
+        return f"{outcome.cycles.number} cycles of {case.batches} batches"
+    probes = 0
+    for series in outcome.cycles.of("step"):
+        sent, matched, matches = series.totals
+        probes += sent
+        if not matched <= min(sent, matches) or bool(matched) != bool(matches):
+            return f"{series.name}: {matched} of {sent} tuples had {matches} matches"
+    if probes != sum(outcome.probe_tuples.values()):
+        return f"{probes} probe tuples in series, {outcome.probe_tuples} by edge"
     return None
 
 

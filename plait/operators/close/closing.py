@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from plait.adapt.history import merged_joins, observed_joins
+from plait.adapt.history import Batch, counts_of
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_unstored
 from plait.operators.close.watermark import watermark_after, with_bars
@@ -21,6 +21,7 @@ from plait.plan.model import Plan
 from plait.query.model import Stream
 from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
 from plait.state.retention import retain
+from plait.stats.cycles import TEN_SECONDS, CycleLength, Cycles, with_batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,8 @@ class Closed:
     """How far the streams have come after a batch, and what that means for what is stored.
 
     `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
-    passed them, in the order they were stored. `windows`: of the stores that have buckets. `found`: what became final
-    with that, as reports of tasks; inner joins leave it empty.
+    passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the
+    batches showed. `found`: what became final with that, as reports of tasks; inner joins leave it empty.
     """
 
     sources: tuple[SourceProgress, ...]
@@ -37,6 +38,7 @@ class Closed:
     kept: tuple[Bucket, ...]
     expired: tuple[Bucket, ...]
     windows: tuple[StoreWindow, ...]
+    cycles: Cycles
     found: tuple[ProbeReport, ...] = ()
 
 
@@ -47,15 +49,23 @@ def close(
     ingested: tuple[IngestReport, ...],
     probed: tuple[ProbeReport, ...],
     clock_ms: int,
+    cycle: CycleLength = TEN_SECONDS,
 ) -> Closed:
-    """Return what is final once this batch is done."""
+    """Return what is final once this batch is done. `cycle`: how long one is."""
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
-    known = {found.source: found for found in progress}
-    joins = observed_joins(plan, (() if previous is None else previous.buckets, arrived), probed, known)
-    progress = tuple(
-        replace(found, joins=merged_joins(found.joins, joins[found.source])) if found.source in joins else found
-        for found in progress
+    cycles = _cycles_after(
+        previous,
+        clock_ms,
+        cycle,
+        Batch(
+            plan=plan,
+            stored=() if previous is None else previous.buckets,
+            arrived=arrived,
+            probed=probed,
+            before={} if previous is None else {found.source: found for found in previous.sources},
+            after={found.source: found for found in progress},
+        ),
     )
     progress = _with_unstored(plan, progress, ingested)
     watermark = watermark_after(streams, progress, clock_ms)
@@ -71,7 +81,13 @@ def close(
         kept=kept,
         expired=stored.expired + added.expired,
         windows=_stream_windows(plan, previous, {**resting, **windows}, kept),
+        cycles=cycles,
     )
+
+
+def _cycles_after(previous: Manifest | None, clock_ms: int, cycle: CycleLength, batch: Batch) -> Cycles:
+    before = Cycles() if previous is None else previous.cycles
+    return with_batch(before, clock_ms, counts_of(batch), cycle)
 
 
 def _with_unstored(

@@ -62,6 +62,7 @@ def next_manifest(
         queries=queries_after(previous, plan, results_by_query(found), closed.kept),
         buckets=closed.kept,
         windows=closed.windows,
+        cycles=closed.cycles,
         publications=(
             *(() if previous is None else previous.publications),
             *(letter for report in ingested for letter in report.publications),

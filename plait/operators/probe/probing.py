@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from plait.kernels.hashing import combine, partition_of
@@ -58,14 +59,16 @@ class ProbeContext:
 
 @dataclass(slots=True)
 class Counts:
-    """Probe tuples and matches per edge, accumulated by one task."""
+    """Per edge probe tuples, those that matched anything, and all matches, accumulated by one task."""
 
     probe_tuples: dict[str, int] = field(default_factory=dict)
+    matched: dict[str, int] = field(default_factory=dict)
     matches: dict[str, int] = field(default_factory=dict)
 
-    def add(self, edge: str, probe_tuples: int, matches: int) -> None:
+    def add(self, edge: str, *, probe_tuples: int = 0, matched: int = 0, matches: int = 0) -> None:
         """Add to an edge's counts."""
         self.probe_tuples[edge] = self.probe_tuples.get(edge, 0) + probe_tuples
+        self.matched[edge] = self.matched.get(edge, 0) + matched
         self.matches[edge] = self.matches.get(edge, 0) + matches
 
 
@@ -137,10 +140,34 @@ class Found:
     high: Int64s | None
 
 
+@dataclass(slots=True)
+class Matched:
+    """Which partials of one probe have matched anything so far, in whichever bucket."""
+
+    rows: npt.NDArray[np.bool_]
+
+    @classmethod
+    def none_of(cls, partials: Partials) -> Matched:
+        """Return that none of these partials has matched."""
+        return cls(np.zeros(partials.count, np.bool_))
+
+    @property
+    def count(self) -> int:
+        """How many have matched."""
+        return int(np.count_nonzero(self.rows))
+
+
 def probe_partition(
-    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+    partials: Partials,
+    step: Step,
+    tree: ProbeTree,
+    partition: int,
+    context: ProbeContext,
+    demand: Demand,
+    matched: Matched,
 ) -> Iterator[Partials]:
-    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``.
+    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``; note in
+    `matched` which had any.
 
     A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
     need, and the others must not suffer for it.
@@ -152,6 +179,7 @@ def probe_partition(
             yield extend(partials, step, pending)
             pending, held = [], 0
         pending.append(found)
+        matched.rows[found.rows] = True
         held += len(found.rows)
         if held >= context.capacity:
             yield extend(partials, step, pending)

@@ -20,6 +20,7 @@ from plait.operators.probe.demand import Demand, demand_of, output_columns
 from plait.operators.probe.partials import Partials, Position, Rows, narrowed, start_partials
 from plait.operators.probe.probing import (
     Counts,
+    Matched,
     ProbeContext,
     probe_partition,
     route,
@@ -143,20 +144,23 @@ class Walker:
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
-        self._counts.add(step.edge, partials.count, 0)
-        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number)):
-            self._counts.add(step.edge, 0, extended.count)
+        self._counts.add(step.edge, probe_tuples=partials.count)
+        found = Matched.none_of(partials)
+        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), found):
+            self._counts.add(step.edge, matches=extended.count)
             self._answer(step.outputs, extended)
             for fill in step.fills:
                 self._filler.add(fill, self._context.plan.store(fill.store), extended)
             if step.children:
                 yield extended
+        self._counts.add(step.edge, matched=found.count)
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""
         results, buckets = self._results.finish(), self._filler.finish()
         return ProbeReport(
             probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),
+            matched=tuple(sorted(self._counts.matched.items())),
             matches=tuple(sorted(self._counts.matches.items())),
             results=results,
             buckets=buckets,

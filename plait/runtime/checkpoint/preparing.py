@@ -76,11 +76,6 @@ class Found:
         """The number of the batch that comes next."""
         return 0 if self.manifest is None else self.manifest.batch + 1
 
-    @property
-    def progress(self) -> tuple[SourceProgress, ...]:
-        """What is known of the sources."""
-        return () if self.manifest is None else self.manifest.sources
-
 
 @dataclass(slots=True)
 class Prepared:
@@ -147,7 +142,7 @@ def _evolved(asked: Asked, found: Found) -> Catalog:
 
 def _planned(asked: Asked, found: Found) -> Plan:
     """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
-    plan = asked.request.plan(found.progress)
+    plan = asked.request.plan(found.manifest)
     _refuse_other_sharing(() if found.manifest is None else found.manifest.buckets, plan)
     return plan
 

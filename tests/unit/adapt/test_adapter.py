@@ -12,11 +12,11 @@ from plait.adapt.adapter import Adapter
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.examples import example_options, example_query
 from plait.plan.model import Plan
-from plait.state.model import Manifest, SourceProgress
+from plait.state.model import Manifest
 
 OPTIONS = example_options("greedy")
 REQUEST = PlanRequest(queries=(example_query("q", "r.a = s.a", "s.b = t.b"),), options=OPTIONS)
-RUNNING = REQUEST.plan(())
+RUNNING = REQUEST.plan(None)
 MANIFEST = Manifest(batch=0, watermark_us=None, plan="p")
 # What planning makes of this is an error of the planner's own: there is no such strategy.
 FAILING = replace(REQUEST, options=replace(OPTIONS, strategy="of another version"))
@@ -55,7 +55,7 @@ class _SlowRequest(PlanRequest):
     begun: threading.Event
     let_go: threading.Event
 
-    def plan(self, progress: tuple[SourceProgress, ...]) -> Plan:
+    def plan(self, manifest: Manifest | None) -> Plan:
         """Return the plan, once it may."""
         self.begun.set()
         assert self.let_go.wait(60)

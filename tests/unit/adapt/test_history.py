@@ -1,20 +1,22 @@
-"""How often an equality held is measured where arriving tuples probe a store first."""
+"""What a batch adds to the series: an equality is measured where arriving tuples probe a store first."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from plait.adapt.history import merged_joins, observed_joins
+from plait.adapt.history import Batch, counts_of, join_counts
 from plait.operators.reports import ProbeReport
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
-from plait.plan.model import KeyColumn
+from plait.plan.model import KeyColumn, Plan
 from plait.query.model import SourceExpression
-from plait.state.model import JoinProgress, SourceProgress
+from plait.state.model import SourceProgress
 from plait.stats.combine import combine
+from plait.stats.cycles import Count, from_totals
 from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, conjunction
 from tests.unit.state.builders import described
@@ -31,15 +33,20 @@ def bucket(store: str, batch: int, rows: int, start: int, end: int):  # type: ig
     )
 
 
+def batch(plan: Plan = PLAN, **given: Any) -> Batch:
+    given = {"stored": (), "arrived": (), "probed": (), "before": {}, "after": {}, **given}
+    return Batch(plan=plan, **given)
+
+
 def test_pairs_are_arriving_tuples_times_the_stored_ones_within_the_window() -> None:
     # r arrives around 10 s with windows of 1 s: half of the rows of s from 8 to 10 s are within reach.
     stored = (bucket("s", 0, 100, 8 * SECOND, 10 * SECOND), bucket("s", 1, 7, 0, SECOND))
     arrived = (bucket("r", 2, 50, 10 * SECOND, 10 * SECOND), bucket("s", 2, 1000, 10 * SECOND, 10 * SECOND))
     report = ProbeReport(probe_tuples=(("r→s", 50),), matches=(("r→s", 20),))
-    progress = {"s": SourceProgress(source="s", rows=100, kept=(("true", 100),))}
-    found = observed_joins(PLAN, (stored, arrived), [report], progress)
+    after = {"s": SourceProgress(source="s", rows=100, kept=(("true", 100),))}
+    found = join_counts(batch(stored=stored, arrived=arrived, probed=(report,), after=after))
     # s of the same batch ranks higher, so r does not see it.
-    assert found == {"r": (JoinProgress(key=KEY_A, other="s", other_key=KEY_A, pairs=50 * 50.0, matches=20.0),)}
+    assert found == (Count(kind="join", name=("r", KEY_A, "s", KEY_A), counts=(50 * 50, 20)),)
 
 
 def test_a_tuple_that_goes_to_all_partitions_is_one_tuple() -> None:
@@ -48,26 +55,47 @@ def test_a_tuple_that_goes_to_all_partitions_is_one_tuple() -> None:
     )
     arrived = (bucket("r", 1, 10, SECOND, SECOND),)
     report = ProbeReport(probe_tuples=(("r→s", 20),), matches=(("r→s", 5),))
-    found = observed_joins(broadcast, ((bucket("s", 0, 30, SECOND, SECOND),), arrived), [report], {})
-    assert found["r"][0].pairs == 10 * 30
+    stored = (bucket("s", 0, 30, SECOND, SECOND),)
+    (found,) = join_counts(batch(broadcast, stored=stored, arrived=arrived, probed=(report,)))
+    assert found.counts == (10 * 30, 5)
 
 
-def test_sums_are_kept_by_equality() -> None:
-    one = JoinProgress(key=KEY_A, other="s", other_key=KEY_A, pairs=10.0, matches=1.0)
-    other = replace(one, other_key=KEY_B)
-    assert merged_joins((one,), (other, replace(one, pairs=5.0))) == (
-        replace(one, pairs=15.0, matches=2.0),
-        other,
+def test_a_predicate_that_is_asked_from_both_sides_is_counted_together() -> None:
+    arrived = (bucket("r", 1, 10, SECOND, SECOND), bucket("s", 1, 20, SECOND, SECOND))
+    reports = tuple(ProbeReport(probe_tuples=((edge, 10),), matches=((edge, 3),)) for edge in ("r→s", "s→r", "s→r"))
+    stored = (bucket("r", 0, 5, SECOND, SECOND), bucket("s", 0, 7, SECOND, SECOND))
+    (found,) = join_counts(batch(stored=stored, arrived=arrived, probed=reports))
+    # s ranks higher: it sees the r of its own batch too.
+    assert found.counts == (10 * 7 + 20 * (5 + 10), 9)
+
+
+def test_steps_that_join_the_same_are_counted_together_whichever_relation_began() -> None:
+    report = ProbeReport(
+        probe_tuples=(("r→s→t", 10), ("s→r→t", 5), ("t→s", 4)),
+        matched=(("r→s→t", 4), ("s→r→t", 1), ("t→s", 0)),
+        matches=(("r→s→t", 8), ("s→r→t", 3), ("t→s", 0)),
     )
+    counted = counts_of(batch(probed=(report,)))
+    found = {count.name[1].split("~")[0]: count.counts for count in counted if count.kind == "step"}
+    assert found == {"r⋈s⋈t": (15, 5, 11), "s⋈t": (4, 0, 0)}
+
+
+def test_of_a_source_rows_in_time_and_the_advance_of_its_event_time_are_counted() -> None:
+    before = SourceProgress(source="r", rows=100, late=3, bad=2, tau_max=5 * SECOND)
+    after = SourceProgress(source="r", rows=150, late=13, bad=2, tau_max=7 * SECOND)
+    found = counts_of(batch(before={"r": before}, after={"r": after, "s": SourceProgress(source="s", rows=7)}))
+    assert found == (
+        Count(kind="source", name=("r",), counts=(40, 2 * SECOND)),
+        Count(kind="source", name=("s",), counts=(7, 0)),
+    )
+    assert counts_of(batch(before={"r": after}, after={"r": after})) == ()
 
 
 def measured(pairs: float, matches: float) -> Statistics:
     """Return what r shows of its join with s."""
     return measured_statistics(
-        (
-            Measurement(source="r", rows=10, joins=((KEY_A, "s", KEY_A, pairs, matches),)),
-            Measurement(source="s", rows=10),
-        )
+        (Measurement(source="r", rows=10), Measurement(source="s", rows=10)),
+        (from_totals("join", ("r", KEY_A, "s", KEY_A), (round(pairs), round(matches))),),
     )
 
 

@@ -15,6 +15,7 @@ from plait.errors import CheckpointError
 from plait.state.manifest import ManifestLog, decode, encode, manifest_path
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage, checksum_of
+from plait.stats.cycles import from_totals
 from tests.unit.state.builders import described, layout
 
 INTEGERS = st.integers(-(2**63), 2**64)
@@ -150,8 +151,33 @@ def test_a_manifest_without_fields_added_later_takes_their_defaults() -> None:
 
 
 def test_another_format_is_refused_naming_both() -> None:
-    with pytest.raises(CheckpointError, match=r"Manifest m has format 2; this Plait reads format 1\."):
-        decode(edited(lambda document: document.update(format=2)), "m")
+    with pytest.raises(CheckpointError, match=r"Manifest m has format 3; this Plait reads formats 1 to 2\."):
+        decode(edited(lambda document: document.update(format=3)), "m")
+
+
+def test_sums_of_joins_of_the_first_format_become_what_was_counted_before_the_first_cycle() -> None:
+    def older(document: dict[str, Any]) -> None:
+        document["format"] = 1
+        del document["cycles"]
+        document["sources"] = [
+            {"source": "r", "joins": [{"key": "a", "other": "s", "other_key": "b", "pairs": 100.4, "matches": 7.0}]},
+            {"source": "s", "joins": [{"key": "b", "other": "r", "other_key": "a", "pairs": 50.0, "matches": 1.0}]},
+            {"source": "t", "rows": 3},
+        ]
+
+    found = decode(edited(older), "m")
+    assert found.cycles.series == (from_totals("join", ("r", "a", "s", "b"), (150, 8)),)
+    assert found.cycles.batches == ()
+    assert [(source.source, source.rows) for source in found.sources] == [("r", 0), ("s", 0), ("t", 3)]
+    assert decode(encode(found), "m") == found
+
+
+def test_a_field_of_the_first_format_is_damage_in_the_second() -> None:
+    def mixed(document: dict[str, Any]) -> None:
+        document["sources"] = [{"source": "r", "joins": []}]
+
+    with pytest.raises(CheckpointError, match="unknown fields"):
+        decode(edited(mixed), "m")
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"null", b"[1]", b"\xff\xfe", b'{"format":1}\n', b'{"format":1,\n'])
@@ -228,6 +254,7 @@ def test_in_a_manifest_of_an_earlier_version_every_source_is_held_to_the_waterma
     for name in ("checksum", "late_before"):
         del document[name]
     del document["sources"][0]["late_before_us"]
+    document["format"] = 1
     head = {name: document.pop(name) for name in ("format", "batch", "watermark_us")}
     (tmp_path / manifest_path(3)).write_bytes(seal(f"{json.dumps(head)[:-1]},\n{json.dumps(document)[1:-1]}".encode()))
     assert log.read_late_before(3, "r") == 123

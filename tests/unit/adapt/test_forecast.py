@@ -1,0 +1,96 @@
+"""What the next cycle will be like comes from the series, from the averages where these are silent, and from what was
+declared before both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from plait.adapt.forecast import FEWEST_PROBES, Outlook, forecast
+from plait.optimizer.examples import example_options
+from plait.query.model import DeclaredStatistics, Stream
+from plait.state.model import Manifest, SourceProgress
+from plait.stats.cycles import Cycles, Series, SeriesKind, from_totals
+
+KEY = "#k bigint `a`"
+SECOND = 1_000_000
+LAST = Outlook(trends=False)
+
+
+def series(kind: SeriesKind, name: Sequence[str], *counts: Sequence[int]) -> Series:
+    return Series(kind=kind, name=tuple(name), counts=tuple(map(tuple, counts)), earlier=tuple(0 for _ in counts))
+
+
+def manifest(*found: Series, cycles: int = 20) -> Manifest:
+    progress = tuple(SourceProgress(source=name, rows=10_000, tau_min=0, tau_max=1_000 * SECOND) for name in ("r", "s"))
+    kept = Cycles(number=cycles, batches=(1,) * cycles, seconds=(10.0,) * cycles, series=found)
+    return Manifest(batch=0, watermark_us=None, plan="p", sources=progress, cycles=kept)
+
+
+def test_rates_go_on_along_their_trend() -> None:
+    rows = [1_000 + 100 * cycle for cycle in range(20)]
+    seen = manifest(series("source", ["r"], rows, [10 * SECOND] * 20))
+    rates = {source.source: source.rate_rows_per_s for source in forecast((), seen).sources}
+    assert rates["r"] == pytest.approx(300.0, rel=1e-3)
+    assert rates["s"] == pytest.approx(10.0, rel=1e-3)  # the average of all rows
+    assert forecast((), seen, LAST).of("r").rate_rows_per_s == pytest.approx(290.0)
+    assert forecast((), seen, Outlook(ahead=6)).of("r").rate_rows_per_s == pytest.approx(350.0, rel=1e-3)
+
+
+def test_a_declared_rate_stays() -> None:
+    declared = Stream(name="r", time="ts", window_us=SECOND, declared=DeclaredStatistics(rate_rows_per_s=7.0))
+    seen = manifest(series("source", ["r"], [500] * 20, [SECOND] * 20))
+    assert forecast((declared,), seen).of("r").rate_rows_per_s == 7.0
+
+
+def test_a_selectivity_that_has_changed_is_forgotten_where_an_average_would_not_forget() -> None:
+    pairs, matches = [100_000] * 20, [10_000] * 10 + [100] * 10
+    seen = manifest(series("join", ["r", KEY, "s", KEY], pairs, matches))
+    found = forecast((), seen).selectivity(("r", KEY), ("s", KEY))
+    assert found == pytest.approx(0.001, rel=0.2)
+
+
+def test_cycles_that_compared_too_few_pairs_say_nothing_and_none_at_all_leave_the_average() -> None:
+    seen = manifest(series("join", ["r", KEY, "s", KEY], [100_000] * 15 + [10] * 5, [1_000] * 15 + [5] * 5))
+    assert forecast((), seen).selectivity(("r", KEY), ("s", KEY)) == pytest.approx(0.01, rel=0.01)
+    old = manifest(from_totals("join", ("r", KEY, "s", KEY), (1_000_000, 500)))
+    assert forecast((), old).selectivity(("r", KEY), ("s", KEY)) == pytest.approx(0.0005, rel=0.01)
+
+
+def test_a_predicate_that_never_held_is_rare_not_impossible() -> None:
+    seen = manifest(series("join", ["r", KEY, "s", KEY], [100_000] * 20, [0] * 20))
+    assert forecast((), seen).selectivity(("r", KEY), ("s", KEY)) == pytest.approx(0.5 / 2_000_000)
+
+
+def test_of_steps_the_share_that_matches_dies_down_and_the_matches_go_on() -> None:
+    probes = [1_000] * 20
+    matched = [100 + 20 * cycle for cycle in range(20)]
+    matches = [count * (2 + cycle) for cycle, count in enumerate(matched)]
+    (step,) = forecast((), manifest(series("step", ["r", "r⋈s"], probes, matched, matches))).steps
+    assert 0.48 < step.matching <= 0.5
+    assert step.matches == pytest.approx(22.0, rel=1e-3)
+    assert (step.before, step.after) == ("r", "r⋈s")
+
+
+def test_shares_stay_between_none_and_all_and_a_match_has_a_partner() -> None:
+    falling = [max(1_000 - 100 * cycle, 0) for cycle in range(20)]
+    (step,) = forecast((), manifest(series("step", ["r", "r⋈s"], [1_000] * 20, falling, falling))).steps
+    assert 0.0 <= step.matching < 0.01
+    assert step.matches == 1.0
+
+
+def test_steps_that_were_not_taken_of_late_have_their_average_and_rare_ones_are_unknown() -> None:
+    known = manifest(
+        from_totals("step", ("r", "r⋈s"), (1_000, 250, 500)),
+        from_totals("step", ("s", "r⋈s"), (FEWEST_PROBES - 1, 1, 1)),
+    )
+    (step,) = forecast((), known).steps
+    assert (step.matching, step.matches) == (0.25, 2.0)
+
+
+def test_without_a_manifest_only_what_is_declared_is_known() -> None:
+    options = example_options("greedy")
+    assert forecast(options.sources, None).steps == ()
+    assert forecast(options.sources, None).of("r").rate_rows_per_s == 100.0
