@@ -48,6 +48,7 @@ from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer
+from plait.runtime.outputs.together import deliver_together, written_by_tasks
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
 from plait.sinks.kinds import kind_of
@@ -307,8 +308,10 @@ class BatchProcessor:
         """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
         files = [file for report in probed for file in report.results]
         publications = [file.publication for file in files if file.publication is not None]
-        waiting = list(self._backlog())
-        waiting += [epoch.bindings[late.query].noted(late) for late in _spooled(batch, files)]
+        fresh = [epoch.bindings[late.query].noted(late) for late in _spooled(batch, files)]
+        together = self._delivered_together(epoch, fresh)
+        publications += [publication for found in together.values() for publication in found]
+        waiting = [*self._backlog(), *(late for late in fresh if late.query not in together)]
         remaining: list[Backlog] = []
         blocked: set[str] = set()
         for late in waiting:
@@ -325,6 +328,26 @@ class BatchProcessor:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
         return tuple(publications), tuple(remaining)
+
+    def _delivered_together(self, epoch: Epoch, fresh: list[Backlog]) -> dict[str, tuple[Publication, ...]]:
+        """Give what tasks can write to its sinks in one job; return what to publish, by query. If one of them fails,
+        none is delivered.
+        """
+        behind = {late.query for late in self._backlog()}
+        chosen = []
+        for late in fresh:
+            binding = epoch.bindings[late.query]
+            delivery = written_by_tasks(binding, self._checkpoint)
+            is_ready = late.query in self._claimed and late.query not in behind and not late.reason
+            if delivery is not None and is_ready:
+                chosen.append((binding, late, delivery))
+        if not chosen:
+            return {}
+        reach("deliver")
+        try:
+            return deliver_together(self._spark, self._storage, chosen, slots=self._settings.slots)
+        except (PySparkException, PlaitError, OSError, pa.ArrowException):
+            return {}  # each by itself will tell which it was
 
     def _delete_spooled(self, manifest: Manifest) -> None:
         """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""

@@ -194,8 +194,13 @@ def _in_query(query: Query, problem: SqlError) -> SqlError:
 
 def project(frame: DataFrame, shape: Shape) -> DataFrame:
     """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
+    return computed(frame, shape).toDF(*shape.output.names)
+
+
+def computed(frame: DataFrame, shape: Shape) -> DataFrame:
+    """Return the results with names that Python workers can be told: c0, c1 ..."""
     columns = [
         expr(sql).cast(nullable(field.dataType)).alias(f"c{i}")
         for i, (sql, field) in enumerate(zip(shape.sql, shape.output.fields, strict=True))
     ]
-    return frame.select(*columns).toDF(*shape.output.names)
+    return frame.select(*columns)

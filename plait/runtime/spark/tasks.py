@@ -20,8 +20,9 @@ from plait.kernels.warm import warm
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
+from plait.operators.traversal.results import file_name
 from plait.operators.traversal.traverse import Message, ProbeTask, Walker
-from plait.sinks.delivery import Delivery
+from plait.sinks.delivery import Delivery, Direct
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog
@@ -271,6 +272,23 @@ def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], st
             for number in batch.column(0).to_pylist():
                 merge, indexes = merges[number]
                 yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{enter(storage).attempt}")))
+
+    return task
+
+
+def write_results(delivery: Delivery, batch: int, storage: Storage) -> Task:
+    """Return the task that writes computed results to a file of their sink, or drops them where it discards them."""
+
+    def task(batches: Batches) -> Batches:
+        attempt = enter(storage).attempt
+        file = None
+        for rows in batches:
+            if file is None and isinstance(delivery, Direct) and rows.num_rows:
+                file = delivery.files.open(file_name(delivery.query, batch, attempt))
+            if file is not None:
+                file.write(rows)
+        if file is not None:
+            yield _report((delivery.query, file.close()))
 
     return task
 
