@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.errors import CheckpointError, OptionError, SourceError
+from plait.errors import CheckpointError, OptionError, SinkError, SourceError
 
 pytestmark = pytest.mark.spark
 
@@ -44,8 +44,16 @@ def parts(tmp_path: Path, number: int, *rows: tuple[Any, ...]) -> None:
     put(tmp_path / "parts", number, list(rows), ("ts", "oid", "qty"))
 
 
-def make(spark: Any, tmp_path: Path, *, orders_ddl: str = ORDERS, named: bool = True, **options: Any) -> plait.Engine:
-    engine = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"), **options)
+def make(
+    spark: Any,
+    tmp_path: Path,
+    *,
+    orders_ddl: str = ORDERS,
+    named: bool = True,
+    checkpoint: str = "checkpoint",
+    **options: Any,
+) -> plait.Engine:
+    engine = plait.Engine(spark, checkpoint=str(tmp_path / checkpoint), **options)
     for name, ddl in (("orders", orders_ddl), ("parts", PARTS)):
         (tmp_path / name).mkdir(exist_ok=True)
         reader = spark.readStream.name(name) if named else spark.readStream
@@ -172,6 +180,7 @@ def test_queries_come_and_go_while_the_engine_runs(spark: Any, tmp_path: Path) -
     first = engine.query("first", JOIN, sink=plait.sinks.memory())
     handle = engine.start(trigger="0 seconds")
     wait_until(lambda: len(first.results()) == 1)
+    _refuse_sinks_while_running(engine, tmp_path)
     second = engine.query("second", JOIN, sink=plait.sinks.memory())
     parts(tmp_path, 1, (3, 2, 20))
     wait_until(lambda: len(second.results()) == 1)
@@ -183,6 +192,20 @@ def test_queries_come_and_go_while_the_engine_runs(spark: Any, tmp_path: Path) -
     assert summary.batches == 3
     assert not engine.status()["running"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("plait-planning")]
+
+
+def _refuse_sinks_while_running(engine: plait.Engine, tmp_path: Path) -> None:
+    """What would feed on itself, or write where others have, is refused and stops nothing."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "report.csv").write_text("a\n1\n")
+    for path, reason in (
+        ("orders", "is what stream 'orders' reads"),
+        ("checkpoint/out", "where the checkpoint is"),
+        ("theirs", "holds files that are not its results"),
+    ):
+        with pytest.raises(SinkError, match=reason):
+            engine.query("second", JOIN, sink=plait.sinks.parquet(str(tmp_path / path)))
+    assert engine.status()["running"]
 
 
 def wait_until(condition: Any, seconds: float = 240) -> None:
@@ -232,6 +255,47 @@ def test_a_sink_that_cannot_be_written_is_reported_and_served_after_a_restart(sp
     again.query("join", JOIN, sink=plait.sinks.parquet(str(tmp_path / "out")))
     assert again.run_available().failing == ()
     assert rows(pq.read_table(tmp_path / "out")) == Counter([(1, 10), (1, 11)])
+
+
+def test_a_folder_with_results_of_others_is_added_to_or_emptied_only_where_that_is_asked_for(
+    spark: Any, tmp_path: Path
+) -> None:
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (1, 1, 10))
+
+    def run(checkpoint: str, **options: Any) -> Counter[tuple[Any, ...]]:
+        engine = make(spark, tmp_path, checkpoint=checkpoint)
+        engine.query("join", JOIN, sink=plait.sinks.parquet(str(tmp_path / "out"), **options))
+        engine.run_available()
+        return rows(pq.read_table(tmp_path / "out"))
+
+    assert run("one") == Counter({(1, 10): 1})
+    with pytest.raises(SinkError, match="holds results of another checkpoint"):
+        run("two")
+    assert run("two", existing="append") == Counter({(1, 10): 2})
+    parts(tmp_path, 1, (2, 1, 11))
+    assert run("three", existing="overwrite") == Counter([(1, 10), (1, 11)])
+    parts(tmp_path, 2, (3, 1, 12))
+    assert run("three", existing="overwrite") == Counter([(1, 10), (1, 11), (1, 12)])
+    with pytest.raises(SinkError, match=f"holds results of another checkpoint .*{tmp_path / 'three'}"):
+        run("one")
+
+
+def test_results_of_an_earlier_version_are_those_of_its_checkpoint(spark: Any, tmp_path: Path) -> None:
+    """It kept no id, left no marker, and named files without saying whose they are."""
+    orders(tmp_path, 0, (1, 1, "a"))
+    for number in range(2):
+        parts(tmp_path, number, (1, 1, 10 + number))
+        engine = make(spark, tmp_path)
+        engine.query("join", JOIN, sink=plait.sinks.parquet(str(tmp_path / "out")))
+        engine.run_available()
+        if number == 0:
+            (tmp_path / "checkpoint" / "plait" / "id").unlink()
+            (tmp_path / "out" / "_plait").unlink()
+            for file in (tmp_path / "out").glob("*.parquet"):
+                file.rename(file.with_name(f"{file.stem.rpartition('-')[0]}.parquet"))
+    assert rows(pq.read_table(tmp_path / "out")) == Counter([(1, 10), (1, 11)])
+    assert (tmp_path / "out" / "_plait").exists()
 
 
 def test_malformed_rows_and_rows_without_time_become_dead_letters(spark: Any, tmp_path: Path) -> None:

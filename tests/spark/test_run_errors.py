@@ -35,6 +35,11 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Path, Resize]]:
     subprocess.run(["umount", "-l", disk], check=True)
 
 
+def _remount(disk: Path, mode: str) -> None:
+    """Let the disk be written to (``rw``) or not (``ro``)."""
+    subprocess.run(["mount", "-o", f"remount,{mode},size=64m", disk], check=True)
+
+
 def _resize(disk: Path, size: str) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
 
@@ -84,6 +89,49 @@ def test_a_sink_on_a_full_disk_is_served_once_there_is_space(
     again.query("join", JOIN, sink=plait.sinks.parquet(str(disk / "out")))
     assert again.run_available().failing == ()
     assert rows(pq.read_table(disk / "out")) == expected + Counter([(1, 8)])
+
+
+def test_a_sink_that_may_only_be_read_is_named_and_served_once_it_may_be_written(
+    spark: Any, tmp_path: Path, small_disk: tuple[Path, Resize]
+) -> None:
+    disk, _ = small_disk
+    failing = []
+    for number, mode in enumerate(("rw", "ro", "rw")):
+        _remount(disk, mode)
+        orders(tmp_path, number, (1 + number, number, "a"))
+        parts(tmp_path, number, (1 + number, number, 7))
+        engine = make(spark, tmp_path)
+        engine.query("join", JOIN, sink=plait.sinks.parquet(str(disk / "out")))
+        steady = engine.query("steady", JOIN, sink=plait.sinks.memory())
+        failing.append(dict(engine.run_available().failing))
+        assert len(steady.results()) == 1
+    assert [list(each) for each in failing] == [[], ["join"], []]
+    assert "Read-only file system" in failing[1]["join"]
+    assert rows(pq.read_table(disk / "out")) == Counter([(0, 7), (1, 7), (2, 7)])
+
+
+def test_a_checkpoint_that_may_only_be_read_is_refused_with_advice_and_goes_on_once_it_may_be_written(
+    spark: Any, tmp_path: Path, small_disk: tuple[Path, Resize]
+) -> None:
+    disk, _ = small_disk
+    _remount(disk, "rw")
+    orders(tmp_path, 0, (1, 1, "a"))
+    parts(tmp_path, 0, (1, 1, 10))
+
+    def run() -> Counter[tuple[Any, ...]]:
+        engine = make(spark, tmp_path, checkpoint="disk/checkpoint")
+        engine.query("join", JOIN, sink=plait.sinks.parquet(str(tmp_path / "out")))
+        engine.run_available()
+        return rows(pq.read_table(tmp_path / "out"))
+
+    assert run() == Counter([(1, 10)])
+    parts(tmp_path, 1, (2, 1, 11))
+    _remount(disk, "ro")
+    with pytest.raises(CheckpointError, match="the file system is read-only") as caught:
+        run()
+    assert str(disk / "checkpoint") in str(caught.value)
+    _remount(disk, "rw")
+    assert run() == Counter([(1, 10), (1, 11)])
 
 
 def _ran(spark: Any, tmp_path: Path) -> Path:
