@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import lru_cache
 
@@ -32,3 +33,8 @@ def for_spark(path: str) -> str:
     default file system of the cluster, which may be another one.
     """
     return f"file://{path}" if path.startswith("/") else path
+
+
+def absolute_path(path: str) -> str:
+    """Return a local path made absolute, because tasks run in other directories; URIs as they are."""
+    return path if "://" in path or path.startswith("file:") else os.path.abspath(path)

@@ -33,6 +33,7 @@ def explain(
     from plait.adapt.planning import PlanRequest
     from plait.cli.plan_options import plan_options
     from plait.plan.explain import checked_format
+    from plait.runtime.admission.survey import explained_bounds
     from plait.runtime.checkpoint.observed import observe, with_types_of
     from plait.runtime.explaining import explained_plan
 
@@ -42,9 +43,10 @@ def explain(
     request = PlanRequest(
         queries=loaded.queries, options=plan_options(script.settings(), loaded.sources, strategy, parallelism)
     )
+    bounds = (explained_bounds(loaded.sources, checkpoint, script.settings()),)
     if checkpoint is None:
-        typer.echo(explained_plan(request, request.plan(None), None, None, format), nl=False)
+        typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds), nl=False)
         return
     found = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(found.plan, request.queries), options=request.options)
-    typer.echo(explained_plan(request, found.plan, found.manifest, found.measured, format), nl=False)
+    typer.echo(explained_plan(request, found.plan, found.manifest, found.measured, format, bounds), nl=False)

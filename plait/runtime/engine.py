@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import time
 from collections.abc import Callable, Mapping
@@ -13,14 +12,16 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import StructType
 
 from plait.adapt.adapter import Adapter
 from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError, PlaitError, SinkError
-from plait.filesystems import for_spark
+from plait.filesystems import absolute_path, for_spark
 from plait.plan.explain import ExplainFormat
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
+from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.batch.run_errors import explained
@@ -31,7 +32,7 @@ from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.engine_options import EngineOptions, RoutingChoice
 from plait.runtime.explaining import explained_plan
-from plait.runtime.inputs.opening import CORRUPT, OpenSource, open_source, schema_of
+from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
@@ -49,6 +50,7 @@ from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog
+from plait.state.model import Manifest
 from plait.state.storage import Storage
 
 
@@ -109,7 +111,7 @@ class Engine:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._spark = spark
-        self._checkpoint = _absolute(checkpoint) or checkpoint
+        self._checkpoint = absolute_path(checkpoint)
         zone = str(spark.conf.get(TIME_ZONE, "UTC"))
         problem = spark_setting_problem(TIME_ZONE, zone)
         if problem is not None:
@@ -129,6 +131,7 @@ class Engine:
         self._processor: BatchProcessor | None = None
         self._prepared: Prepared | None = None
         self._adapter: Adapter | None = None
+        self._admission: Admission | None = None
         self._started = 0.0
         self._dropped: set[str] = set()
 
@@ -137,9 +140,12 @@ class Engine:
     def stream(
         self,
         name: str,
-        frame: DataFrame,
+        frame: DataFrame | None = None,
         *,
         time: str,
+        format: str | None = None,
+        schema: str | StructType | None = None,
+        options: Mapping[str, object] | None = None,
         window: str | None = "unbounded",
         delay: str = "0 seconds",
         idle: str | None = None,
@@ -149,7 +155,10 @@ class Engine:
         rate: float | None = None,
         distinct: Mapping[str, float] | None = None,
     ) -> None:
-        """Register a streaming DataFrame. `time` names its event-time column; durations are like ``"30 seconds"``.
+        """Register a streaming DataFrame; or, with `format` (and `options` such as the path, and `schema` as Spark
+        DDL where Spark wants one), a stream that Plait opens itself, as ``CREATE STREAM`` does, and reads in batches of
+        the right size: what is read of a DataFrame is bounded by its own options alone. `time` names the event-time
+        column; durations are like ``"30 seconds"``.
 
         On a session of `plait.runtime.spark.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame
         with ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
@@ -160,11 +169,18 @@ class Engine:
             window_us=window_us(window),
             delay_us=delay_us(delay),
             idle_us=None if idle is None else idle_us(idle),
-            dead_letter=_absolute(dead_letter),
+            dead_letter=None if dead_letter is None else absolute_path(dead_letter),
             keep=keep,
             placement=placement,
             declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
         )
+        if frame is None:
+            connector = read_by(name, format, {key: str(value) for key, value in (options or {}).items()})
+            declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
+            self._registry.add_source(open_source(self._spark, declared))
+            return
+        if format is not None:
+            raise OptionError(f"stream '{name}': expected a DataFrame or a format, found both; leave one out")
         corrupt = CORRUPT if CORRUPT in frame.columns else None
         self._registry.add_source(OpenSource(source=source, frame=frame, corrupt_column=corrupt))
 
@@ -357,9 +373,11 @@ class Engine:
         return self._start_query(trigger, prepared, settings)
 
     def _start_query(self, trigger: str | None, prepared: Prepared, settings: Settings) -> StreamingQuery:
+        admission = self._admission = Admission(self._spark, self._checkpoint, self._options.batch_rows)
+        admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)
         frames = [
             ingest_frame(
-                self._registry.opened[spec.source],
+                admission.bounded(self._registry.opened[spec.source]),
                 spec,
                 prepared.storage,
                 slots=settings.slots,
@@ -394,6 +412,16 @@ class Engine:
         if manifest is not None:
             self._dropped -= prepared.dropped
             adapter.batch_done(manifest, processor.epoch.plan, processor.dropped)
+            self._settle_anew(manifest)
+
+    def _settle_anew(self, manifest: Manifest) -> None:
+        """Have Spark's query started anew if the batch shows that streams should be bounded otherwise."""
+        last, admission, run = self._totals.last, self._admission, self._run
+        if last is None or admission is None or run is None:
+            return
+        rows = {counts.source: counts.rows for counts in last.sources}
+        if admission.batch_done(rows, manifest.sources):
+            run.restart_soon()
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run; of the user's functions only those that a query calls can be to blame."""
@@ -451,7 +479,9 @@ class Engine:
         epoch = None if self._processor is None else self._processor.epoch
         plan = request.plan(manifest) if epoch is None else epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
-        return explained_plan(request, plan, manifest, measured, format)
+        admission = self._admission
+        notes = () if admission is None else (admission.text,)
+        return explained_plan(request, plan, manifest, measured, format, notes)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
@@ -493,14 +523,11 @@ class Engine:
             "streams": self._registry.streams(),
             "notices": list(self.notices()),
             "lacking": [] if self._processor is None else [each.as_json() for each in self._processor.lacking],
+            "batch_rows": self._options.batch_rows,
+            "bounds": [] if self._admission is None else [bound.as_json() for bound in self._admission.bounds()],
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
-
-
-def _absolute(path: str | None) -> str | None:
-    """Return a local path made absolute, because tasks run in other directories; URIs and None as they are."""
-    return path if path is None or "://" in path or path.startswith("file:") else os.path.abspath(path)
 
 
 __all__ = ["Engine", "QueryHandle", "RunHandle"]

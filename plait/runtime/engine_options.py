@@ -13,6 +13,7 @@ from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Source
+from plait.runtime.admission.survey import BATCH_ROWS, batch_rows_option
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.settings import Routing, Settings
 from plait.runtime.spark.session import has_one_executor
@@ -30,6 +31,7 @@ class EngineOptions:
     parallelism: int | None = None
     routing: RoutingChoice = "auto"
     trigger: str = "1 second"
+    batch_rows: int | None = BATCH_ROWS
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
@@ -39,6 +41,8 @@ class EngineOptions:
         """Set the option ``plait.<key>`` to a value that `plait.sql.script.set_options.checked_option` let pass."""
         if key in {"strategy", "routing", "trigger"}:
             setattr(self, key, value)
+        elif key == "batch_rows":
+            self.batch_rows = batch_rows_option(value)
         elif key == "parallelism":
             self.parallelism = int(value)
         elif key.startswith("parallelism."):

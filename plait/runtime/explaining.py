@@ -15,9 +15,15 @@ from plait.state.model import Manifest
 
 
 def explained_plan(
-    request: PlanRequest, plan: Plan, manifest: Manifest | None, measured: Measured | None, format: ExplainFormat
+    request: PlanRequest,
+    plan: Plan,
+    manifest: Manifest | None,
+    measured: Measured | None,
+    format: ExplainFormat,
+    more: tuple[str, ...] = (),
 ) -> str:
     """Return the explanation. Plan and baselines are estimated from the same statistics, those of `manifest`.
+    `more`: what else the reader should know.
 
     Raises OptionError for an unknown format.
     """
@@ -29,7 +35,7 @@ def explained_plan(
         format,
         comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
         measured=measured,
-        notes=tuple(_notes(plan, request.queries, fits, measured)),
+        notes=(*_notes(plan, request.queries, fits, measured), *more),
     )
 
 

@@ -7,6 +7,15 @@ line is a connector Plait knows nothing of; Spark judges it.
 """
 
 from plait.sources.formats import FORMATS, SourceFormat, column_problem, format_of, format_problem
+from plait.sources.log_names import spark_name
 from plait.sources.options import reader_option_problem
 
-__all__ = ["FORMATS", "SourceFormat", "column_problem", "format_of", "format_problem", "reader_option_problem"]
+__all__ = [
+    "FORMATS",
+    "SourceFormat",
+    "column_problem",
+    "format_of",
+    "format_problem",
+    "reader_option_problem",
+    "spark_name",
+]

@@ -363,7 +363,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     if len(batches) > 1:
         raise CheckpointError(
             f"{table.num_rows} rows of {table.nbytes} bytes do not fit one bucket: text columns hold 2 GiB at most. "
-            "Read fewer rows per batch (maxFilesPerTrigger, maxOffsetsPerTrigger), or raise the parallelism."
+            "Read fewer rows per batch (plait.batch_rows), or raise the parallelism."
         )
     return batches[0]
 

@@ -191,6 +191,10 @@ class Run:
             self._asked.set()
         self._stop_query()
 
+    def restart_soon(self) -> None:
+        """Do the same from within a batch, which goes on to its end first."""
+        threading.Thread(target=self.restart, name="plait-restart", daemon=True).start()
+
     def _stop_query(self) -> None:
         query = self._query
         if query is None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from plait.runtime.checkpoint.catalog import Catalog
 from plait.runtime.checkpoint.offsets import forget_offsets, last_offsets, offsets_at, resume_offsets
-from plait.runtime.inputs.opening import spark_name
+from plait.sources import spark_name
 from plait.state.model import Manifest
 
 

@@ -6,25 +6,26 @@ import contextlib
 import io
 import posixpath
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from plait.errors import SourceError
+from plait.errors import OptionError, SourceError
+from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
 from plait.sinks.directories import owner_of
 from plait.sinks.overlaps import Place
-from plait.sources import format_of
+from plait.sources import format_of, format_problem, reader_option_problem, spark_name
 from plait.spelling import folded
 from plait.sql.script.source_files import checks_header
 
 CORRUPT = "_corrupt_record"
 _FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
-_UNQUALIFIED = re.compile(r"[^0-9A-Za-z_]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +35,6 @@ class OpenSource:
     source: Source
     frame: DataFrame
     corrupt_column: str | None = None
-
-
-def spark_name(stream: str) -> str:
-    """Return the name of a stream in Spark's offset log, which takes letters, digits and underscores only."""
-    return _UNQUALIFIED.sub(lambda match: f"_{ord(match.group()):x}_", stream)
 
 
 def open_source(spark: SparkSession, source: Source, *, files: list[str] | None = None) -> OpenSource:
@@ -75,6 +71,34 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     if source.schema is None or corrupt not in frame.columns:
         corrupt = None
     return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
+
+
+def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Connector:
+    """Return how a stream is read that a program declares, paths made absolute. Raises OptionError for what cannot be
+    read so.
+    """
+    if format is None:
+        raise OptionError(
+            f"stream '{stream}': expected a DataFrame, or a format and its options, as in "
+            f"Engine.stream('{stream}', format='parquet', options={{'path': 'in/{stream}'}}, ...); found neither"
+        )
+    problems = [reader_option_problem(format, name, value, is_stream=True) for name, value in options.items()]
+    problems.append(format_problem(format, is_stream=True))
+    if format_of(format).reads_files and "path" not in map(folded, options):
+        problems.append(f"{format} needs the path of what to read; add options={{'path': 'directory'}}")
+    for problem in filter(None, problems):
+        raise OptionError(f"stream '{stream}': {problem}")
+    absolute = {name: absolute_path(value) if folded(name) == "path" else value for name, value in options.items()}
+    return Connector(format=format, options=tuple(absolute.items()))
+
+
+def columns_of(schema: str | StructType) -> tuple[Column, ...]:
+    """Return the columns of a schema as Spark takes it."""
+    try:
+        fields = (StructType.fromDDL(schema) if isinstance(schema, str) else schema).fields
+    except PySparkException as error:
+        raise OptionError(f"'{schema}' is no schema: {str(error).splitlines()[0]}") from error
+    return tuple(Column(name=field.name, type=field.dataType.simpleString()) for field in fields)
 
 
 def option_of(connector: Connector, name: str) -> str | None:

@@ -14,7 +14,15 @@ import pyarrow as pa
 
 from plait.errors import PlaitError
 from plait.query.model import Stream
-from plait.runtime.admission.files import ListedFile, below, has_pattern, is_hidden, listed, logged_files, pattern_of
+from plait.runtime.admission.stream_files import (
+    ListedFile,
+    below,
+    has_pattern,
+    is_hidden,
+    listed,
+    logged_files,
+    pattern_of,
+)
 from plait.runtime.losses.counts import Notice
 
 _MOST_FILES = 100_000

@@ -15,6 +15,7 @@ from plait.sql.lexis.names import did_you_mean
 from plait.sql.script.spark_settings import spark_setting_problem
 
 _MOST_PARTITIONS: Final = 4096
+UNBOUNDED: Final = frozenset({"none", "off"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,9 @@ _SHARE: Final = OptionRule(
     expects="a share from 0 to 1, such as 0.01",
     accepts=lambda value: re.fullmatch(r"0(\.\d{1,9})?|1(\.0{1,9})?", value) is not None,
 )
+_SIZE_OR_NONE: Final = OptionRule(
+    expects="a whole number above zero, or none", accepts=lambda value: value in UNBOUNDED or _SIZE.accepts(value)
+)
 _INTERVAL: Final = OptionRule(expects="a duration such as '1 second'", accepts=_is_interval)
 
 _SWITCH: Final = _one_of("true", "false", "on", "off")
@@ -69,6 +73,7 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.compaction": _SWITCH,
         "plait.backfill": _SWITCH,
         "plait.trigger": _INTERVAL,
+        "plait.batch_rows": _SIZE_OR_NONE,
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
         "plait.cache_bytes": _SIZE,

@@ -75,12 +75,13 @@ class Expression(str):
 class Frame:
     """A DataFrame. `parts` computes its partitions from the inputs of a micro-batch (none for a static one).
 
-    `sources`: (name, folder, schema) of the streams it reads; `files`: those a static one is read from.
+    `sources`: (name, folder, schema, most bytes a batch) of the streams it reads; `files`: those a static one is read
+    from.
     """
 
     columns_: Schema
     parts: Callable[[Inputs, int | None], Parts]
-    sources: tuple[tuple[str, str, Schema], ...] = ()
+    sources: tuple[tuple[str, str, Schema, int | None], ...] = ()
     session: Any = None
     files: tuple[str, ...] = ()
 
@@ -98,7 +99,7 @@ class Frame:
 
     def explain(self, mode: str) -> None:
         """Show what it reads, as Spark does."""
-        for name, folder, _ in self.sources:
+        for name, folder, *_ in self.sources:
             print(f'StreamingRelation FileSource[{folder}], [], name="{name}"')
 
     def __getitem__(self, name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import reduce
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ class _Reader:
     source: str = ""
     columns: Schema = ()
     path: str = ""
+    most_bytes: int | None = None
 
     def name(self, name: str) -> _Reader:
         return replace(self, source=name)
@@ -103,10 +105,12 @@ class _Reader:
         return self
 
     def option(self, name: str, value: Any) -> _Reader:
+        if name == "maxBytesPerTrigger":
+            return replace(self, most_bytes=int(value))
         return replace(self, path=str(value)) if name == "path" else self
 
     def options(self, **options: Any) -> _Reader:
-        return self.option("path", options["path"]) if "path" in options else self
+        return reduce(lambda reader, option: reader.option(*option), options.items(), self)
 
     def load(self, path: str | None = None) -> Frame:
         folder, columns = Path((path or self.path).removeprefix("file://")), self.columns
@@ -119,7 +123,7 @@ class _Reader:
         return Frame(
             columns,
             lambda inputs, _: _in_two(inputs[self.source]),
-            ((self.source, str(folder), columns),),
+            ((self.source, str(folder), columns, self.most_bytes),),
             self.session,
         )
 
@@ -163,7 +167,8 @@ class _StreamWriter:
 
 
 class StreamingQuery:
-    """Takes one file of every source into each micro-batch until all are taken. It runs while it is waited for.
+    """Takes one file of every source, or as many as its bytes allow, into each micro-batch until all are taken. It
+    runs while it is waited for.
 
     A batch is logged before it is carried out and again after it: one that did not end is carried out again with the
     same files by the next query on this checkpoint. Offsets of a source that is not read are remembered.
@@ -212,16 +217,25 @@ class StreamingQuery:
     def _next(self, before: dict[str, int]) -> dict[str, int] | None:
         """Return how many files are taken after one more batch, None if there is nothing to take."""
         after = dict(before)
-        for name, folder, _ in self._frame.sources:
-            after[name] = min(before.get(name, 0) + 1, len(_files(Path(folder))))
-        return after if any(after[name] > before.get(name, 0) for name, _, _ in self._frame.sources) else None
+        for name, folder, _, most_bytes in self._frame.sources:
+            waiting = _files(Path(folder))[before.get(name, 0) :]
+            after[name] = before.get(name, 0) + _fitting(waiting, most_bytes)
+        return after if any(after[name] > before.get(name, 0) for name, *_ in self._frame.sources) else None
 
     def _inputs(self, offsets: dict[str, int], before: dict[str, int]) -> Inputs:
         inputs: dict[str, pa.Table] = {}
-        for name, folder, columns in self._frame.sources:
+        for name, folder, columns, _ in self._frame.sources:
             taken = _files(Path(folder))[before.get(name, 0) : offsets.get(name, 0)]
-            inputs[name] = _read(taken[0], columns) if taken else arrow_schema(columns).empty_table()
+            read = [_read(file, columns) for file in taken]
+            inputs[name] = pa.concat_tables(read) if read else arrow_schema(columns).empty_table()
         return inputs
+
+
+def _fitting(waiting: list[Path], most_bytes: int | None) -> int:
+    """Return how many files are taken: one at least."""
+    sizes = accumulate(file.stat().st_size for file in waiting)
+    fitting = 0 if most_bytes is None else sum(size <= most_bytes for size in sizes)
+    return min(max(fitting, 1), len(waiting))
 
 
 def _numbers(log: Path) -> list[int]:

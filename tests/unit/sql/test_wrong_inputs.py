@@ -184,6 +184,8 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SET plait.routing▸", SqlError, "and a value"),
     ("▸SET plait.storage_rows = -1", OptionError, "at least 0"),
     ("▸SET plait.capacity = 0", OptionError, "above zero"),
+    ("▸SET plait.batch_rows = 0", OptionError, "above zero, or none"),
+    ("▸SET plait.batch_rows = 'many'", OptionError, "above zero, or none"),
     ("▸SET plait.gap = 2", OptionError, "a share from 0 to 1"),
     ("▸SET plait.compaction = maybe", OptionError, "true, false, on or off"),
     ("▸SET plait.parallelism.oo = 2", OptionError, "there is no stream or table 'oo'; did you mean 'o'"),

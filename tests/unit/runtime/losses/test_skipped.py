@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.runtime.admission.files import ListedFile
+from plait.runtime.admission.stream_files import ListedFile
 from plait.runtime.losses.skipped import skipped
 
 DAY_MS = 86_400_000

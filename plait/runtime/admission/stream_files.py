@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
-from plait.runtime.inputs.opening import spark_name
 from plait.sinks.staging import filesystem_of
+from plait.sources import spark_name
 from plait.state.storage import Storage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.runtime.admission.files import is_hidden, pattern_of
+from plait.runtime.admission.stream_files import is_hidden, pattern_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,211 @@
+"""What waits of a stream: the files in its folder that Spark's log does not name, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from plait.adapt.admission import Share, Unit, Waiting, admit
+from plait.adapt.bounds import bounds_of, described
+from plait.errors import PlaitError
+from plait.query.model import Source, Stream
+from plait.runtime.admission.counting import Counted, count
+from plait.runtime.admission.stream_files import (
+    ListedFile,
+    below,
+    has_pattern,
+    is_hidden,
+    listed,
+    logged_files,
+    pattern_of,
+)
+from plait.sinks.staging import filesystem_of
+from plait.sources import format_of
+from plait.spelling import folded
+from plait.sql.script.set_options import UNBOUNDED
+from plait.state.model import SourceProgress
+
+BATCH_ROWS: Final = 1_000_000
+"""What a batch takes of all streams together, unless ``plait.batch_rows`` says otherwise."""
+_OPTIONS: Final[Mapping[Unit, str]] = {"bytes": "maxBytesPerTrigger", "rows": "maxOffsetsPerTrigger"}
+_OWN: Final = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger")
+_ROW_BYTES: Final = {"parquet": 30.0, "orc": 30.0, "avro": 40.0, "xml": 300.0}
+_TEXT_ROW_BYTES: Final = 80.0
+_FEW: Final = 4
+_MOST_FILES: Final = 100_000
+"""Beyond so many files that were read, telling them from new ones would take longer than it is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder and its files that Spark would read, oldest first: the order it takes them in."""
+
+    filesystem: pafs.FileSystem
+    root: str
+    files: tuple[ListedFile, ...]
+
+
+def batch_rows_option(value: str) -> int | None:
+    """Read ``plait.batch_rows``, which `plait.sql.script.set_options.checked_option` let pass."""
+    return None if value in UNBOUNDED else int(value)
+
+
+def explained_bounds(sources: Iterable[Source], checkpoint: str | None, settings: Mapping[str, str]) -> str:
+    """Say what would bound the next batch of a script with these settings."""
+    batch_rows = batch_rows_option(settings.get("plait.batch_rows", str(BATCH_ROWS)))
+    waiting, shares = look((each for each in sources if isinstance(each, Stream)), checkpoint, batch_rows)
+    return described(batch_rows, bounds_of(waiting, shares))
+
+
+def option_for(unit: Unit) -> str:
+    """Return the option that bounds a reader in this unit."""
+    return _OPTIONS[unit]
+
+
+def look(
+    streams: Iterable[Stream], checkpoint: str | None, batch_rows: int | None, progress: Iterable[SourceProgress] = ()
+) -> tuple[tuple[Waiting, ...], tuple[Share, ...]]:
+    """Return what waits of the streams, and what a batch should take of it; of no stream, if batches are not bounded.
+
+    `progress`: what the checkpoint knows of them.
+    """
+    if batch_rows is None:
+        return (), ()
+    known = {each.source: each for each in progress}
+    waiting = tuple(survey(stream, checkpoint, known.get(stream.name)) for stream in streams)
+    return waiting, admit(waiting, batch_rows)
+
+
+def survey(stream: Stream, checkpoint: str | None, progress: SourceProgress | None = None) -> Waiting:
+    """Return what waits of a stream. `checkpoint`: where Spark has noted what it has read, None if nowhere."""
+    known = Waiting(source=stream.name, rate=_rate(stream, progress))
+    if stream.connector is None:
+        return known
+    options = {folded(name): value for name, value in stream.connector.options}
+    own = next((name for name in _OWN if folded(name) in options), None)
+    known = replace(known, own=own, unit=_unit(stream))
+    if known.unit == "bytes":
+        known = _with_files(known, stream, options, checkpoint, progress)
+    return replace(known, own_rows=None if own is None else _own_rows(known, own, options[folded(own)]))
+
+
+def _unit(stream: Stream) -> Unit | None:
+    if stream.connector is None:
+        return None
+    if folded(stream.connector.format) == "kafka":
+        return "rows"
+    return "bytes" if format_of(stream.connector.format).reads_files else None
+
+
+def _rate(stream: Stream, progress: SourceProgress | None) -> float | None:
+    """Return the rows a second of event time, as declared, else as measured."""
+    if stream.declared.rate_rows_per_s is not None or progress is None:
+        return stream.declared.rate_rows_per_s
+    if progress.tau_min is None or progress.tau_max is None or progress.tau_max <= progress.tau_min:
+        return None
+    return progress.rows * 1e6 / (progress.tau_max - progress.tau_min)
+
+
+def _own_rows(waiting: Waiting, option: str, value: str) -> float | None:
+    """Return about how many rows a bound of the user's own lets through."""
+    try:
+        bound = float(value)
+    except ValueError:
+        return None  # a size such as '1g', or a slip of which Spark will say more
+    if option == "maxOffsetsPerTrigger":
+        return bound
+    if option == "maxBytesPerTrigger":
+        return bound / waiting.row_bytes if waiting.row_bytes else None
+    return None if waiting.file_rows is None else bound * waiting.file_rows
+
+
+def _with_files(
+    known: Waiting, stream: Stream, options: Mapping[str, str], checkpoint: str | None, progress: SourceProgress | None
+) -> Waiting:
+    assert stream.connector is not None
+    format_ = folded(stream.connector.format)
+    assumed = replace(known, row_bytes=_ROW_BYTES.get(format_, _TEXT_ROW_BYTES))
+    try:
+        folder = _folder(options)
+        waiting, done = _unread(folder, stream, options["path"], checkpoint)
+        time = stream.time if stream.computed is None else None
+        counted = count(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
+    except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
+        return assumed  # a folder that cannot be listed, or a log in a form unknown
+    counted = counted or _measured(done, progress)
+    size = sum(file.bytes for file in waiting)
+    if counted is not None and counted.rows:
+        assumed = replace(
+            assumed,
+            row_bytes=counted.bytes / counted.rows,
+            file_rows=counted.rows / counted.looked_at if counted.looked_at else None,
+            basis="sampled",
+        )
+    found = replace(assumed, files=len(waiting), bytes=size, rows=size / (assumed.row_bytes or 1.0))
+    return _with_count(found, counted) if waiting and counted is not None else found
+
+
+def _measured(done: Sequence[ListedFile], progress: SourceProgress | None) -> Counted | None:
+    """Return what was in the files that were read, of a format that tells nothing before."""
+    if progress is None or not progress.rows or not done:
+        return None
+    return Counted(rows=progress.rows, bytes=sum(file.bytes for file in done), looked_at=0)
+
+
+def _with_count(found: Waiting, counted: Counted) -> Waiting:
+    is_all = counted.looked_at == found.files
+    return replace(
+        found,
+        rows=counted.rows if is_all else found.rows,
+        basis="counted" if is_all else "sampled",
+        first_us=counted.first_us,
+        last_us=counted.last_us,
+    )
+
+
+def _unread(
+    folder: Folder, stream: Stream, path: str, checkpoint: str | None
+) -> tuple[Sequence[ListedFile], Sequence[ListedFile]]:
+    """Return the files that wait, and those that were read; all wait if nothing is known of any."""
+    read = {} if checkpoint is None else logged_files(checkpoint, stream.name)
+    if len(read) > _MOST_FILES:
+        return (), ()
+    names = below(_base(path), read)
+    waiting = [file for file in folder.files if file.name not in names]
+    return waiting, [file for file in folder.files if file.name in names]
+
+
+def _folder(options: Mapping[str, str]) -> Folder:
+    """List what Spark would read, as far as its path, its name and the user's filter tell."""
+    path = options["path"]
+    base = _base(path)
+    filesystem, root = filesystem_of(base)
+    files = sorted(_asked_for(base, path, options), key=lambda file: (file.changed_ms, file.name))
+    return Folder(filesystem=filesystem, root=root.rstrip("/"), files=tuple(files))
+
+
+def _asked_for(base: str, path: str, options: Mapping[str, str]) -> Iterator[ListedFile]:
+    glob = options.get("pathglobfilter")
+    wanted = None if glob is None else pattern_of(glob)
+    below_path = pattern_of(path[len(base) :].strip("/")) if has_pattern(path) else None
+    is_recursive = options.get("recursivefilelookup", "false").strip().lower() == "true"
+    for file in listed(base):
+        folder, _, name = file.name.rpartition("/")
+        if any(is_hidden(part) for part in file.name.split("/")) or (wanted and not wanted.fullmatch(name)):
+            continue
+        if below_path is not None:
+            if below_path.fullmatch(file.name) or below_path.fullmatch(folder):
+                yield file
+        elif is_recursive or all("=" in part for part in folder.split("/") if part):
+            yield file
+
+
+def _base(path: str) -> str:
+    """Return the folder that a path with patterns begins with; the path itself if it has none."""
+    parts = path.split("/")
+    plain = next((number for number, part in enumerate(parts) if has_pattern(part)), len(parts))
+    return "/".join(parts[:plain]) or "/"
