@@ -8,7 +8,6 @@ from typing import TypeAlias
 from plait.plan.conditions import between, placed
 from plait.plan.model import Place, Probed
 from plait.plan.relations import ordinal_of
-from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.query.predicates import Conjunction, by_kind, mapped
 
@@ -29,7 +28,7 @@ def may_follow(query: Query, joined: Collection[str]) -> tuple[str, ...]:
     Connected ones if there are any; otherwise all that remain, which only an explicit CROSS JOIN brings about.
     """
     remaining = [relation.alias for relation in query.relations if relation.alias not in joined]
-    connected = QueryGraph.of(query).neighbours_of(joined)
+    connected = query.graph.neighbours_of(joined)
     return tuple(sorted(connected or remaining, key=lambda alias: canonical(query, alias)))
 
 

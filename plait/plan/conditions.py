@@ -6,14 +6,14 @@ Only the order of what tells the relations apart matters, so that one predicate 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
 
 from plait.plan.model import KeyColumn, Place
 from plait.plan.relations import key_of, operand_name
-from plait.query.graph import QueryGraph
-from plait.query.model import Query
+from plait.query.model import Operand, Query
 from plait.query.predicates import (
     At,
     Band,
@@ -130,8 +130,13 @@ def between(query: Query, left: str, right: str) -> Joining:
     """Return what joins two relations, each predicate once, bands on one pair of keys combined, in an order free of
     aliases.
     """
+    return _joining(query.between(left, right), left, right)
+
+
+@lru_cache(maxsize=1 << 12)  # planning asks about the same few pairs of relations at every step
+def _joining(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
     found: dict[object, Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]] = {}
-    for predicate in QueryGraph.of(query).between((left,), right):
+    for predicate in predicates:
         match predicate:
             case Equality():
                 sides = {side.relation: key_of(side) for side in (predicate.left, predicate.right)}

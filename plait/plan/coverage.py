@@ -14,7 +14,6 @@ from plait.plan.conditions import conditions_of, renamed, shown
 from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
 from plait.plan.relations import columns_of, ordinal_of, requirement_of, selection_of, window_of
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
-from plait.query.graph import QueryGraph
 from plait.query.model import Query, Relation
 
 Queries: TypeAlias = tuple[Query, ...]
@@ -82,7 +81,7 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield cross products that are avoidable: a relation connected to the path was left for later."""
     by_name = {query.name: query for query in queries}
     for start, steps, output in endings(plan):
-        sides = [set(pair) for pair in QueryGraph.of(by_name[output.query]).edges]
+        sides = [set(pair) for pair in by_name[output.query].graph.pairs]
         for number, step in enumerate(steps):
             before = len(path_members(start, steps[:number]))
             joined = {_alias_at(output, position) for position in range(before)}

@@ -16,7 +16,7 @@ from typing import Generic, Literal, TypeAlias
 
 from plait.plan.columns import SELECTED, TAU, StoredColumn
 from plait.query.model import SourceExpression
-from plait.query.predicates import At, Conjunction, Equality, Order, by_kind
+from plait.query.predicates import At, Band, Conjunction, Equality, Order
 
 _EXACT = re.compile(
     r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)"
@@ -311,14 +311,13 @@ class Step:
     @property
     def equalities(self) -> tuple[Equality[Probed], ...]:
         """The keys that must be equal."""
-        return by_kind(self.predicates).equalities
+        return tuple(predicate for predicate in self.predicates if isinstance(predicate, Equality))
 
     @property
     def index(self) -> tuple[str, ...]:
         """The keys this step looks up: all that must be equal, else the first that is bounded, else none."""
-        found = by_kind(self.predicates)
-        equal = tuple(sorted({equality.right.name for equality in found.equalities}))
-        return equal or tuple(band.right.name for band in found.bands[:1])
+        equal = tuple(sorted({equality.right.name for equality in self.equalities}))
+        return equal or next(((each.right.name,) for each in self.predicates if isinstance(each, Band)), ())
 
     @property
     def members(self) -> tuple[Member, ...]:

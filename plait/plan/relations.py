@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
 from plait.query.model import Operand, Query, Relation, SourceExpression, relations_of
@@ -20,10 +21,11 @@ UNKNOWN_TYPE = "?"
 
 def ordinal_of(query: Query, alias: str) -> int:
     """Count the earlier occurrences of the relation's source in FROM order."""
-    same = [relation.alias for relation in query.relations if relation.source == query.relation(alias).source]
-    return same.index(alias)
+    source = query.relation(alias).source
+    return [relation.alias for relation in query.relations if relation.source == source].index(alias)
 
 
+@lru_cache(maxsize=1 << 12)  # planning asks about the same few relations at every step
 def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
     if relation.alternatives:

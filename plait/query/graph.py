@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from plait.query.masks import connected_levels, positions
-from plait.query.model import Operand, Query, relations_of
-from plait.query.predicates import Conjunction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGraph:
-    """Aliases in FROM order, and the predicates between them.
+    """Aliases in FROM order, and the pairs of them that predicates compare.
 
-    >>> from plait.query.model import Operand, SourceExpression
-    >>> from plait.query.predicates import Equality
-    >>> key = SourceExpression(sql="`k`", columns=("k",))
-    >>> def equality(left, right):
-    ...     return Equality(left=Operand(relation=left, expression=key), right=Operand(relation=right, expression=key))
-    >>> graph = QueryGraph(aliases=("r", "s", "t"), predicates=(equality("r", "s"), equality("s", "t")))
+    >>> graph = QueryGraph(aliases=("r", "s", "t"), pairs=(("r", "s"), ("s", "t")))
     >>> graph.neighbours("r"), graph.shape
     (('s',), 'chain')
     >>> [sorted(subset) for subset in graph.connected_subsets()]
@@ -27,17 +20,15 @@ class QueryGraph:
     """
 
     aliases: tuple[str, ...]
-    predicates: Conjunction[Operand]
-    _pairs: tuple[tuple[str, ...], ...] = field(init=False, repr=False, compare=False)
+    pairs: tuple[tuple[str, str], ...]
+    _near: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_pairs", tuple(relations_of(predicate) for predicate in self.predicates))
-
-    @classmethod
-    def of(cls, query: Query) -> QueryGraph:
-        """Return the graph of this query."""
-        aliases = tuple(relation.alias for relation in query.relations)
-        return cls(aliases=aliases, predicates=query.predicates)
+        near: dict[str, set[str]] = {alias: set() for alias in self.aliases}
+        for left, right in self.pairs:
+            near[left].add(right)
+            near[right].add(left)
+        object.__setattr__(self, "_near", {alias: frozenset(others) for alias, others in near.items()})
 
     def neighbours(self, alias: str) -> tuple[str, ...]:
         """Return the relations compared with this one, in FROM order."""
@@ -45,16 +36,8 @@ class QueryGraph:
 
     def neighbours_of(self, joined: Collection[str]) -> tuple[str, ...]:
         """Return the relations outside `joined` that are compared with one inside, in FROM order."""
-        near = set()
-        for left, right in self._pairs:
-            if (left in joined) != (right in joined):
-                near.add(right if left in joined else left)
-        return tuple(alias for alias in self.aliases if alias in near)
-
-    def between(self, joined: Collection[str], alias: str) -> Conjunction[Operand]:
-        """Return the predicates between `alias` and the relations in `joined`."""
-        pairs = zip(self.predicates, self._pairs, strict=True)
-        return tuple(predicate for predicate, pair in pairs if _connects(pair, joined, alias))
+        near = frozenset[str]().union(*(self._near[alias] for alias in joined))
+        return tuple(alias for alias in self.aliases if alias in near and alias not in joined)
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
@@ -107,8 +90,3 @@ class QueryGraph:
         while grown := inside.intersection(self.neighbours_of(reached)):
             reached |= grown
         return reached
-
-
-def _connects(pair: tuple[str, ...], joined: Collection[str], alias: str) -> bool:
-    left, right = pair
-    return (left == alias and right in joined) or (right == alias and left in joined)

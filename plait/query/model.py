@@ -11,11 +11,13 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.query.graph import QueryGraph
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
 
@@ -180,11 +182,10 @@ def band_between(
     return Band(left=sides[0], right=sides[1], order=order_of(type_), low=low, high=high)
 
 
-def relations_of(predicate: Predicate[Operand]) -> tuple[str, ...]:
+def relations_of(predicate: Predicate[Operand]) -> tuple[str, str]:
     """Return the aliases of the two relations, in order of appearance."""
-    if isinstance(predicate, Residual):
-        return tuple(dict.fromkeys(operand.relation for operand in operands_of(predicate)))
-    return predicate.left.relation, predicate.right.relation
+    left, right = dict.fromkeys(operand.relation for operand in operands_of(predicate))
+    return left, right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +220,20 @@ class Query:
     text: str
     spark_text: str
     place: TextPlace = field(default=TextPlace(), compare=False)
+    graph: QueryGraph = field(init=False, compare=False, repr=False)
+    _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
+    _between: Mapping[frozenset[str], Conjunction[Operand]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Asked for at every step of every probe order that an optimizer looks at.
+        by_alias = {relation.alias: relation for relation in self.relations}
+        pairs = tuple(map(relations_of, self.predicates))
+        between: dict[frozenset[str], Conjunction[Operand]] = {}
+        for predicate, pair in zip(self.predicates, pairs, strict=True):
+            between[frozenset(pair)] = (*between.get(frozenset(pair), ()), predicate)
+        object.__setattr__(self, "_by_alias", by_alias)
+        object.__setattr__(self, "_between", between)
+        object.__setattr__(self, "graph", QueryGraph(aliases=tuple(by_alias), pairs=pairs))
 
     @property
     def equalities(self) -> tuple[Equality[Operand], ...]:
@@ -232,4 +247,8 @@ class Query:
 
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""
-        return next(relation for relation in self.relations if relation.alias == alias)
+        return self._by_alias[alias]
+
+    def between(self, left: str, right: str) -> Conjunction[Operand]:
+        """Return the predicates between two relations."""
+        return self._between.get(frozenset((left, right)), ())

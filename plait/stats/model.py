@@ -7,8 +7,8 @@ is None; the optimizer, not this module, decides what to assume then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -78,12 +78,17 @@ class Statistics:
     sources: tuple[SourceStatistics, ...] = ()
     joins: tuple[JoinSelectivity, ...] = ()
     steps: tuple[StepStatistics, ...] = ()
+    _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
+    _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_source", {found.source: found for found in self.sources})
+        object.__setattr__(self, "_by_sides", {found.sides: found.selectivity for found in self.joins})
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""
-        sides = (left, right) if left <= right else (right, left)
-        return next((found.selectivity for found in self.joins if found.sides == sides), None)
+        return self._by_sides.get((left, right) if left <= right else (right, left))
 
     def of(self, source: str) -> SourceStatistics:
         """Return what is known about this source; all unknown if it was never seen."""
-        return next((found for found in self.sources if found.source == source), SourceStatistics(source=source))
+        return self._by_source.get(source) or SourceStatistics(source=source)

@@ -112,7 +112,8 @@ def _dependencies(plan: Plan, reader: _Reader) -> Iterator[tuple[float, Found]]:
                 unknowns |= reader.selection(member)
             for member in joined[1:]:
                 unknowns |= reader.rows(member)
-            for pair in by_kind(conditions_on(plan, path)).equalities:
+            equalities = by_kind(conditions_on(plan, path)).equalities
+            for pair in sorted(equalities, key=lambda each: (each.left, each.right)):
                 unknowns |= reader.equality(*((joined[place.at], place.name) for place in (pair.left, pair.right)))
             yield step.estimate.probe_tuples_per_s or 0.0, unknowns
 

@@ -128,11 +128,10 @@ def _content(predicates: Conjunction[Place[int]]) -> list[object]:
 def member_of(query: Query, alias: str, store_name: StoreName, *, among: Collection[str] | None = None) -> Member:
     """Return a relation of a query as a member; its ordinal counts occurrences `among` some aliases, default all."""
     relation = query.relation(alias)
-    counted = [other.alias for other in query.relations if among is None or other.alias in among]
-    same = [other for other in counted if query.relation(other).source == relation.source]
+    same = [other.alias for other in query.relations if other.source == relation.source]
     return Member(
         store=store_name(query.name, relation.source),
-        ordinal=same.index(alias),
+        ordinal=[other for other in same if among is None or other in among].index(alias),
         selection=selection_of(relation),
         window_us=window_of(relation),
     )

@@ -8,7 +8,7 @@ by the members of a plan once it has one (`MemberSizes`), and by what queries ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 
@@ -136,10 +136,14 @@ class MemberSizes:
 
     stores: tuple[Store, ...]
     cardinality: Cardinality
+    _by_id: Mapping[str, Store] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {store.id: store for store in self.stores})
 
     def store(self, store_id: str) -> Store:
         """Return the store with this id."""
-        return next(store for store in self.stores if store.id == store_id)
+        return self._by_id[store_id]
 
     def of(self, member: Member) -> Extent:
         """Return the extent of a relation."""

@@ -14,7 +14,6 @@ from plait.optimizer.estimate.join_sizes import JoinSizes, arriving, storage_cos
 from plait.optimizer.join_graph import canonical, starts
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs
-from plait.query.graph import QueryGraph
 from plait.query.model import Query
 
 Aliases: TypeAlias = frozenset[str]
@@ -34,7 +33,7 @@ class JoinTrees:
     def __init__(self, sizes: JoinSizes) -> None:
         self.query: Query = sizes.query
         self._sizes = sizes
-        self._graph = QueryGraph.of(sizes.query)
+        self._graph = sizes.query.graph
         self._streams = frozenset(starts(sizes.query))
         self.everything = frozenset(self._graph.aliases)
         self._orders: dict[tuple[Aliases, tuple[Aliases, ...]], tuple[Aliases, ...]] = {}

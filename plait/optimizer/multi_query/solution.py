@@ -52,7 +52,8 @@ class ArcSolution:
         self._surcharge: list[float] = problem.surcharge.tolist()
         self._opening: list[float] = problem.opening.tolist()
         self._size: list[float] = problem.size.tolist()
-        self._is_root = problem.is_root.tolist()
+        self._is_root: list[bool] = problem.is_root.tolist()
+        self._is_intermediate = [bool(fills) for fills in problem.fills]
         self._into: list[list[int]] = [[] for _ in range(nodes)]
         self._at: list[list[int]] = [[] for _ in range(stores)]
         for arc in range(len(self._tail)) if allowed is None else allowed:
@@ -242,23 +243,25 @@ class ArcSolution:
         if node in ways:
             return ways[node][0]
         best, best_arc = math.inf, _NONE
-        for arc in self._into[node]:
-            self.work += 1
-            cost = self.price(arc)
-            if cost < best:
-                cost += self._distance(self._tail[arc], ways)
-            if cost < best:
-                cost += self._filling(self._store[arc], ways)
+        into, needs, is_root = self._into[node], self.needs, self._is_root
+        self.work += len(into)
+        # Most of a search is spent here, so what costs nothing is not called.
+        for arc in into:
+            cost = self.price(arc) if self._surcharge[arc] else self._price[arc]
+            if cost >= best:
+                continue
+            tail, store = self._tail[arc], self._store[arc]
+            if not needs[tail] and not is_root[tail]:
+                cost += ways[tail][0] if tail in ways else self._distance(tail, ways)
+            if cost < best and self._is_intermediate[store] and not self.uses[store]:
+                cost += self._filling(store, ways)
             if cost < best:
                 best, best_arc = cost, arc
         ways[node] = (best, best_arc)
         return best
 
     def _filling(self, store: int, ways: dict[int, tuple[float, int]]) -> float:
-        """Return what it costs to have a store: nothing for one that is there."""
-        fills = self.problem.fills[store]
-        if not fills or self.uses[store]:
-            return 0.0
+        """Return what it costs to have an intermediate store that is not there."""
         if self.banned[store] or self.taken + self._size[store] > self.problem.budget:
             return math.inf
-        return self._opening[store] + sum(self._distance(fill, ways) for fill in fills)
+        return self._opening[store] + sum(self._distance(fill, ways) for fill in self.problem.fills[store])

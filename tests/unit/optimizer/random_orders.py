@@ -12,7 +12,6 @@ from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, one_per_source
 from plait.plan.model import Plan
-from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -58,7 +57,7 @@ def _subset(query: Query, aliases: Collection[str]) -> Subset:
 def _order(query: Query, start: str, within: tuple[str, ...], rng: random.Random, *, fills: bool) -> ProbeOrder:
     units: list[tuple[str, ...]] = [(start,)]
     joined = {start}
-    graph = QueryGraph.of(query)
+    graph = query.graph
     while joined != set(within):
         outside = set(within) - joined
         first = rng.choice([alias for alias in may_follow(query, joined) if alias in outside])

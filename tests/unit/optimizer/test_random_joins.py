@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from plait.query.graph import QueryGraph
 from tests.random_joins import RandomJoins, draw
 
 WANTED = RandomJoins(relations=10, queries=40, size=4, seed=5)
@@ -14,7 +13,7 @@ def test_queries_are_connected_trees_of_the_wanted_size_over_distinct_relations(
     for query in draw(WANTED).queries:
         assert len(query.relations) == len({relation.source for relation in query.relations}) == 4
         assert len(query.equalities) == 3
-        assert len(QueryGraph.of(query).components) == 1
+        assert len(query.graph.components) == 1
 
 
 def test_joins_are_on_attributes_that_both_streams_have() -> None:

@@ -16,7 +16,6 @@ from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs
 from plait.plan.model import Member
 from plait.plan.relations import selection_of, window_of
-from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -73,9 +72,9 @@ def check(orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...]) -> None:
             if len(unit) == 1:
                 assert unit[0] in possible
             else:
-                near = set(QueryGraph.of(query).neighbours_of(joined))
+                near = set(query.graph.neighbours_of(joined))
                 assert near & set(unit)
-                assert QueryGraph.of(query).is_connected(unit)
+                assert query.graph.is_connected(unit)
                 assert set(unit) & set(starts(query))
                 used.add(content(query, unit, unit))
             joined += unit

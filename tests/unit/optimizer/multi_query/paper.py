@@ -19,7 +19,6 @@ from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
 from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import between, key_pairs
-from plait.query.graph import QueryGraph
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -60,7 +59,7 @@ class Sub:
     def mirs(self) -> tuple[Unit, ...]:
         """Return the relations and the materializable intermediate results, which are connected and have a stream."""
         streams = starts(self.query)
-        subsets = (tuple(sorted(subset)) for subset in QueryGraph.of(self.query).connected_subsets())
+        subsets = (tuple(sorted(subset)) for subset in self.query.graph.connected_subsets())
         return tuple(
             subset
             for subset in subsets
