@@ -13,7 +13,6 @@ from dataclasses import replace
 from plait.errors import OptionError, UnsupportedQueryError
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.storage_budget import input_rows
-from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions, partitions
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.model import Plan
@@ -43,7 +42,7 @@ def _check_queries(queries: tuple[Query, ...], options: PlanOptions) -> None:
     for query in queries:
         for relation in query.relations:
             options.source(relation.source, reader=query.name)
-        if not starts(query):
+        if not query.starts:
             raise UnsupportedQueryError(
                 f"query '{query.name}' reads tables only, so nothing ever arrives that could complete a result; "
                 "join at least one stream, or run it as a batch query"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
-from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
 from plait.plan.relations import own_store
 from plait.query.model import Query
@@ -29,6 +28,15 @@ class ProbeOrder:
     fills: bool = False
 
 
+def may_follow(query: Query, joined: Collection[str]) -> tuple[str, ...]:
+    """Return the relations that may be probed next, in canonical order.
+
+    Connected ones if there are any; otherwise all that remain, which only an explicit CROSS JOIN brings about.
+    """
+    remaining = [relation.alias for relation in query.relations if relation.alias not in joined]
+    return tuple(sorted(query.graph.neighbours_of(joined) or remaining, key=query.canonical))
+
+
 ChooseNext: TypeAlias = Callable[[JoinSizes, tuple[str, ...], tuple[str, ...]], str]
 """(sizes, joined so far, candidates in canonical order) → the candidate probed next."""
 
@@ -42,7 +50,7 @@ def choose_orders(
         ProbeOrder(query=query.name, units=tuple((alias,) for alias in _extend(sizes, start, choose)))
         for query in queries
         for sizes in (JoinSizes(query, cardinality, options),)
-        for start in starts(query)
+        for start in query.starts
     )
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from plait.plan.conditions import conditions_of, renamed, shown
 from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
-from plait.plan.relations import columns_of, ordinal_of, requirement_of, selection_of, window_of
+from plait.plan.relations import columns_of, requirement_of, selection_of, window_of
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
 
@@ -47,13 +47,13 @@ def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
         for alias, position in output.positions:
             narrowed = Narrowing(position=position)
             narrowed = next((each for each in output.narrowings if each.position == position), narrowed)
-            if not _stands_for(plan, path[position], narrowed, query.relation(alias), ordinal_of(query, alias)):
+            if not _stands_for(plan, path[position], narrowed, query.relation(alias), query.canonical(alias)):
                 yield f"query '{query.name}' takes '{alias}' from {path[position]}"
 
 
-def _stands_for(plan: Plan, member: Member, narrowed: Narrowing, relation: Relation, ordinal: int) -> bool:
+def _stands_for(plan: Plan, member: Member, narrowed: Narrowing, relation: Relation, place: tuple[str, int]) -> bool:
     """Tell whether a member is the relation, or a wider one that is narrowed to it."""
-    if (plan.store(member.store).source, member.ordinal) != (relation.source, ordinal):
+    if (plan.store(member.store).source, member.ordinal) != place:
         return False
     own, window_us = selection_of(relation), window_of(relation)
     if member.selection != own and not (narrowed.selection == own and _includes(member.selection, own)):

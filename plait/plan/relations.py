@@ -19,12 +19,6 @@ UNKNOWN_TYPE = "?"
 """Stands for the type of an operand until Spark has been asked (`Operand.type` is None)."""
 
 
-def ordinal_of(query: Query, alias: str) -> int:
-    """Count the earlier occurrences of the relation's source in FROM order."""
-    source = query.relation(alias).source
-    return [relation.alias for relation in query.relations if relation.source == source].index(alias)
-
-
 @lru_cache(maxsize=1 << 12)  # planning asks about the same few relations at every step
 def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""

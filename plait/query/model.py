@@ -222,16 +222,22 @@ class Query:
     place: TextPlace = field(default=TextPlace(), compare=False)
     graph: QueryGraph = field(init=False, compare=False, repr=False)
     _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
+    _canonical: Mapping[str, tuple[str, int]] = field(init=False, compare=False, repr=False)
     _between: Mapping[frozenset[str], Conjunction[Operand]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # Asked for at every step of every probe order that an optimizer looks at.
         by_alias = {relation.alias: relation for relation in self.relations}
+        canonical: dict[str, tuple[str, int]] = {}
+        for relation in self.relations:
+            earlier = sum(source == relation.source for source, _ in canonical.values())
+            canonical[relation.alias] = relation.source, earlier
         pairs = tuple(map(relations_of, self.predicates))
         between: dict[frozenset[str], Conjunction[Operand]] = {}
         for predicate, pair in zip(self.predicates, pairs, strict=True):
             between[frozenset(pair)] = (*between.get(frozenset(pair), ()), predicate)
         object.__setattr__(self, "_by_alias", by_alias)
+        object.__setattr__(self, "_canonical", canonical)
         object.__setattr__(self, "_between", between)
         object.__setattr__(self, "graph", QueryGraph(aliases=tuple(by_alias), pairs=pairs))
 
@@ -248,6 +254,15 @@ class Query:
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""
         return self._by_alias[alias]
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The aliases of the relations whose tuples arrive: every stream, no table."""
+        return tuple(relation.alias for relation in self.relations if not relation.is_table)
+
+    def canonical(self, alias: str) -> tuple[str, int]:
+        """Return what orders the relations whatever their aliases: (source, earlier occurrences of it in FROM)."""
+        return self._canonical[alias]
 
     def between(self, left: str, right: str) -> Conjunction[Operand]:
         """Return the predicates between two relations."""

@@ -13,9 +13,8 @@ from plait.optimizer.assemble.orders_of_plan import choices_of, stores_read
 from plait.optimizer.assemble.probe_trees import merge_orders
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
-from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, may_follow
 from plait.plan.model import Plan, ProbeTree, Step
 from plait.query.model import Query
 from plait.stats.model import Statistics

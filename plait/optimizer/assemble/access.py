@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import extent_of
-from plait.plan.model import ProbeTree, Store
+from plait.plan.model import Store
 
 
-def choose_access(
-    stores: tuple[Store, ...],
-    trees: tuple[ProbeTree, ...],
-    arrivals: Mapping[str, float],
-    cardinality: Cardinality,
-    at_random: Collection[str] = (),
-) -> tuple[Store, ...]:
-    """Give every store its indexes and its partitioning; `arrivals`: tuples per second by edge.
+def choose_indexes_and_partitionings(draft: Draft) -> Draft:
+    """Let stores be indexed and partitioned as suits most of the tuples that probe them.
 
-    The stores of the sources `at_random` are partitioned by nothing, intermediate stores by no key of theirs: what is
-    frequent there is frequent in a join with it.
+    The stores of sources that are placed at random are partitioned by nothing, intermediate stores by no key of theirs:
+    what is frequent there is frequent in a join with it.
     """
+    stores, at_random = draft.stores, draft.options.at_random
     traffic: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     routed: dict[str, dict[tuple[str, ...], float]] = {store.id: {} for store in stores}
     by_id = {store.id: store for store in stores}
-    for tree in trees:
+    for tree in draft.trees:
         for _, step in tree.walk():
             store = by_id[step.member.store]
             telling = tuple(name for name in step.index if _source_of(store, name, by_id) not in at_random)
-            _count(traffic[store.id], step.index, arrivals[step.edge])
+            arriving = draft.flows[step.edge].arriving_per_s
+            _count(traffic[store.id], step.index, arriving)
             if step.equalities and telling:
-                _count(routed[store.id], telling, arrivals[step.edge])
-    return tuple(
+                _count(routed[store.id], telling, arriving)
+    keys = _Keys(stores=by_id, cardinality=draft.cardinality)
+    reached = (
         replace(
             store,
             indexes=_indexes(traffic[store.id]),
-            partition_by=_partitioning(store, routed[store.id], _Keys(stores=stores, cardinality=cardinality)),
+            partition_by=_partitioning(store, routed[store.id], keys),
         )
         for store in stores
     )
+    return replace(draft, stores=tuple(reached))
 
 
 def _count(probes: dict[tuple[str, ...], float], keys: tuple[str, ...], arriving: float) -> None:
@@ -86,20 +84,12 @@ def _partitioning(store: Store, traffic: Mapping[tuple[str, ...], float], keys_k
 class _Keys:
     """How many values the keys of stores have."""
 
-    stores: tuple[Store, ...]
+    stores: Mapping[str, Store]
     cardinality: Cardinality
 
     def distinct(self, store: Store, name: str) -> float:
         """Return the distinct values of a key; in an intermediate store those of the part it belongs to."""
         key = store.key(name)
         if store.intermediate is not None and key.part is not None:
-            part = store.intermediate.parts[key.part].store
-            store = next(other for other in self.stores if other.id == part)
+            store = self.stores[store.intermediate.parts[key.part].store]
         return self.cardinality.distinct(extent_of(store, store.window_us), key)
-
-
-def choose_indexes_and_partitionings(draft: Draft) -> Draft:
-    """Let stores be indexed and partitioned as suits most of the tuples that probe them."""
-    arrivals = {edge: flow.arriving_per_s for edge, flow in draft.flows.items()}
-    stores = choose_access(draft.stores, draft.trees, arrivals, draft.cardinality, draft.options.at_random)
-    return replace(draft, stores=stores)

@@ -16,7 +16,7 @@ from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, StoreName
+from plait.optimizer.probe_orders import StoreName
 from plait.plan.conditions import between, keys_of_right, placed
 from plait.plan.model import (
     Intermediate,
@@ -33,7 +33,6 @@ from plait.plan.relations import (
     columns_of,
     member_name,
     operands_of,
-    ordinal_of,
     selection_of,
     widest_window,
     window_of,
@@ -57,7 +56,7 @@ class Subset:
         """Return the subset with these aliases, given in any order."""
         ordered = sorted(
             aliases,
-            key=lambda alias: (store_name(query.name, query.relation(alias).source), ordinal_of(query, alias)),
+            key=lambda alias: (store_name(query.name, query.relation(alias).source), query.canonical(alias)[1]),
         )
         return cls(query=query, aliases=tuple(ordered), intermediate=_intermediate(query, ordered, store_name))
 
@@ -138,7 +137,7 @@ def member_of(query: Query, alias: str, store_name: StoreName, *, among: Collect
 
 
 @dataclass(slots=True)
-class _Draft:
+class _StoreDraft:
     """A store while its users are being asked."""
 
     subset: Subset
@@ -157,31 +156,31 @@ class _Draft:
                 self.values[operand.name] = operand
 
 
-def gather_intermediates(
-    queries: CoveredQueries, orders: Iterable[ProbeOrder], options: PlanOptions, store_name: StoreName
-) -> tuple[Store, ...]:
-    """Return the intermediate stores, ordered by id, without indexes and partitioning."""
+def lay_out_intermediate_stores(draft: Draft) -> Draft:
+    """Add the stores of intermediate results, with all that orders need from them later."""
+    queries, store_name = draft.queries, draft.store_name
     by_name = {query.name: query for query in queries.joined}
-    drafts: dict[str, _Draft] = {}
+    stores: dict[str, _StoreDraft] = {}
     # The largest first: what a store is filled from must hold what the store itself turns out to need.
-    for order in sorted(orders, key=lambda order: -sum(len(unit) for unit in order.units)):
+    for order in sorted(draft.orders, key=lambda order: -sum(len(unit) for unit in order.units)):
         query = by_name[order.query]
         covered = frozenset(alias for unit in order.units for alias in unit)
-        target = drafts.get(Subset.of(query, covered, store_name).store) if order.fills else None
+        target = stores.get(Subset.of(query, covered, store_name).store) if order.fills else None
         for unit in order.units[1:]:
             if len(unit) > 1:
                 subset = Subset.of(query, unit, store_name)
-                draft = drafts.setdefault(subset.store, _Draft(subset))
-                draft.need_keys(subset.outer_keys(covered - set(unit)))
-                draft.need_operands(subset.outer_operands(covered - set(unit)))
+                store = stores.setdefault(subset.store, _StoreDraft(subset))
+                store.need_keys(subset.outer_keys(covered - set(unit)))
+                store.need_operands(subset.outer_operands(covered - set(unit)))
                 if target is None:
-                    _need_for_query(draft, subset, queries)
+                    _need_for_query(store, subset, queries)
                 else:
-                    _need_for_store(draft, subset, Subset.of(query, covered, store_name), target)
-    return tuple(_store(drafts[store_id], options) for store_id in sorted(drafts))
+                    _need_for_store(store, subset, Subset.of(query, covered, store_name), target)
+    made = (_store(store, draft.options) for store in stores.values())
+    return replace(draft, stores=tuple(sorted((*draft.stores, *made), key=lambda store: store.id)))
 
 
-def _need_for_query(draft: _Draft, subset: Subset, queries: CoveredQueries) -> None:
+def _need_for_query(draft: _StoreDraft, subset: Subset, queries: CoveredQueries) -> None:
     """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
         draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
@@ -189,7 +188,7 @@ def _need_for_query(draft: _Draft, subset: Subset, queries: CoveredQueries) -> N
             draft.columns |= {part_column(part, name) for name in narrowing.columns}
 
 
-def _need_for_store(draft: _Draft, subset: Subset, whole: Subset, target: _Draft) -> None:
+def _need_for_store(draft: _StoreDraft, subset: Subset, whole: Subset, target: _StoreDraft) -> None:
     """Add what the larger store keeps that is filled by way of this one."""
     for part, alias in enumerate(subset.aliases):
         place = whole.aliases.index(alias)
@@ -198,12 +197,12 @@ def _need_for_store(draft: _Draft, subset: Subset, whole: Subset, target: _Draft
         draft.need_operands(replace(value, part=part) for value in target.values.values() if value.part == place)
 
 
-def _own_columns(target: _Draft, place: int) -> Iterator[str]:
+def _own_columns(target: _StoreDraft, place: int) -> Iterator[str]:
     prefix = part_column(place, "")
     return (column.removeprefix(prefix) for column in target.columns if column.startswith(prefix))
 
 
-def _store(draft: _Draft, options: PlanOptions) -> Store:
+def _store(draft: _StoreDraft, options: PlanOptions) -> Store:
     query, aliases = draft.subset.query, draft.subset.aliases
     return Store(
         id=draft.subset.store,
@@ -219,12 +218,6 @@ def _store(draft: _Draft, options: PlanOptions) -> Store:
         intermediate=draft.subset.intermediate,
         values=tuple(draft.values[name] for name in sorted(draft.values)),
     )
-
-
-def lay_out_intermediate_stores(draft: Draft) -> Draft:
-    """Add the stores of intermediate results, with all that orders need from them later."""
-    made = gather_intermediates(draft.queries, draft.orders, draft.options, draft.store_name)
-    return replace(draft, stores=tuple(sorted((*draft.stores, *made), key=lambda store: store.id)))
 
 
 def settle_parallelism(draft: Draft) -> Draft:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeAlias
@@ -10,12 +10,12 @@ from typing import TypeAlias
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of, residual_content
-from plait.optimizer.join_graph import StoredName, probing
 from plait.optimizer.probe_orders import ProbeOrder, StoreName
-from plait.plan.model import Fill, Member, Output, Probed, ProbeTree, Selection, Step, part_column
+from plait.plan.conditions import between, placed
+from plait.plan.model import Fill, Member, Output, Place, Probed, ProbeTree, Selection, Step, part_column
 from plait.plan.relations import member_name
 from plait.query.model import Query
-from plait.query.predicates import Conjunction, by_kind
+from plait.query.predicates import Conjunction, by_kind, mapped
 
 
 @dataclass(slots=True)
@@ -61,18 +61,39 @@ def _insert(
     for unit in order.units[1:]:
         if len(unit) == 1:
             member = member_of(query, unit[0], store_name, among=among)
-            arrow = Arrow(member=member, predicates=probing(query, joined, unit, lambda _, name: name))
+            arrow = Arrow(member=member, predicates=_probing(query, joined, unit, lambda _, name: name))
         else:
             subset = Subset.of(query, unit, store_name)
             unit = subset.aliases
             arrow = Arrow(
                 member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=subset.window_us),
-                predicates=probing(query, joined, unit, _names_in(unit)),
+                predicates=_probing(query, joined, unit, _names_in(unit)),
                 parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
             )
         node = node.children.setdefault(arrow, _Node())
         joined = (*joined, *unit)
     return node, joined
+
+
+StoredName: TypeAlias = Callable[[str, str], str]
+"""(alias, column or key of the relation) → its name in the store that is probed."""
+
+
+def _probing(query: Query, joined: tuple[str, ...], probed: Sequence[str], stored: StoredName) -> Conjunction[Probed]:
+    """Return what joins a probe path (aliases by position) with the relations it probes next: equalities first, then
+    bands, the two-sided ones before the others.
+    """
+    found = []
+    for position, alias in enumerate(joined):
+        for mine in probed:
+
+            def place(known: Probed, mine: str = mine) -> Probed:
+                return Place(None, stored(mine, known.name)) if known.at is None else known
+
+            found += [mapped(each, place) for each in placed(between(query, alias, mine), position, None)]
+    kinds = by_kind(found)
+    bands = sorted(kinds.bands, key=lambda band: (band.low is None) + (band.high is None))
+    return (*kinds.equalities, *bands, *kinds.residuals)
 
 
 def _names_in(parts: tuple[str, ...]) -> StoredName:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import StoreName
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
 from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, widest_window, window_of
 from plait.query.model import Query, Relation, Source, Stream
@@ -21,28 +20,28 @@ class Use:
     relation: Relation
 
 
-def gather_stores(queries: Iterable[Query], options: PlanOptions, store_name: StoreName) -> tuple[Store, ...]:
-    """Return the stores with what they keep, ordered by id, without indexes and partitioning.
+def lay_out_source_stores(draft: Draft) -> Draft:
+    """Add the stores of sources with what they keep for whom, ordered by id.
 
     A stream that keeps everything has a store even if no query reads it, so that later queries can reach back.
     """
+    options = draft.options
     uses: dict[str, list[Use]] = {}
     sources: dict[str, Source] = {}
-    for query in queries:
+    for query in draft.queries.own:
         for relation in query.relations:
-            store_id = store_name(query.name, relation.source)
+            store_id = draft.store_name(query.name, relation.source)
             sources[store_id] = options.source(relation.source, reader=query.name)
             uses.setdefault(store_id, []).append(Use(query=query, relation=relation))
     read = {source.name for source in sources.values()}
     for source in options.sources:
         if _keeps_all(source) and source.name not in read:
-            sources[store_name("", source.name)] = source
-    return tuple(
-        _gather_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources)
-    )
+            sources[draft.store_name("", source.name)] = source
+    stores = (_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources))
+    return replace(draft, stores=tuple(stores))
 
 
-def _gather_store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
+def _store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
     keys = {key.name: key for use in uses for key in keys_of(use.query, use.relation.alias)}
     return Store(
         id=store_id,
@@ -96,8 +95,3 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
     if _keeps_all(source):
         windows.append(source.window_us)
     return widest_window(windows)
-
-
-def lay_out_source_stores(draft: Draft) -> Draft:
-    """Add the stores of sources, with what they keep for whom."""
-    return replace(draft, stores=gather_stores(draft.queries.own, draft.options, draft.store_name))

@@ -14,7 +14,6 @@ from math import prod
 
 from plait.errors import InvalidPlanError
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
-from plait.optimizer.join_graph import canonical
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import Conditions, between, conditions, in_order, joining
 from plait.plan.model import Intermediate, KeyColumn, Member, Place, ProbeTree, Step, Store
@@ -77,7 +76,7 @@ class JoinSizes:
             frozenset((left, right)): cardinality.between(extents[left], extents[right], between(query, left, right))
             for left, right in combinations(extents, 2)
         }
-        ordered = sorted(extents, key=lambda alias: canonical(query, alias))
+        ordered = sorted(extents, key=query.canonical)
         self._bit = {alias: 1 << place for place, alias in enumerate(ordered)}
         self._sizes = SubsetSizes(
             [self._rows[alias] for alias in ordered],

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from plait.optimizer.estimate.join_sizes import JoinSizes, arriving, storage_cost
-from plait.optimizer.join_graph import canonical, starts
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs
 from plait.query.model import Query
@@ -34,7 +33,7 @@ class JoinTrees:
         self.query: Query = sizes.query
         self._sizes = sizes
         self._graph = sizes.query.graph
-        self._streams = frozenset(starts(sizes.query))
+        self._streams = frozenset(sizes.query.starts)
         self.everything = frozenset(self._graph.aliases)
         self._orders: dict[tuple[Aliases, tuple[Aliases, ...]], tuple[Aliases, ...]] = {}
         self._costs: dict[tuple[Aliases, ...], float] = {}
@@ -122,7 +121,7 @@ class JoinTrees:
 
     def members(self, operator: Aliases) -> list[str]:
         """Return the relations of an operator in canonical order."""
-        return sorted(operator, key=lambda alias: canonical(self.query, alias))
+        return sorted(operator, key=self.query.canonical)
 
     def ordered(self, inner: Inner) -> list[Aliases]:
         """Return operators, small ones first, in an order free of aliases: sums and ties must not hang on hashes."""
@@ -195,7 +194,7 @@ class JoinTrees:
         return self._keys[pair]
 
     def _place(self, unit: Aliases) -> tuple[tuple[str, int], ...]:
-        return tuple(sorted(canonical(self.query, alias) for alias in unit))
+        return tuple(sorted(map(self.query.canonical, unit)))
 
     def _in_from_order(self, unit: Aliases) -> tuple[str, ...]:
         return tuple(alias for alias in self._graph.aliases if alias in unit)

@@ -10,7 +10,7 @@ from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.estimate.join_sizes import SubsetSizes
 from plait.plan.conditions import Joining, between, key_pairs
 from plait.plan.model import KeyColumn, Member
-from plait.plan.relations import ordinal_of, selection_of, window_of
+from plait.plan.relations import selection_of, window_of
 from plait.query.masks import Mask, connected_levels, positions
 from plait.query.model import Query
 from plait.query.predicates import Equality
@@ -130,7 +130,7 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
             (
                 Member(
                     store=relation.source,
-                    ordinal=ordinal_of(query, relation.alias),
+                    ordinal=query.canonical(relation.alias)[1],
                     selection=selection_of(relation),
                     window_us=window_of(relation),
                 ),

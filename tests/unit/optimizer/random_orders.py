@@ -8,9 +8,8 @@ from collections.abc import Collection
 from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.covering import cover
 from plait.optimizer.assemble.intermediate_stores import Subset
-from plait.optimizer.join_graph import may_follow
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, one_per_source
+from plait.optimizer.probe_orders import ProbeOrder, may_follow, one_per_source
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.stats.model import Statistics

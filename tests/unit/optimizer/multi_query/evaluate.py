@@ -10,9 +10,8 @@ from collections.abc import Iterable
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
-from plait.optimizer.join_graph import may_follow, starts
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder
+from plait.optimizer.probe_orders import ProbeOrder, may_follow
 from plait.plan.conditions import between, key_pairs
 from plait.plan.model import Member
 from plait.plan.relations import selection_of, window_of
@@ -61,7 +60,7 @@ def check(orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...]) -> None:
     for order in orders:
         query = by_name[order.query]
         assert len(order.units[0]) == 1
-        assert order.units[0][0] in starts(query)
+        assert order.units[0][0] in query.starts
         covered = [alias for unit in order.units for alias in unit]
         assert len(covered) == len(set(covered))
         for unit in order.units:
@@ -75,7 +74,7 @@ def check(orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...]) -> None:
                 near = set(query.graph.neighbours_of(joined))
                 assert near & set(unit)
                 assert query.graph.is_connected(unit)
-                assert set(unit) & set(starts(query))
+                assert set(unit) & set(query.starts)
                 used.add(content(query, unit, unit))
             joined += unit
         if order.fills:
@@ -83,12 +82,12 @@ def check(orders: tuple[ProbeOrder, ...], queries: tuple[Query, ...]) -> None:
             made = filled.setdefault(content(query, covered, covered), {"query": query.name, "starts": []})
             assert made["query"] == query.name
             made["starts"].append(order.units[0][0])
-            made["wanted"] = sorted(set(starts(query)) & set(covered))
+            made["wanted"] = sorted(set(query.starts) & set(covered))
     assert used == set(filled)
     for made in filled.values():
         assert sorted(made["starts"]) == made["wanted"]
     answered = [(order.query, order.units[0][0]) for order in orders if not order.fills]
-    assert sorted(answered) == sorted((query.name, start) for query in queries for start in starts(query))
+    assert sorted(answered) == sorted((query.name, start) for query in queries for start in query.starts)
     for order in orders:
         if not order.fills:
             assert sorted(alias for unit in order.units for alias in unit) == sorted(everything(by_name[order.query]))
@@ -112,7 +111,7 @@ def probe_tuples(
             joined += unit
             path = (*path, (content(query, unit, within), content(query, joined, within)))
             if before:
-                streams = len(set(before) & set(starts(query)))
+                streams = len(set(before) & set(query.starts))
                 copies = max(options.parallelism_of(query.relation(alias).source) for alias in unit)
                 cost = step_cost(sizes.size(frozenset(before)), streams=streams, copies=1)
                 cost *= sizes.pace(order.units[0][0])

@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
-from plait.optimizer.join_graph import starts
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import between, key_pairs
 from plait.query.model import Query
@@ -58,7 +57,7 @@ class Sub:
 
     def mirs(self) -> tuple[Unit, ...]:
         """Return the relations and the materializable intermediate results, which are connected and have a stream."""
-        streams = starts(self.query)
+        streams = self.query.starts
         subsets = (tuple(sorted(subset)) for subset in self.query.graph.connected_subsets())
         return tuple(
             subset
@@ -68,7 +67,7 @@ class Sub:
 
     def starts(self) -> tuple[str, ...]:
         """Return the relations whose tuples arrive."""
-        return tuple(alias for alias in sorted(starts(self.query)) if alias in self.aliases)
+        return tuple(alias for alias in sorted(self.query.starts) if alias in self.aliases)
 
 
 Order: TypeAlias = tuple[Unit, ...]
@@ -154,7 +153,7 @@ def apply_partitioning(
     for unit in order[1:]:
         result = sub.result(unit)
         known = _keys_between(sub, joined, unit)
-        streams = len(joined & set(starts(sub.query)))
+        streams = len(joined & set(sub.query.starts))
         copies = max(options.parallelism_of(sub.query.relation(alias).source) for alias in unit)
         # Per second of event time: the paper's queries all have one window, and these need not.
         size = sizes.size(frozenset(joined)) * sizes.pace(order[0][0])
