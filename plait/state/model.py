@@ -115,6 +115,16 @@ class Unstored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """Rows of a source that were let go because the watermark had passed the windows of their day. `tau_max_us`: their
+    largest event time.
+    """
+
+    rows: int
+    tau_max_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
     """What the manifest remembers of one source, cumulated over all batches.
 
@@ -123,8 +133,8 @@ class SourceProgress:
     another one). `tau_max`: largest τ seen, None before the first row. `active_ms`: clock at the end of the last batch
     with rows of it. `sketch`: per key name the KMV sketch of its values (sorted, smallest hashes). `kept`: rows per
     ``Selection.sql``. `late_before_us`: the highest watermark the stream was
-    ever held to; rows of later batches are late if they are older. `unstored`: rows that a query added later will never
-    see.
+    ever held to; rows of later batches are late if they are older. `unstored` and `forgotten`: rows that a query added
+    later will never see.
     """
 
     source: str
@@ -142,6 +152,7 @@ class SourceProgress:
     outside: int = 0
     late_before_us: int | None = None
     unstored: tuple[Unstored, ...] = ()
+    forgotten: tuple[Forgotten, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

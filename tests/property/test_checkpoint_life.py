@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from plait.operators.close.lacking import Lacking
+from plait.operators.close.lacking import Lacking, with_forgotten
+from plait.state.model import SourceProgress
 from tests.property.checkpoint_life import SECOND_US, Life, stream
 
 A = stream("a", "ts timestamp, s string, x bigint, n int, d date")
@@ -202,6 +203,34 @@ def test_a_query_over_rows_that_its_predecessor_stored_lacks_nothing(tmp_path: P
     assert (ran.results["new"], ran.lacking) == (Counter([(12,)]), ())
 
 
+def test_rows_that_went_before_a_query_with_a_longer_window_came_are_counted_until_they_no_longer_matter(
+    tmp_path: Path,
+) -> None:
+    short = [replace(each, window_us=10 * SECOND_US) for each in STREAMS]
+    query = {"q": "SELECT a.x FROM a JOIN b ON a.x = b.id"}
+    life = Life(tmp_path)
+    life.run(short, query, {"a": [a(0), a(1)], "b": [b(0)]}, *({"a": [a(at)], "b": [b(at)]} for at in (15, 24)))
+    assert life.run(short, query).lacking == ()
+    ran = life.run(STREAMS, query, {"a": [a(31)], "b": [b(31)]}, {"a": [a(32)], "b": [b(32)]})
+    # At 24 s the rows of the first batch are gone, those of 15 s are not.
+    assert [(each.stream, each.rows, each.until_us, each.forgotten) for each in ran.lacking] == [
+        ("a", 2, 31 * SECOND_US, True),
+        ("b", 1, 30 * SECOND_US, True),
+    ]
+    assert "up to 2 rows of 'a' that query 'q' might need are gone" in ran.lacking[0].text
+    assert ran.lacking_at_end == ()
+
+
+def test_what_is_remembered_of_rows_that_went_has_a_bound_and_stays_even() -> None:
+    progress = SourceProgress(source="a")
+    for second in range(1000):
+        progress = with_forgotten(progress, 1, second)
+    assert sum(each.rows for each in progress.forgotten) == 1000
+    assert len(progress.forgotten) == 16
+    assert max(each.rows for each in progress.forgotten) < 200
+    assert [each.tau_max_us for each in progress.forgotten] == sorted(each.tau_max_us for each in progress.forgotten)
+
+
 def test_rows_that_a_rewritten_bucket_leaves_out_count_as_not_stored(tmp_path: Path) -> None:
     wide = "SELECT a.x FROM a JOIN b ON a.x = b.id"
     life = Life(tmp_path)
@@ -254,6 +283,16 @@ def test_what_a_stream_left_behind_expires_with_its_window(tmp_path: Path) -> No
     life.run([B, C], {"bc": BC}, {"b": [b(31)], "c": [(31, 5)]})
     assert not any(bucket.store == "a" for bucket in _manifest(life).buckets)
     assert all(found.store != "a" for found in _manifest(life).windows)
+
+
+def test_what_a_stream_without_a_window_left_behind_stays_until_it_is_read_with_one(tmp_path: Path) -> None:
+    endless = [replace(each, window_us=None) for each in (A, B, C)]
+    life = Life(tmp_path)
+    life.run(endless, {"ab": AB, "bc": BC}, {"a": [a(0, x=5)], "b": [b(0)], "c": [(0, 5)]})
+    life.run(endless[1:], {"bc": BC}, {"b": [b(900)], "c": [(900, 5)]})
+    assert any(bucket.store == "a" for bucket in _manifest(life).buckets)
+    life.run([replace(A, keep="all"), *endless[1:]], {"bc": BC}, {"a": [a(901)], "b": [b(901)], "c": [(901, 5)]})
+    assert [bucket.tau_min for bucket in _manifest(life).buckets if bucket.store == "a"] == [901 * SECOND_US]
 
 
 def test_a_renamed_stream_is_another_one_and_leaves_the_old_rows_alone(tmp_path: Path) -> None:

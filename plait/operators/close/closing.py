@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 from plait.adapt.history import Batch, counts_of
 from plait.operators.close.keeping import resting_windows, windows_of
-from plait.operators.close.lacking import kept_for, with_unstored
+from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
+from plait.plan.relations import source_of
 from plait.query.model import Stream
 from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
 from plait.state.retention import retain
@@ -74,12 +75,12 @@ def close(
     windows, resting = windows_of(plan), resting_windows(plan, previous)
     before = () if previous is None else previous.buckets
     stored, added = retain(before, {**windows, **resting}, watermark), retain(delta, windows, watermark)
-    kept = stored.kept + added.kept
+    kept, expired = stored.kept + added.kept, stored.expired + added.expired
     return Closed(
-        sources=progress,
+        sources=_with_forgotten(progress, {**resting, **windows}, expired),
         watermark_us=watermark,
         kept=kept,
-        expired=stored.expired + added.expired,
+        expired=expired,
         windows=_stream_windows(plan, previous, {**resting, **windows}, kept),
         cycles=cycles,
     )
@@ -111,6 +112,24 @@ def _with_unstored(
             mine = [store for store in plan.stores if store.source == report.source and store.id in stays]
             kept = kept_for(need for store in mine for need in store.requirements)
             known[report.source] = with_unstored(known[report.source], rows, tau_max, kept)
+    return tuple(known[source] for source in sorted(known))
+
+
+def _with_forgotten(
+    progress: tuple[SourceProgress, ...], windows: Mapping[str, int | None], expired: Iterable[Bucket]
+) -> tuple[SourceProgress, ...]:
+    """Count the rows of streams that are let go: where every query has a store, by the one that keeps them longest."""
+    known, longest = {found.source: found for found in progress}, dict[str, str]()
+    for store in sorted(windows, key=lambda each: (windows[each] is None, windows[each] or 0, each)):
+        longest[store if store in known else source_of(store)] = store
+    gone: dict[str, list[Bucket]] = {}
+    for bucket in expired:
+        gone.setdefault(bucket.store, []).append(bucket)
+    for source in known.keys() & longest.keys():
+        buckets = gone.get(longest[source], [])
+        taus = [bucket.tau_max for bucket in buckets if bucket.tau_max is not None]
+        if taus:
+            known[source] = with_forgotten(known[source], sum(bucket.rows for bucket in buckets), max(taus))
     return tuple(known[source] for source in sorted(known))
 
 

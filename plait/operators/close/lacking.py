@@ -1,9 +1,10 @@
 """What queries lack of the rows that came before them: columns that were not stored, and rows that were not.
 
-A stream stores what the queries of its day need. One that is added or changed later goes without what it does not find
-stored, for as long as the rows in question could still be part of a result: until the watermark has passed their event
-time and the query's window. Rows in time for which no condition of the day held were not stored at all; whether they
-would satisfy the new query nobody can tell any more, so they are counted whole.
+A stream stores what the queries of its day need, and for as long as their windows say. One that is added or changed
+later goes without what it does not find stored, for as long as the rows in question could still be part of a result:
+until the watermark has passed their event time and the query's window. Rows in time for which no condition of the day
+held were not stored at all; whether they would satisfy the new query nobody can tell any more, so they are counted
+whole, as are those that had been let go when it came.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from plait.operators.ingest.ingest import highest
 from plait.plan.model import Plan, Requirement, Selection, Store
 from plait.plan.relations import columns_of, keys_of, operands_of, own_store, requirement_of, selection_of, window_of
 from plait.query.model import Query, Relation
-from plait.state.model import Bucket, KeptFor, Manifest, SourceProgress, Unstored
+from plait.state.model import Bucket, Forgotten, KeptFor, Manifest, SourceProgress, Unstored
 
 _MOST_SPANS = 8
+_MOST_FORGOTTEN = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
     """A query goes without something of `rows` earlier rows of a stream: they are in none of its results.
 
-    `columns`: what these rows were stored without, as the query's text has it; () if they were not stored at all.
-    `until_us`: once the watermark has passed this event time it no longer matters; None: it always will.
+    `columns`: what these rows were stored without, as the query's text has it; () if they were not stored at all or,
+    `forgotten`, no longer when the query came, at most so many. `until_us`: once the watermark has passed this event
+    time it no longer matters; None: it always will.
     """
 
     query: str
@@ -35,26 +38,32 @@ class Lacking:
     columns: tuple[str, ...]
     rows: int
     until_us: int | None
+    forgotten: bool = False
 
     @property
     def text(self) -> str:
         """Say it in a sentence."""
-        what = (
-            f"{self.rows} rows of '{self.stream}' were stored without {', '.join(self.columns)}, which query "
-            f"'{self.query}' needs"
-            if self.columns
-            else f"{self.rows} rows of '{self.stream}' that query '{self.query}' might need were not stored, because "
-            "no query needed them when they came"
-        )
         until = (
             "for good, because its window is unbounded"
             if self.until_us is None
             else f"until the watermark has passed {_moment(self.until_us)}"
         )
-        return (
-            f"{what}: its results go without them {until}. "
-            "OPTIONS (keep 'all') on the stream stores everything for queries added later."
-        )
+        return f"{self._what}: its results go without them {until}. {self._advice}"
+
+    @property
+    def _what(self) -> str:
+        rows, query = f"{self.rows} rows of '{self.stream}'", f"query '{self.query}'"
+        if self.columns:
+            return f"{rows} were stored without {', '.join(self.columns)}, which {query} needs"
+        if self.forgotten:
+            return f"up to {rows} that {query} might need are gone, because no query before it had so long a window"
+        return f"{rows} that {query} might need were not stored, because no query needed them when they came"
+
+    @property
+    def _advice(self) -> str:
+        if self.forgotten:
+            return "OPTIONS (keep 'all') and a longer WINDOW on the stream keep everything for queries added later."
+        return "OPTIONS (keep 'all') on the stream stores everything for queries added later."
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -64,6 +73,7 @@ class Lacking:
             "columns": list(self.columns),
             "rows": self.rows,
             "until_us": self.until_us,
+            "forgotten": self.forgotten,
             "text": self.text,
         }
 
@@ -105,6 +115,18 @@ def with_unstored(progress: SourceProgress, rows: int, tau_max_us: int, kept: tu
     return replace(progress, unstored=ordered)
 
 
+def with_forgotten(progress: SourceProgress, rows: int, tau_max_us: int) -> SourceProgress:
+    """Return the progress after `rows` more rows have been let go."""
+    spans = [*progress.forgotten, Forgotten(rows=rows, tau_max_us=tau_max_us)]
+    if len(spans) > _MOST_FORGOTTEN:
+        # Of neighbours the fewest rows are told apart no longer, so that no span comes to hold most of them.
+        place = min(range(len(spans) - 1), key=lambda each: spans[each].rows + spans[each + 1].rows)
+        first, second = spans[place : place + 2]
+        merged = Forgotten(rows=first.rows + second.rows, tau_max_us=max(first.tau_max_us, second.tau_max_us))
+        spans[place : place + 2] = [merged]
+    return replace(progress, forgotten=tuple(spans))
+
+
 def lacking_after(queries: Iterable[Query], plan: Plan, manifest: Manifest | None) -> tuple[Lacking, ...]:
     """Return what the queries lack of the rows that arrived up to this manifest, by query and stream."""
     if manifest is None:
@@ -118,7 +140,9 @@ def lacking_after(queries: Iterable[Query], plan: Plan, manifest: Manifest | Non
                 continue
             found += layouts.lacking(query, relation, plan, manifest.watermark_us)
             known = progress.get(relation.source)
-            found += () if known is None else _unstored(query, relation, known, manifest.watermark_us)
+            if known is not None:
+                found += _unstored(query, relation, known, manifest.watermark_us)
+                found += _forgotten(query, relation, known, manifest.watermark_us)
     return _merged(found)
 
 
@@ -130,6 +154,23 @@ def _unstored(
         until = _until(each.tau_max_us, window_of(relation))
         if not any(_covers(kept, need) for kept in each.kept) and _matters(until, watermark_us):
             yield Lacking(query=query.name, stream=relation.source, columns=(), rows=each.rows, until_us=until)
+
+
+def _forgotten(
+    query: Query, relation: Relation, progress: SourceProgress, watermark_us: int | None
+) -> Iterable[Lacking]:
+    """Yield what was let go too early for the query: whatever it still could join, had a window been as long."""
+    window = window_of(relation)
+    missed = [each for each in progress.forgotten if _matters(_until(each.tau_max_us, window), watermark_us)]
+    if missed:
+        yield Lacking(
+            query=query.name,
+            stream=relation.source,
+            columns=(),
+            rows=sum(each.rows for each in missed),
+            until_us=_until(max(each.tau_max_us for each in missed), window),
+            forgotten=True,
+        )
 
 
 def _covers(kept: KeptFor, need: Requirement) -> bool:
@@ -213,9 +254,9 @@ def _merged(found: Iterable[Lacking]) -> tuple[Lacking, ...]:
     """Return one entry for each (query, stream, columns). A self-join reads the same rows under two aliases: the larger
     count is taken.
     """
-    merged: dict[tuple[str, str, tuple[str, ...]], Lacking] = {}
+    merged: dict[tuple[str, str, tuple[str, ...], bool], Lacking] = {}
     for each in found:
-        name = (each.query, each.stream, each.columns)
+        name = (each.query, each.stream, each.columns, each.forgotten)
         known = merged.get(name)
         if known is not None:
             endless = known.until_us is None or each.until_us is None
@@ -225,4 +266,4 @@ def _merged(found: Iterable[Lacking]) -> tuple[Lacking, ...]:
     return tuple(merged[name] for name in sorted(merged))
 
 
-__all__ = ["Lacking", "kept_for", "lacking_after", "needed_of", "with_unstored"]
+__all__ = ["Lacking", "kept_for", "lacking_after", "needed_of", "with_forgotten", "with_unstored"]

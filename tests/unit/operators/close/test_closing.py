@@ -10,7 +10,7 @@ from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.query.model import Stream
-from plait.state.model import TABLE_BATCH, Bucket, Manifest, SourceProgress, StoreWindow
+from plait.state.model import TABLE_BATCH, Bucket, Forgotten, Manifest, SourceProgress, StoreWindow
 from tests.unit.state.builders import described
 
 SECOND = 1_000_000
@@ -99,3 +99,17 @@ def test_what_becomes_final_counts_as_results_of_the_batch() -> None:
         backlog=(),
     )
     assert [(each.query, each.rows_out) for each in following.queries] == [("q", 7)]
+
+
+def test_only_rows_that_no_store_of_their_stream_keeps_any_longer_are_forgotten() -> None:
+    windows = (StoreWindow(store="p/r", window_us=SECOND), StoreWindow(store="q/r", window_us=5 * SECOND))
+    before = manifest(bucket("p/r", 1), bucket("q/r", 1), bucket("q/r", 2), windows=windows)
+    streams = tuple(source for source in OPTIONS.sources if isinstance(source, Stream) and source.name in "st")
+    at_six = close(before, ST, streams, (arrived("s", 6), arrived("t", 6)), (), 0)
+    assert [each.path for each in at_six.expired] == ["p/r1"]
+    assert [found.forgotten for found in at_six.sources if found.source == "r"] == [()]
+    at_seven = close(before, ST, streams, (arrived("s", 7), arrived("t", 7)), (), 0)
+    assert [each.path for each in at_seven.kept] == ["q/r2"]
+    assert [found.forgotten for found in at_seven.sources if found.source == "r"] == [
+        (Forgotten(rows=bucket("q/r", 1).rows, tau_max_us=SECOND),)
+    ]
