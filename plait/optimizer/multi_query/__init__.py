@@ -4,8 +4,8 @@ In: queries (perhaps covering ones), statistics, options. Out: probe orders for 
 store in use, and how near to the least possible cost they are. What must hold: what several queries compute costs once;
 never dearer than the probe orders of `greedy`; equal input gives an equal decision unless time runs out.
 
-The way through it: `patterns` (queries by content), `explore` (the network of all that could be done), `components`
-and `problem` (independent parts with prices), `solver` (local search, relaxation, branch and bound), `decision` (all).
+The way through it: `patterns` (queries by content), `explore` (the network of all that could be done), `problem`
+(its independent parts with prices), `solver` (local search, relaxation, branch and bound), `choose_plan` (all of it).
 """
 
 from plait.optimizer.multi_query.choose_plan import Decision, Space, decide, explore, quick_cost, settle

@@ -13,11 +13,10 @@ from plait.optimizer import plan
 from plait.optimizer.assemble.build import build
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes, probe_cost
-from plait.optimizer.join_trees.best_tree import splits_of
 from plait.optimizer.join_trees.join_tree import FLAT, Inner, JoinTrees
 from plait.optimizer.join_trees.plan_trees import RemainingBudget, plan_trees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.strategies.bushy import MOST_SPLITS, cheapest_tree
+from plait.optimizer.strategies.bushy import MOST_SPLITS, cheapest_tree, splits_of
 from plait.optimizer.strategies.chain import cheapest_on_the_way
 from plait.plan.model import Plan
 from plait.plan.validate import validate
