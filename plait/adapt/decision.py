@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from plait.optimizer.assemble.flows import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
-from plait.plan.changelog import PlanChange, changelog
+from plait.plan.changelog import PlanChange, changelog, text_of
 from plait.plan.explain.costs import total
 from plait.plan.model import Plan
 from plait.plan.traversals import probes
@@ -47,7 +47,7 @@ class Change:
             "cost_before": _rounded(self.cost_before),
             "cost_after": _rounded(self.cost_after),
             "gain": _rounded(self.gain),
-            "changes": [change.text for change in self.changes],
+            "changes": list(map(text_of, self.changes)),
         }
 
 

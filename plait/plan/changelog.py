@@ -22,22 +22,12 @@ class QueriesChanged:
     queries: tuple[str, ...]
     ranks: tuple[str, ...]
 
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"answer {', '.join(self.queries)}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreAdded:
     """A store that did not exist. One of an intermediate result is filled from what the others hold."""
 
     store: Store
-
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"keep {self.store.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +36,12 @@ class StoreRemoved:
 
     store: str
 
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"no longer keep {self.store}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """A store keeps other columns, keys or rows, keeps them longer or shorter, or is placed or reached differently."""
 
     store: Store
-
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"keep {self.store.id} in another way"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,22 +50,12 @@ class TreeSet:
 
     tree: ProbeTree
 
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"probe from {self.tree.start.store} by another order"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRemoved:
     """Tuples of a relation no longer probe."""
 
     start: Member
-
-    @property
-    def text(self) -> str:
-        """Say it in a few words."""
-        return f"no longer probe from {self.start.store}"
 
 
 PlanChange: TypeAlias = QueriesChanged | StoreAdded | StoreRemoved | StoreChanged | TreeSet | TreeRemoved
@@ -126,6 +96,25 @@ def needs_filling(changes: Iterable[PlanChange]) -> bool:
     return any(
         isinstance(change, StoreAdded | StoreChanged) and change.store.intermediate is not None for change in changes
     )
+
+
+def text_of(change: PlanChange) -> str:
+    """Say in a few words what changes."""
+    match change:
+        case QueriesChanged():
+            return f"answer {', '.join(change.queries)}"
+        case StoreAdded():
+            return f"keep {change.store.id}"
+        case StoreRemoved():
+            return f"no longer keep {change.store}"
+        case StoreChanged():
+            return f"keep {change.store.id} in another way"
+        case TreeSet():
+            return f"probe from {change.tree.start.store} by another order"
+        case TreeRemoved():
+            return f"no longer probe from {change.start.store}"
+        case _:
+            assert_never(change)
 
 
 def _queries(old: Plan, new: Plan) -> Iterator[PlanChange]:
@@ -170,4 +159,5 @@ __all__ = [
     "applied",
     "changelog",
     "needs_filling",
+    "text_of",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from plait.query.model import ColumnRef, JoinedExpression, Operand, SourceExpression
 from plait.sql.expressions.parsing import Reference
 from plait.sql.expressions.scope import Meaning
-from plait.sql.expressions.structs import field_arguments
+from plait.sql.expressions.structs import rows_of_fields
 from plait.sql.lexis.names import backquoted
 from plait.sql.lexis.tokens import Token, depths, rendered, without_outer_parentheses
 
@@ -72,7 +73,7 @@ class BoundExpression:
             reference.start: (reference.ends[meaning.used - 1], backquoted(name(meaning.column)))
             for reference, meaning in self.meanings
         }
-        for argument in field_arguments(self.tokens):
+        for argument in chain.from_iterable(rows_of_fields(self.tokens)):
             part = self.part(argument) if argument else self
             new = name(part.meanings[0][1].column) if part.is_whole_column else ""
             if new and new != part.meanings[0][0].parts[-1]:
@@ -97,12 +98,3 @@ def column_of_source(column: ColumnRef) -> SourceExpression:
 def column_of_join(column: ColumnRef) -> JoinedExpression:
     """Return a bare column as an expression over the joined row."""
     return JoinedExpression(sql=backquoted(column.name), columns=(column,))
-
-
-def parted(edges: Iterable[tuple[str, str]], nodes: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the connected parts of a graph, nodes in the order given."""
-    part_of = {node: frozenset((node,)) for node in nodes}
-    for left, right in edges:
-        union = part_of[left] | part_of[right]
-        part_of.update(dict.fromkeys(union, union))
-    return tuple(tuple(node for node in nodes if node in part) for part in dict.fromkeys(part_of.values()))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from plait.sql.lexis.operations import taken_apart
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import Token, rendered, tokenize, without_outer_parentheses
+from plait.sql.lexis.tokens import Token, rendered, tokens_of, without_outer_parentheses
 
 _TRIED: Final = frozenset(
     {"to_timestamp", "to_date", "to_number", "make_timestamp", "make_timestamp_ntz", "make_timestamp_ltz", "element_at"}
@@ -21,7 +20,7 @@ def forgiving(sql: str) -> str:
     >>> forgiving("coalesce(to_timestamp(`t`), `ms`::timestamp) + INTERVAL 1 HOUR")
     '(coalesce(try_to_timestamp(`t`), try_CAST(`ms` AS timestamp)) + INTERVAL 1 HOUR)'
     """
-    return _written(sql, tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql)))
+    return _written(sql, tokens_of(sql))
 
 
 def _written(text: str, tokens: Sequence[Token]) -> str:

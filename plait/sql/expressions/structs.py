@@ -14,14 +14,8 @@ from plait.sql.lexis.tokens import Token, depths, split
 Tokens: TypeAlias = tuple[Token, ...]
 
 
-def field_arguments(tokens: Sequence[Token]) -> Iterator[Tokens]:
-    """Yield every argument whose name, if it has one, becomes the name of a field."""
-    for arguments in rows_of_fields(tokens):
-        yield from arguments
-
-
 def rows_of_fields(tokens: Sequence[Token]) -> Iterator[list[Tokens]]:
-    """Yield the arguments that together become one struct, for each struct."""
+    """Yield the arguments that together become one struct, for each struct: their names become those of its fields."""
     for opener, arguments, following in _calls(tokens):
         previous = tokens[opener - 1] if opener else None
         is_lambda = following is not None and following.is_symbol("->")

@@ -11,7 +11,7 @@ from sqlglot import TokenType
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 
-from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.text import SourceText, scan
 
 Kind: TypeAlias = Literal["word", "quoted", "string", "number", "symbol"]
 
@@ -58,6 +58,11 @@ def tokenize(source: SourceText, masked: str, start: int, end: int) -> tuple[Tok
             Token(kind=_kind(token.token_type, raw), value=_value(token.token_type, raw), start=first, end=last)
         )
     return tuple(tokens)
+
+
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """Return the tokens of a text that was read before, and is no part of a file."""
+    return tokenize(SourceText(text=text), scan(text).masked, 0, len(text))
 
 
 def _kind(kind: TokenType, raw: str) -> Kind:

@@ -28,8 +28,7 @@ from plait.sql.lexis.literals import Literal as Constant
 from plait.sql.lexis.numbers import INTEGERS, TIMES, decimal_size, is_decimal, is_fractional
 from plait.sql.lexis.operations import Tokens, taken_apart
 from plait.sql.lexis.operators import Kind
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import Token, rendered, tokenize, without_outer_parentheses
+from plait.sql.lexis.tokens import Token, rendered, tokens_of, without_outer_parentheses
 
 TypeOf = Callable[[Operand], str]
 Found: TypeAlias = tuple[Band[Operand], bool]
@@ -71,14 +70,14 @@ def band_of(residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], 
     Its `left` is of the relation that comes first in `order`. `is_utc`: every day of the session's time zone has 24
     hours.
     """
-    tokens = tokenize(SourceText(text=residual.text), scan(residual.text).masked, 0, len(residual.text))
+    tokens = tokens_of(residual.text)
     return _Reader(residual, type_of, order, is_utc=is_utc).read(tokens)
 
 
 def peeled(operand: Operand, type_of: TypeOf, *, is_utc: bool = True) -> tuple[Operand, Fraction]:
     """Split an operand into a base and the constant that is added to it, in the unit of its type."""
     text = operand.expression.sql
-    tokens = tokenize(SourceText(text=text), scan(text).masked, 0, len(text))
+    tokens = tokens_of(text)
     found = _offset(text, tokens)
     if found is None:
         return operand, Fraction(0)

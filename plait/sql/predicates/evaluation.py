@@ -12,8 +12,7 @@ from plait.query.model import Operand, Query, Source
 from plait.query.predicates import Conjunction, Predicate, Residual
 from plait.sql.expressions.inference import type_over
 from plait.sql.lexis.operations import taken_apart
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import rendered, tokenize
+from plait.sql.lexis.tokens import rendered, tokens_of
 from plait.sql.predicates.bands import band_of, signed_literal
 from plait.sql.predicates.coercions import Untranslatable
 from plait.sql.predicates.translation import translated
@@ -93,7 +92,7 @@ def _resolved(
 def _is_never_zero(operand: Operand) -> bool:
     """Tell whether an operand is ``nullif(x, 0)``."""
     text = operand.expression.sql
-    operation = taken_apart(text, tokenize(SourceText(text=text), scan(text).masked, 0, len(text)))
+    operation = taken_apart(text, tokens_of(text))
     if operation is None or operation.name != "nullif" or len(operation.parts) != 2:
         return False
     found = signed_literal(text, operation.parts[1])
@@ -102,7 +101,7 @@ def _is_never_zero(operand: Operand) -> bool:
 
 def shown(residual: Residual[Operand]) -> str:
     """Return a predicate for people: ``(a.`x` < b.`y`)``."""
-    tokens = tokenize(SourceText(text=residual.text), scan(residual.text).masked, 0, len(residual.text))
+    tokens = tokens_of(residual.text)
     names = {
         token.start: (token.end, _named(residual.operands[int(token.value)]))
         for token in tokens
@@ -113,7 +112,7 @@ def shown(residual: Residual[Operand]) -> str:
 
 def _named(operand: Operand) -> str:
     text = operand.expression.sql
-    tokens = tokenize(SourceText(text=text), scan(text).masked, 0, len(text))
+    tokens = tokens_of(text)
     columns = {
         token.start: (token.end, f"{operand.relation}.{text[token.start : token.end]}")
         for index, token in enumerate(tokens)

@@ -26,7 +26,7 @@ _ADVICE = (
 
 
 class ResidualWriter:
-    """Writes join predicates over two relations. Raises UnsupportedQueryError for what cannot be cut."""
+    """Writes one join predicate over two relations. Raises UnsupportedQueryError for what cannot be cut."""
 
     def __init__(self, text: SourceText) -> None:
         self._text = text
@@ -34,13 +34,9 @@ class ResidualWriter:
         self.rewritten: dict[int, tuple[int, str]] = {}
         """What Spark is told in the place of pieces of the text: (where they end, what instead) by where they start."""
 
-    def residual(self, conjunct: BoundExpression) -> Residual[Operand]:
-        """Cut a conjunct."""
-        return self._finished(self._written(conjunct))
-
-    def comparison(self, left: BoundExpression, sign: str, right: BoundExpression) -> Residual[Operand]:
-        """Cut a comparison, given its sides."""
-        return self._finished(f"({self._written(left)} {sign} {self._written(right)})")
+    def residual(self, written: str) -> Residual[Operand]:
+        """Return the predicate that was written, with the operands that were cut out of it."""
+        return Residual(operands=tuple(self._operands), sql=written, text=written)
 
     def call(self, name: str, arguments: Sequence[BoundExpression]) -> Residual[Operand]:
         """Write the call of a registered predicate, whose arguments are operands as they are."""
@@ -58,11 +54,8 @@ class ResidualWriter:
         operands = tuple(operand(argument) for argument in arguments)
         return Residual(operands=operands, sql=name, text=sql, is_function=True)
 
-    def _finished(self, sql: str) -> Residual[Operand]:
-        operands, self._operands = tuple(self._operands), {}
-        return Residual(operands=operands, sql=sql, text=sql)
-
-    def _written(self, expression: BoundExpression) -> str:
+    def written(self, expression: BoundExpression) -> str:
+        """Write an expression over the operands, which are cut out of it."""
         if len(expression.relations) == 1:
             return self._column(operand(expression))
         rows = row_test(expression, self._text)
@@ -77,7 +70,7 @@ class ResidualWriter:
             return f"({inner.as_written()})" if len(inner.tokens) > 1 else inner.as_written()
         if operation.kind.endswith("ILIKE"):
             return self._ilike(operation, [expression.part(part) for part in operation.parts])
-        parts = [self._written(expression.part(part)) for part in operation.parts]
+        parts = [self.written(expression.part(part)) for part in operation.parts]
         pieces = [operation.pieces[0]]
         for part, piece in zip(parts, operation.pieces[1:], strict=True):
             pieces += (part, piece)
@@ -86,7 +79,7 @@ class ResidualWriter:
 
     def _rows(self, rows: RowTest, whole: BoundExpression) -> str:
         """Write a comparison of rows, and note what Spark is told, which refuses fields of other names and types."""
-        written = rows.written(self._written)
+        written = rows.written(self.written)
         start, end = whole.tokens[0].start, whole.tokens[-1].end
         outside = {at: edit for at, edit in self.rewritten.items() if not start <= at < end}
         self.rewritten = {**outside, start: (end, rows.written(lambda side: f"({side.as_written()})"))}
@@ -104,7 +97,7 @@ class ResidualWriter:
                 expression = replace(side.expression, sql=f"lower({side.expression.sql})")
                 lowered.append(self._column(replace(side, expression=expression)))
             else:
-                lowered.append(f"lower({self._written(part)})")
+                lowered.append(f"lower({self.written(part)})")
         word = operation.kind.replace("ILIKE", "LIKE")
         return f"({lowered[0]} {word} {lowered[1]}{operation.pieces[-1]})"
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
+from plait.query.graph import QueryGraph
 from plait.query.model import ColumnRef, Operand, SourceExpression, relations_of
 from plait.query.predicates import Conjunction, Equality, Residual
 from plait.query.types import mismatch
-from plait.sql.expressions.bound import BoundExpression, column_of_source, operand, parted
+from plait.sql.expressions.bound import BoundExpression, column_of_source, operand
 from plait.sql.expressions.inference import BOOLEAN, inferred_type
 from plait.sql.lexis.literals import NOTHING
 from plait.sql.lexis.operations import equality_sides, named_call, taken_apart
@@ -74,10 +75,9 @@ class Predicates:
 
     def require_connection(self, places: Mapping[str, Token], crosses: Sequence[tuple[str, str]]) -> None:
         """Refuse a cross product that no CROSS JOIN asks for. `places`: the relations, and where they are named."""
-        edges = [(found[0], found[1]) for found in map(relations_of, self.joins)]
-        parts = parted([*edges, *crosses], tuple(places))
-        if len(parts) > 1:
-            first, second = parts[0], parts[1]
+        graph = QueryGraph(aliases=tuple(places), pairs=(*map(relations_of, self.joins), *crosses))
+        if len(graph.components) > 1:
+            first, second = (tuple(alias for alias in places if alias in part) for part in graph.components[:2])
             halves = f"{_listed(first)} with {_listed(second)}"
             message = (
                 f"nothing joins {halves}; add a condition on both (such as {first[0]}.id = {second[0]}.id), "
@@ -152,17 +152,15 @@ class Predicates:
             self._add_bound(value, ">=", low)
             self._add_bound(value, "<=", high)
         elif sides and all(len(side.relations) == 1 for side in sides):
-            self._add_equality(conjunct, *sides)
+            left, right = sides
+            types = (left.as_written(), inferred_type(left)), (right.as_written(), inferred_type(right))
+            self._check_types(*types, conjunct.tokens[0])
+            self._add_typed(operand(left), operand(right), conjunct.tokens[0])
         else:
             self._require_two(conjunct)
             writer = ResidualWriter(self._text)
-            self._add_residual(writer.residual(conjunct), conjunct.tokens[0])
+            self._add_residual(writer.residual(writer.written(conjunct)), conjunct.tokens[0])
             self.rewritten.update(writer.rewritten)
-
-    def _add_equality(self, conjunct: BoundExpression, left: BoundExpression, right: BoundExpression) -> None:
-        at = conjunct.tokens[0]
-        self._check_types((left.as_written(), inferred_type(left)), (right.as_written(), inferred_type(right)), at)
-        self._add_typed(operand(left), operand(right), at)
 
     def _add_typed(self, left: Operand, right: Operand, at: Token) -> None:
         self._equalities[Equality(left=left, right=right, place=self._text.text_place(at.start))] = None
@@ -175,7 +173,9 @@ class Predicates:
         relations = tuple(dict.fromkeys((*value.relations, *bound.relations)))
         if len(relations) > 1:
             self._require_two(value, bound)
-            self._add_residual(ResidualWriter(self._text).comparison(value, sign, bound), value.tokens[0])
+            writer = ResidualWriter(self._text)
+            comparison = f"({writer.written(value)} {sign} {writer.written(bound)})"
+            self._add_residual(writer.residual(comparison), value.tokens[0])
             return
         left, right = value.over_source(), bound.over_source()
         columns = tuple(dict.fromkeys((*left.columns, *right.columns)))

@@ -27,8 +27,8 @@ from plait.sql.lexis.operators import (
     NegatedWord,
     PredicateWord,
 )
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import Token, tokenize, without_outer_parentheses
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import Token, tokenize, tokens_of, without_outer_parentheses
 from plait.sql.predicates.arithmetic import number
 from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
 from plait.sql.predicates.duckdb_functions import FUNCTIONS, INEXACT, STRING
@@ -83,7 +83,7 @@ def value_of(
     """Translate an expression of any type; arguments as in `translated`. `is_exact`: refuse what may differ from Spark
     in the last bit.
     """
-    tokens = tokenize(SourceText(text=sql), scan(sql).masked, 0, len(sql))
+    tokens = tokens_of(sql)
     return _Translator(sql, types, never_zero, time_zone, is_exact).translate(tokens)
 
 

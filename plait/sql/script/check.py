@@ -92,6 +92,7 @@ class _Loader:
         self._file, self._schema_of, self._predicates = file, schema_of, predicates
         self._checkpoint = checkpoint
         self._sources: dict[str, Source] = {}
+        self._by_name: dict[str, Source] = {}
         self._broken: set[str] = set()
         self._queries: dict[str, Query | None] = {}
         self._query_statements: dict[str, CreateQuery] = {}
@@ -125,7 +126,7 @@ class _Loader:
         return Script(
             sources=tuple(self._sources.values()),
             queries=queries,
-            warnings=tuple(forgotten_windows(queries, self._by_name(), self._windowless, self._file)),
+            warnings=tuple(forgotten_windows(queries, self._by_name, self._windowless, self._file)),
             options=tuple(self._options),
             drops=tuple(self._drops),
         )
@@ -163,7 +164,8 @@ class _Loader:
         if is_sound:
             check.run()
         self.problems.extend(check.problems)
-        self._sources[name], self._source_statements[name] = check.source, statement
+        self._sources[name] = self._by_name[check.source.name] = check.source
+        self._source_statements[name] = statement
         if isinstance(statement, CreateStream) and "window" not in dict(statement.places):
             self._windowless[check.source.name] = (statement.line, statement.column)
 
@@ -175,7 +177,7 @@ class _Loader:
             self._report(message, (statement.line, statement.column))
             return
         broken = {name: Stream(name=name, time="") for name in self._broken}
-        sources = {**broken, **self._by_name()}
+        sources = {**broken, **self._by_name}
         query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
         self.problems.extend(problems)
         self._queries[name] = None if query is None else self._with_known_types(query)
@@ -185,13 +187,10 @@ class _Loader:
 
     def _with_known_types(self, query: Query) -> Query:
         try:
-            return resolve_known_residuals(query, self._by_name())
+            return resolve_known_residuals(query, self._by_name)
         except SqlError as problem:
             self.problems.append(problem)
             return query
-
-    def _by_name(self) -> dict[str, Source]:
-        return {source.name: source for source in self._sources.values()}
 
     def _drop(self, statement: DropQuery) -> None:
         name = folded(statement.name)

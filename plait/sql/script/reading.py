@@ -153,7 +153,7 @@ class _StatementReader:
         name = self.name or ""
         options = source_options(self.cursor, clauses.entries, self.base, is_stream=is_stream)
         connector = Connector(format=clauses.format, options=options.connector)
-        places = clauses.all_places()
+        places = (*clauses.seen.items(), *_entry_places(self.cursor, clauses.entries))
         if not is_stream:
             table = Table(name=name, schema=clauses.schema, declared=options.declared, connector=connector)
             return CreateTable(table=table, line=self._line, column=self._column, places=places)
@@ -235,7 +235,7 @@ class _SourceClauses:
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
-        self._seen: dict[str, tuple[int, int]] = {}
+        self.seen: dict[str, tuple[int, int]] = {}
         self.schema: tuple[Column, ...] | None = None
         self.format = ""
         self.entries: tuple[Entry, ...] = ()
@@ -244,7 +244,7 @@ class _SourceClauses:
         self.delay_us = 0
 
     def read_format(self) -> None:
-        self._seen["format"] = self._cursor.source.place(self._cursor.offset)
+        self.seen["format"] = self._cursor.source.place(self._cursor.offset)
         self.format = _format(self._cursor, "a format")
 
     def read_clause(self, *, is_stream: bool) -> None:
@@ -259,27 +259,24 @@ class _SourceClauses:
             raise cursor.error(f"expected {expected}, found {cursor.found()}{hint if hint.startswith('; did') else ''}")
         if not is_stream and token.keyword != "OPTIONS":
             raise cursor.error(f"a table has no {token.keyword}; use CREATE STREAM for what arrives over time")
-        if token.keyword.lower() in self._seen:
+        if token.keyword.lower() in self.seen:
             raise cursor.error(f"{token.keyword} is given twice; keep one")
         cursor.advance()
-        self._seen[token.keyword.lower()] = cursor.source.place(token.start)
+        self.seen[token.keyword.lower()] = cursor.source.place(token.start)
         if token.keyword == "OPTIONS":
             self.entries = read_entries(cursor)
         elif token.keyword == "TIMESTAMP":
             cursor.expect_word("BY", " after TIMESTAMP")
-            self._seen["time"] = cursor.source.place(cursor.offset)
+            self.seen["time"] = cursor.source.place(cursor.offset)
             self.time = read_event_time(cursor)
         elif token.keyword == "WINDOW":
             self.window_us = _duration(cursor, window_us)
         else:
             self.delay_us = _duration(cursor, delay_us) or 0
 
-    def all_places(self) -> Places:
-        return tuple({**self._seen, **_entry_places(self._cursor, self.entries)}.items())
 
-
-def _entry_places(cursor: Cursor, entries: tuple[Entry, ...]) -> dict[str, tuple[int, int]]:
-    return {f"option {folded(entry.name)}": cursor.source.place(entry.at.start) for entry in entries}
+def _entry_places(cursor: Cursor, entries: tuple[Entry, ...]) -> Places:
+    return tuple((f"option {folded(entry.name)}", cursor.source.place(entry.at.start)) for entry in entries)
 
 
 def _format(cursor: Cursor, what: str) -> str:

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from plait.errors import SqlError
 from plait.query.model import Query, Relation, SinkSpec, Source, Stream
-from plait.query.places import TextPlace
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
 from plait.sql.lexis.cursor import Cursor
@@ -125,11 +124,8 @@ class _Binder:
                 tokens,
                 _relation_edits(syntax, clause) | _call_edits(expressions) | predicates.rewritten,
             ),
-            place=self._place(tokens[0]),
+            place=self._text.text_place(tokens[0].start),
         )
-
-    def _place(self, first: Token) -> TextPlace:
-        return self._text.text_place(first.start)
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
         found = scan(self._text.text)

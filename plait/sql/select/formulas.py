@@ -12,8 +12,7 @@ from typing import Final
 
 from plait.query.model import ColumnRef, JoinedExpression
 from plait.sinks.delivery import Formula, Made
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import rendered, tokenize
+from plait.sql.lexis.tokens import rendered, tokens_of
 from plait.sql.predicates.coercions import Untranslatable
 from plait.sql.predicates.evaluation import UTC
 from plait.sql.predicates.translation import value_of
@@ -38,7 +37,7 @@ def _made(
     expression: JoinedExpression, type_: str, joined: Mapping[ColumnRef, str], time_zone: str
 ) -> int | Formula | None:
     places = {ref.name: place for place, ref in enumerate(joined)}
-    tokens = tokenize(SourceText(text=expression.sql), scan(expression.sql).masked, 0, len(expression.sql))
+    tokens = tokens_of(expression.sql)
     if len(tokens) == 1 and tokens[0].kind == "quoted":
         return places.get(tokens[0].value)
     quoted = [token for token in tokens if token.kind == "quoted"]

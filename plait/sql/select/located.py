@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plait.errors import SqlError
-from plait.sql.lexis.text import SourceText, scan
-from plait.sql.lexis.tokens import tokenize
+from plait.sql.lexis.text import scan
+from plait.sql.lexis.tokens import tokens_of
 
 
 def occurrences_before(text: str, piece: str, offset: int) -> int:
@@ -37,7 +37,6 @@ def _occurrences(text: str, piece: str) -> Iterator[int]:
 def _tokens(text: str) -> list[tuple[str, int]]:
     masked = scan(text).masked
     try:
-        tokens = tokenize(SourceText(text=text), masked, 0, len(masked))
+        return [(masked[token.start : token.end], token.start) for token in tokens_of(masked)]
     except SqlError:
         return []
-    return [(masked[token.start : token.end], token.start) for token in tokens]

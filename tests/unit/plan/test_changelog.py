@@ -14,6 +14,7 @@ from plait.plan.changelog import (
     applied,
     changelog,
     needs_filling,
+    text_of,
 )
 from plait.plan.model import Plan
 from plait.query.model import Query, Source
@@ -90,6 +91,6 @@ def test_only_an_intermediate_store_that_comes_or_changes_has_to_be_filled() -> 
 
 
 def test_a_change_says_what_it_does_in_a_few_words() -> None:
-    texts = [change.text for change in changelog(plan(RS), plan(RS, ST))]
+    texts = [text_of(change) for change in changelog(plan(RS), plan(RS, ST))]
     assert texts[0] == "answer rs, st"
     assert "keep t" in texts
