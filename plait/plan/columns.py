@@ -13,6 +13,8 @@ from typing import Final, Literal, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.query.types import is_calendar
+
 ColumnKind: TypeAlias = Literal["raw", "key", "ordered key", "value", "selected", "time", "bits"]
 """The user's own column; a key as int64, hashed or a number, or as the int64 of its order; the value of an expression;
 whether a selection holds; event time; a word of query-set bits.
@@ -79,7 +81,7 @@ class StoredColumn:
             case "key" | "ordered key" | "time" | "bits":
                 return "bigint"
             case "value":
-                return self.type
+                return "int" if self.type is not None and is_calendar(self.type) else self.type
             case "selected":
                 return "boolean"
             case _:

@@ -19,7 +19,7 @@ from plait.query.model import SourceExpression
 from plait.query.predicates import At, Band, Conjunction, Equality, Order
 
 _EXACT = re.compile(
-    r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)"
+    r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)|interval .*"
 )
 _NUMBERED = frozenset({"tinyint", "smallint", "int", "bigint", "date", "timestamp"})
 

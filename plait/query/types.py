@@ -19,11 +19,35 @@ _FRACTIONAL = ("float", "double")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _OTHERS = ("string", "boolean", "binary")
 _MAX_DIGITS = 38
+_CALENDAR = ("year", "month")
+_CLOCK = ("day", "hour", "minute", "second")
 
 
 def is_key_type(type_: str) -> bool:
-    """Tell whether a value of this type can be a join key at all; nested, interval and collated types cannot."""
-    return type_ in (*_DIGITS, *_FRACTIONAL, *_TIMES, *_OTHERS) or _DECIMAL.fullmatch(type_) is not None
+    """Tell whether a value of this type can be a join key at all; nested and collated types cannot, nor an interval of
+    both months and days.
+    """
+    is_plain = type_ in (*_DIGITS, *_FRACTIONAL, *_TIMES, *_OTHERS) or _DECIMAL.fullmatch(type_) is not None
+    return is_plain or is_calendar(type_) or is_clock(type_)
+
+
+def is_calendar(type_: str) -> bool:
+    """Tell whether a type is an interval of years and months, which Spark can hand to nobody as it is."""
+    return _units(type_, _CALENDAR) is not None
+
+
+def is_clock(type_: str) -> bool:
+    """Tell whether a type is an interval of days and times of day, of fixed length."""
+    return _units(type_, _CLOCK) is not None
+
+
+def _units(type_: str, units: tuple[str, ...]) -> tuple[int, int] | None:
+    """Return the places of the first and the last unit of an interval among these units; None if it is of others."""
+    words = type_.removeprefix("interval ").split(" to ") if type_.startswith("interval ") else []
+    if not words or len(words) > 2 or not set(words) <= set(units):
+        return None
+    first, last = units.index(words[0]), units.index(words[-1])
+    return (first, last) if first < last or len(words) == 1 else None
 
 
 def common_type(left: str, right: str) -> str | None:
@@ -35,10 +59,10 @@ def common_type(left: str, right: str) -> str | None:
     if left == "string":
         left, right = right, left
     if right == "string":
-        return _with_string(left)
+        return None if left.startswith("interval") else _with_string(left)
     if left in _TIMES and right in _TIMES:
         return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
-    return _numeric(left, right)
+    return _numeric(left, right) or _wider_interval(left, right)
 
 
 def resolve_types(query: Query, type_of: Callable[[Operand], str]) -> Query:
@@ -97,6 +121,16 @@ def _with_string(other: str) -> str:
     if other in _DIGITS:
         return "bigint"
     return "double" if other in _FRACTIONAL or _DECIMAL.fullmatch(other) else other
+
+
+def _wider_interval(left: str, right: str) -> str | None:
+    """Keep every unit of both."""
+    for units in (_CALENDAR, _CLOCK):
+        mine, theirs = _units(left, units), _units(right, units)
+        if mine is not None and theirs is not None:
+            first, last = min(mine[0], theirs[0]), max(mine[1], theirs[1])
+            return f"interval {' to '.join(dict.fromkeys((units[first], units[last])))}"
+    return None
 
 
 def _numeric(left: str, right: str) -> str | None:

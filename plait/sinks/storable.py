@@ -74,6 +74,9 @@ def parts_of(type_: SparkType) -> Iterator[SparkType]:
             assert_never(type_)
 
 
+AS_TEXT = "cast it to a string"
+"""What to do about a type that only text can carry."""
+
 _EXACT = re.compile(
     r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(.*\)|string|binary|date|timestamp|timestamp_ntz"
 )
@@ -142,7 +145,7 @@ def arrow_problem(type_: SparkType) -> str | None:
     for part in parts_of(type_):
         match part:
             case Atomic(name) if re.fullmatch(r"interval|interval (year|month)( to month)?", name):
-                return "cast it to a string"
+                return AS_TEXT
             case Map(Atomic("void"), _):
                 return "give it keys of some type: map(CAST(NULL AS STRING), ...)"
             case Struct() if twice(part, str) is not None:

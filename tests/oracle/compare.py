@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -19,7 +20,8 @@ def multiset(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 
 def normal(value: Any) -> Any:
-    """Return a hashable representative: all NaN alike, -0.0 as 0.0, decimals by value, instants without zone.
+    """Return a hashable representative: all NaN alike, -0.0 as 0.0, decimals by value, instants without zone, lengths
+    of time in microseconds.
 
     Numbers stay exact: an int equals the decimal and the double of the same value, and no other.
     """
@@ -29,6 +31,12 @@ def normal(value: Any) -> Any:
         return "NaN" if math.isnan(value) else value + 0.0
     if isinstance(value, Decimal):
         return value.normalize() if value else Decimal(0)
+    if isinstance(value, datetime.timedelta):
+        return value // datetime.timedelta(microseconds=1)
+    if isinstance(value, dict):
+        return tuple((name, normal(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(normal, value))
     if hasattr(value, "tzinfo") and value.tzinfo is not None:
         return value.replace(tzinfo=None)
     return value

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import sqlglot
 from sqlglot import exp
 
+from tests.oracle.intervals import without_durations
 from tests.oracle.translate import connection, rendered
 from tests.property.arrivals import Arrivals, late_rows
 from tests.property.case import Case, CaseQuery
@@ -63,7 +64,7 @@ def expected(case: Case) -> dict[str, pa.Table]:
 def load(database: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Create the tables, replacing those there are."""
     for name, rows in tables.items():
-        database.register("#incoming", rows)
+        database.register("#incoming", without_durations(rows))
         database.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM "#incoming"')
         database.unregister("#incoming")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tests.property.arrivals import Arrivals, make_punctual, random_batches, random_taus
 from tests.property.case import Case, CaseColumn, CaseSource, RunOptions
 from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
-from tests.property.values import BY_NAME, KINDS, Domain, Kind, time_value
+from tests.property.values import BY_NAME, KINDS, TEXTS_OF_OTHERS, Domain, Kind, time_value
 
 TREES = ("flat", "left-deep", "chain", "bushy")
 STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "ilp", "random", "random", *TREES)
@@ -74,7 +74,9 @@ def random_case(
     choices = clock.window_choices_us(batches)
     choices = choices[-1:] if largest > 4 and rng.random() < 0.6 else choices
     drawn_thetas = Thetas(instead=rng.choice((0.0, 0.3, 1.0)), beside=rng.choice((0.3, 0.6))) if thetas else NO_THETAS
-    kinds = (*KINDS, BY_NAME["s"], BY_NAME["s"], BY_NAME["f"]) if thetas else KINDS
+    kinds = (*KINDS, *map(BY_NAME.__getitem__, "sssffil")) if thetas else KINDS
+    # Some are frequent, so that sources have them in common.
+    kinds = (*kinds, *rng.choices(kinds, k=4) * (len(kinds) // 3))
     sources = _random_sources(rng, clock, batches, count, rows, domain, choices, kinds=kinds, skew=skew, late=late)
     return Case(
         seed=seed,
@@ -193,7 +195,8 @@ def _random_columns(rng: random.Random, kinds: tuple[Kind, ...], clock: Clock | 
     for _ in range(rng.randint(1, 5)):
         kind = rng.choice(kinds)
         number = sum(1 for column in columns if column.kind is kind)
-        name = rng.choice(_ODD_NAMES) if rng.random() < 0.04 else f"{kind.name}{number}"
+        is_read = kind.name in TEXTS_OF_OTHERS  # by the oracle, which knows them by name
+        name = rng.choice(_ODD_NAMES) if rng.random() < 0.04 and not is_read else f"{kind.name}{number}"
         if name.lower() not in {column.name.lower() for column in columns}:
             columns.append(CaseColumn(name=name, kind=kind))
     if clock is not None:

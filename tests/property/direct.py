@@ -29,9 +29,11 @@ from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_i
 from plait.operators.traversal.traverse import Message, ProbeTask, Walker
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
+from plait.plan.columns import stored_column
 from plait.plan.model import Plan
 from plait.plan.validate import validate
 from plait.query.model import ColumnRef, Query, Source, Stream
+from plait.query.types import is_clock
 from plait.sinks.delivery import Delivery, Spooled
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
@@ -41,10 +43,12 @@ from plait.state.storage import Storage
 from plait.stats.cycles import NOTHING_COUNTED, CycleLength, Cycles
 from plait.stats.model import SourceStatistics, Statistics
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
+from tests.oracle.intervals import with_durations
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
 from tests.property.registered import PREDICATES
 from tests.property.structured import backquoted
+from tests.property.values import SPANS
 from tests.unit.optimizer.random_orders import random_plan
 
 MOST_MESSAGES = 30_000
@@ -180,8 +184,14 @@ class DirectRun:
                 f"{to_duckdb(sql, weak_hash=self.options.weak_hash)} AS {_double_quoted(name)}"
                 for name, sql in spec.projection
             )
-            self._inputs[key] = connection().sql(f'SELECT {columns} FROM "{spec.source}"').to_arrow_table()
+            found = connection().sql(f'SELECT {columns} FROM "{spec.source}"').to_arrow_table()
+            self._inputs[key] = with_durations(found, self._spans(spec))
         return self._inputs[key]
+
+    def _spans(self, spec: IngestSpec) -> list[str]:
+        """Return the columns that are intervals of fixed length: as they are, and values behind keys and predicates."""
+        raw = [column.name for column in self.case.source(spec.source).columns if column.kind.name in SPANS]
+        return [name for name, _ in spec.projection if name in raw or is_clock(stored_column(name).stored_type or "")]
 
     def _attempt(
         self, plan: Plan, manifest: Manifest, batch: int

@@ -2,8 +2,8 @@
 
 The second form is what makes the nested loop an independent oracle. Only constructs whose meaning is the same in Spark
 and DuckDB are here; the following are left out on purpose: division and floor (result types differ), ``concat`` (DuckDB
-skips NULLs, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), comparison of strings
-with numbers (Spark's ANSI casts), locale dependent text functions beyond ASCII.
+skips NULLs, hence ``||``), arithmetic on extreme integers (both overflow, with different errors), texts that cannot be
+read as what they are compared with (an error in both), locale dependent text functions beyond ASCII.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+from tests.property.values import CALENDAR, NESTED, SPANS
 
 Row = dict[str, dict[str, Any]]
 """alias → column → value."""
@@ -74,11 +76,28 @@ def apply(
 
 def comparable(left: Any, right: Any) -> tuple[Any, Any]:
     """Return both values in their common type, as Spark casts them."""
+    if isinstance(left, str) != isinstance(right, str):
+        left, right = (_read_as(left, right), right) if isinstance(left, str) else (left, _read_as(right, left))
     if isinstance(left, float) or isinstance(right, float):
         return float(left), float(right)
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
         return instant(left), instant(right)
     return left, right
+
+
+def _read_as(text: str, other: Any) -> Any:
+    """Return a text as what it is compared with."""
+    match other:
+        case bool():
+            return text.lower() == "true"
+        case int():
+            return int(text)
+        case float() | Decimal():
+            return float(text)
+        case bytes():
+            return text.encode()
+        case _:
+            return datetime.datetime.fromisoformat(text)
 
 
 def instant(value: Any) -> Any:
@@ -110,6 +129,12 @@ def either(*operands: Any) -> bool | None:
     return True if True in operands else None if None in operands else False
 
 
+def drawn_by_kind(rng: random.Random, pairs: list[tuple[Expression, Expression]]) -> tuple[Expression, Expression]:
+    """Return a pair of operands, of rare kinds as often as of frequent ones."""
+    kind = rng.choice(sorted({side.kind for pair in pairs for side in pair}))
+    return rng.choice([pair for pair in pairs if kind in (pair[0].kind, pair[1].kind)])
+
+
 def equality(left: Expression, right: Expression) -> Expression:
     """Return ``left = right``."""
     return apply("{0} = {1}", equal, left, right, kind="b")
@@ -123,6 +148,20 @@ _DAY = datetime.timedelta(days=1)
 
 def _midnight(value: datetime.datetime) -> datetime.datetime:
     return datetime.datetime(value.year, value.month, value.day)
+
+
+def fields(operand: Expression) -> list[Callable[[], Expression]]:
+    """Return what can be had of a nested value."""
+    match operand.kind:
+        case "record":
+            return [
+                lambda: apply("{0}.f", lambda v: v["f"], operand, kind="i"),
+                lambda: apply("{0}.s", lambda v: v["s"], operand, kind="s"),
+            ]
+        case "list":
+            return [lambda: apply("array_size({0})", len, operand, kind="i")]
+        case _:
+            return [lambda: apply("{0}['a']", lambda v: dict(v).get("a"), operand, kind="i")]
 
 
 def derived(operand: Expression, rng: random.Random) -> Expression:
@@ -197,6 +236,19 @@ def derived(operand: Expression, rng: random.Random) -> Expression:
             lambda: apply("CAST({0} AS DATE)", datetime.datetime.date, operand, kind="a" if operand.small else "w"),
             lambda: apply(f"CAST({{0}} AS {type_})", lambda v: v, operand, kind=other),
         ]
+    if kind in SPANS:
+        choices += [
+            lambda: apply("(-{0})", lambda v: -v, operand, kind="span"),
+            lambda: apply("{0} * 2", lambda v: v * 2, operand, kind="span"),
+            lambda: apply("{0} + {0}", lambda v: v + v, operand, kind=kind),
+        ]
+    if kind in CALENDAR:
+        choices += [
+            lambda: apply("(-{0})", lambda v: -v, operand, kind="age"),
+            lambda: apply("{0} + {0}", lambda v: v + v, operand, kind=kind),
+        ]
+    if kind in NESTED:
+        choices += fields(operand)
     if kind == "b":
         choices += [lambda: apply("(NOT {0})", lambda v: not v, operand, kind=kind)]
     return rng.choice(choices)() if choices else operand

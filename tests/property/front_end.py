@@ -87,6 +87,9 @@ def expression_type(expression: SourceExpression, source: str, types: Mapping[st
     """Return the Spark type of an expression over the table `source`, whose columns have these Spark types."""
     relation = connection().sql(f'SELECT {to_duckdb(expression.sql)} AS v FROM "{source}"')
     found = str(relation.types[0])
+    intervals = [types[name].lower() for name in expression.columns if types[name].startswith("INTERVAL")]
+    if intervals and found in ("BIGINT", "INTEGER"):
+        return intervals[0]
     if found == "TIMESTAMP":
         return _time_type(expression, types)
     decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", found)

@@ -12,7 +12,7 @@ from tests.property.expressions import Expression, column, equality
 from tests.property.lives import Declared, Life, Span, Way
 from tests.property.plain import plain_query, simpler_queries
 from tests.property.queries import NO_THETAS, Thetas, random_query, random_selection
-from tests.property.values import BY_NAME
+from tests.property.values import BY_NAME, may_meet
 
 STRATEGIES = ("fixed", "selectivity", "greedy", "greedy", "shared", "ilp", "left-deep", "chain", "bushy")
 FAIL_POINTS = ("stored", "probed", "delivered", "committed", "published")
@@ -190,7 +190,8 @@ def _other_selection(draft: _Draft, query: CaseQuery) -> CaseQuery:
 
 
 def _other_columns(draft: _Draft, query: CaseQuery) -> CaseQuery:
-    every = [each for alias, _ in query.relations for each in _columns(draft, query, alias)]
+    columns = [each for alias, _ in query.relations for each in _columns(draft, query, alias)]
+    every = [each for each in columns if BY_NAME[each.kind].is_kept]
     return _rebuilt(query, projection=draft.rng.sample(every, draft.rng.randint(1, min(4, len(every)))))
 
 
@@ -214,7 +215,7 @@ def _other_key(draft: _Draft, query: CaseQuery) -> CaseQuery:
         return _other_selection(draft, query)
     gone = rng.choice(joins)
     left, right = (_columns(draft, query, alias) for alias in _aliases(gone))
-    pairs = [(a, b) for a in left for b in right if BY_NAME[a.kind].group == BY_NAME[b.kind].group]
+    pairs = [(a, b) for a in left for b in right if may_meet(a.kind, b.kind)]
     likely = [(a, b) for a, b in pairs if a.kind == b.kind and a.kind != "b"] or pairs
     added = equality(*rng.choice(likely))
     return _rebuilt(query, conditions=[added if each is gone else each for each in query.conditions])

@@ -16,14 +16,16 @@ from tests.property.expressions import (
     apply,
     column,
     derived,
+    drawn_by_kind,
     either,
     equal,
     equality,
+    fields,
     greater,
     literal,
 )
 from tests.property.thetas import random_theta
-from tests.property.values import BY_NAME
+from tests.property.values import BY_NAME, CALENDAR, NESTED, SPANS, TEXTS_OF_OTHERS, may_meet
 
 Ref = Callable[[str, str], str]
 
@@ -35,6 +37,9 @@ class Thetas:
     instead: float
     beside: float
 
+
+_RARELY_MIXED = TEXTS_OF_OTHERS | DECIMALS | {"big", "point"}
+"""Kinds that meet another one only if they are not mostly given one of their own."""
 
 NO_THETAS = Thetas(instead=0.0, beside=0.0)
 CROSS_ROWS = 4
@@ -173,13 +178,22 @@ def _add_edge(draft: _Draft, low: int, high: int) -> None:
         using = left[0].columns[0][1]
         draft.edges.append((low, high, equality(left[0], right[0]), using))
         return
-    pairs = [(a, b) for a in left for b in right if BY_NAME[a.kind].group == BY_NAME[b.kind].group]
-    a, b = rng.choice([pair for pair in pairs if _is_likely(draft, low, high, pair)] or pairs)
-    if a.kind != b.kind and rng.random() < 0.7:
+    left, right = ([found for each in side for found in _comparable(rng, each)] for side in (left, right))
+    pairs = [(a, b) for a in left for b in right if may_meet(a.kind, b.kind)]
+    a, b = drawn_by_kind(rng, [pair for pair in pairs if _is_likely(draft, low, high, pair)] or pairs)
+    if a.kind != b.kind and rng.random() < (0.2 if {a.kind, b.kind} & _RARELY_MIXED else 0.7):
         a, b = rng.choice([(a, b) for a, b in pairs if a.kind == b.kind] or pairs)
+    decimals = [(a, b) for a, b in pairs if a.kind != b.kind and {a.kind, b.kind} <= DECIMALS | {"big", "point"}]
+    if a.kind in DECIMALS and decimals:
+        a, b = rng.choice(decimals)
     if rng.random() < (0.7 if a.kind == "s" else 0.3):
         a, b = _matching_functions(rng, a, b)
     draft.edges.append((low, high, _oriented(rng, a, b), None))
+
+
+def _comparable(rng: random.Random, operand: Expression) -> list[Expression]:
+    """Return the column, or of a nested one what is in it."""
+    return [make() for make in fields(operand)] if operand.kind in NESTED else [operand]
 
 
 def _is_likely(draft: _Draft, low: int, high: int, pair: tuple[Expression, Expression]) -> bool:
@@ -194,7 +208,7 @@ def _matching_functions(rng: random.Random, a: Expression, b: Expression) -> tup
     for _ in range(8):
         left = derived(a, rng) if rng.random() < 0.7 else a
         right = derived(b, rng) if rng.random() < 0.4 else b
-        if BY_NAME[left.kind].group == BY_NAME[right.kind].group and (left is not a or right is not b):
+        if may_meet(left.kind, right.kind) and (left is not a or right is not b):
             return left, right
     return a, b
 
@@ -211,7 +225,7 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
     ]
     if rng.random() < 0.1:
         choices.append(lambda: apply("{0} IS NULL", lambda v: v is None, operand, kind="b", strict=False))
-    if kind in INTEGERS | DECIMALS | frozenset("fr"):
+    if kind in INTEGERS | DECIMALS | frozenset({"f", "r", "big", "point", "ntext"}):
         choices += [
             lambda: apply("{0} > 1", lambda v: greater(v, 1), operand, kind="b"),
             lambda: apply("{0} <= 7", lambda v: not greater(v, 7), operand, kind="b"),
@@ -242,6 +256,19 @@ def random_selection(rng: random.Random, columns: list[Expression]) -> Expressio
                 kind="b",
             )
         )
+    if kind == "dtext":
+        choices.append(
+            lambda: apply("{0} < DATE '2024-03-05'", lambda v: v < "2024-03-05", operand, kind="b"),
+        )
+    if kind == "v":
+        choices.append(lambda: apply("{0} <> X'61'", lambda v: v != b"a", operand, kind="b"))
+    if kind in SPANS:
+        day = 86_400_000_000
+        choices.append(lambda: apply(f"{{0}} <= INTERVAL {day} MICROSECONDS", lambda v: v <= day, operand, kind="b"))
+    if kind in CALENDAR:
+        choices.append(lambda: apply("{0} > INTERVAL 3 MONTHS", lambda v: v > 3, operand, kind="b"))
+    if kind in NESTED:
+        choices.append(lambda: random_selection(rng, [make() for make in fields(operand)]))
     if kind == "b":
         choices.append(lambda: operand)
     first = rng.choice(choices)()
@@ -358,17 +385,18 @@ class _Writer:
     def _select(self) -> tuple[str, tuple[Expression, ...], tuple[tuple[str, str], ...]]:
         """Return the select list, its columns written out, and the order of a bare star where dialects differ."""
         draft, rng = self.draft, self.rng
-        every = [item for position in range(len(draft.sources)) for item in draft.columns(position)]
-        if rng.random() < 0.2:
+        columns = [draft.columns(position) for position in range(len(draft.sources))]
+        every = [item for found in columns for item in found if BY_NAME[item.kind].is_kept]
+        if rng.random() < 0.2 and all(BY_NAME[item.kind].is_kept for found in columns for item in found):
             merged = [item for item in every if self._is_merged(*item.columns[0])]
             expanded = merged[:1] + [item for item in every if not self._is_merged(*item.columns[0])]
             return "*", tuple(expanded), tuple(item.columns[0] for item in expanded)
         texts, projection = [], []
         for number in range(rng.randrange(1, 6)):
-            if rng.random() < 0.1:
-                position = rng.randrange(len(draft.sources))
+            position = rng.randrange(len(draft.sources))
+            if rng.random() < 0.1 and all(BY_NAME[item.kind].is_kept for item in columns[position]):
                 texts.append(f"{draft.aliases[position]}.*")
-                projection += draft.columns(position)
+                projection += columns[position]
                 continue
             item = self._output(every)
             alias = rng.choice(("", f" AS c{number}", f" c{number}", " AS dup"))

@@ -19,6 +19,7 @@ from tests.property.expressions import (
     Expression,
     apply,
     derived,
+    drawn_by_kind,
     either,
     equal,
     greater,
@@ -26,8 +27,9 @@ from tests.property.expressions import (
 )
 from tests.property.patterns import like, string_distance
 from tests.property.registered import REGISTERED, Registered
-from tests.property.values import BY_NAME
+from tests.property.values import KINDS, TEXTS_OF_OTHERS, may_meet
 
+_RARELY_COMPARED = frozenset(kind.name for kind in KINDS) - INTEGERS - DECIMALS - INSTANTS - frozenset("sfraw")
 _WHOLE, _FLOATING = INTEGERS - frozenset("yx"), frozenset("fr")
 _SIGNS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
     {
@@ -57,7 +59,7 @@ def random_theta(
         return replace(_in_time(rng, *_either_way(rng, times), rng.choice(spans_us)), label="event times")
     kinds = [(label, weight, fit, make) for label, weight, fit, make in _kinds(pairs, spans_us) if fit]
     ((label, _, fit, make),) = rng.choices(kinds, [weight for _, weight, _, _ in kinds])
-    return replace(make(rng, *_either_way(rng, rng.choice(fit))), label=label)
+    return replace(make(rng, *_either_way(rng, drawn_by_kind(rng, fit))), label=label)
 
 
 def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, list[Pair], Maker]]:
@@ -70,6 +72,8 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
     alike = [pair for pair in pairs if pair[0].kind == pair[1].kind]
     yield "comparison", 2, pairs, _comparison
     yield "comparison of one type", 2, alike, _comparison
+    others = [pair for pair in alike if pair[0].kind in _RARELY_COMPARED]
+    yield "comparison of other types", 8 if others else 1, others or pairs, _comparison
     yield "comparison of fractions", 2, fractions, _comparison
     yield "comparison of times", 2, [*instants, *_pairs_of(pairs, DATES)], _comparison
     yield "band", 2, numbers, lambda rng, a, b: _band(rng, a, b, "3", 3)
@@ -77,7 +81,7 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
     yield "arithmetic", 1, numbers, _sum
     yield "band of fractions", 2, fractions, lambda rng, a, b: _band(rng, a, b, "2.5D", 2.5)
     yield "band of decimals", 2, decimals, lambda rng, a, b: _band(rng, a, b, "2.5", Decimal("2.5"))
-    yield "between decimals", 1, decimals, _between
+    yield "between decimals", 3, decimals, _between
     yield "spatial distance", 2, fractions, lambda rng, a, b: _distance(a, b, *rng.choice(numbers or fractions))
     yield "like", 6 if texts else 1, texts or numbers, lambda rng, a, b: like(rng, *_as_texts(a, b))
     yield (
@@ -93,7 +97,7 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
     yield "missing or more", 1, pairs, _missing
     usable = {"number": numbers, "string": texts, "fraction": fractions, "any": alike}
     for each in REGISTERED:
-        weight = {"string": 3, "fraction": 2}.get(each.takes, 1)
+        weight = {"string": 3, "fraction": 2, "number": 2}.get(each.takes, 1)
         yield each.name, weight, usable[each.takes], _call_of(each)
 
 
@@ -116,10 +120,12 @@ def _pairs_of(pairs: list[Pair], kinds: frozenset[str], among: frozenset[str] | 
 
 
 def _may_meet(a: Expression, b: Expression) -> bool:
-    """Tell whether two columns may be compared; a wide decimal with a float is refused: Spark and DuckDB round."""
-    return BY_NAME[a.kind].group == BY_NAME[b.kind].group and not (
-        {a.kind, b.kind} > {"e"} and {a.kind, b.kind} & {"f", "r"}
-    )
+    """Tell whether two columns may be compared; refused is a wide decimal with a float, because Spark and DuckDB round,
+    and a text with anything else, which Spark casts.
+    """
+    kinds = {a.kind, b.kind}
+    is_rounded = bool(kinds & {"e", "big"} and kinds & {"f", "r"})
+    return may_meet(a.kind, b.kind) and not is_rounded and (len(kinds) == 1 or not kinds & TEXTS_OF_OTHERS)
 
 
 def _either_way(rng: random.Random, pair: Pair) -> Pair:

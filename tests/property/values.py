@@ -39,18 +39,34 @@ _INSTANTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A column type with values. `group`: kinds of one group may be compared. `small`: arithmetic cannot overflow."""
+    """A column type with values. `group`: kinds of one group may be compared, those of None only within their fields.
+    `small`: arithmetic cannot overflow.
+    """
 
     name: str
     spark: str
     arrow: pa.DataType
-    group: str
+    group: str | None
     small: bool
     value: Callable[[int], Any]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether rows can have such a column in their results; Spark hands intervals of months to nobody."""
+        return self.name not in CALENDAR
+
+
+def may_meet(one: str, other: str) -> bool:
+    """Tell whether an equality may compare columns of two kinds, given by name."""
+    return BY_NAME[one].group is not None and BY_NAME[one].group == BY_NAME[other].group
 
 
 def _or_extreme(extremes: tuple[Any, ...], ordinary: Callable[[int], Any]) -> Callable[[int], Any]:
     return lambda index: extremes[index] if index < len(extremes) else ordinary(index - len(extremes))
+
+
+def _number_text(index: int) -> str:
+    return f"  {index - 2} " if index % 5 == 4 else str(index - 2)
 
 
 KINDS: tuple[Kind, ...] = (
@@ -160,7 +176,105 @@ KINDS: tuple[Kind, ...] = (
         value=_or_extreme(_INSTANTS, lambda n: _MIDNIGHT + datetime.timedelta(hours=12 * n)),
     ),
     Kind(name="b", spark="BOOLEAN", arrow=pa.bool_(), group="boolean", small=True, value=lambda n: n % 2 == 1),
+    Kind(
+        name="big",
+        spark="DECIMAL(38,18)",
+        arrow=pa.decimal128(38, 18),
+        group="number",
+        small=False,
+        value=lambda n: (Decimal(n - 2) / (1 if n % 3 else 8)).quantize(Decimal("1e-18")),
+    ),
+    Kind(
+        name="point",
+        spark="DECIMAL(5,4)",
+        arrow=pa.decimal128(5, 4),
+        group="number",
+        small=False,
+        value=lambda n: (Decimal(n % 17 - 2) / (2 if n % 3 else 8)).quantize(Decimal("0.0001")),
+    ),
+    Kind(name="ntext", spark="STRING", arrow=pa.string(), group="number", small=True, value=_number_text),
+    Kind(
+        name="dtext",
+        spark="STRING",
+        arrow=pa.string(),
+        group="time",
+        small=True,
+        value=lambda n: (_DAY + datetime.timedelta(days=n)).isoformat(),
+    ),
+    Kind(
+        name="btext",
+        spark="STRING",
+        arrow=pa.string(),
+        group="boolean",
+        small=True,
+        value=lambda n: ("false", "true", "FALSE", "True")[n % 4],
+    ),
+    Kind(
+        name="xtext",
+        spark="STRING",
+        arrow=pa.string(),
+        group="binary",
+        small=True,
+        value=lambda n: ("", "a", "b", "0")[n % 4],
+    ),
+    Kind(
+        name="span",
+        spark="INTERVAL DAY TO SECOND",
+        arrow=pa.int64(),
+        group="span",
+        small=True,
+        value=_or_extreme((-1, 0, 1, 86_400_000_000, -(10**17)), lambda n: n * 1_800_000_000),
+    ),
+    Kind(
+        name="hours",
+        spark="INTERVAL HOUR",
+        arrow=pa.int64(),
+        group="span",
+        small=True,
+        value=lambda n: (n - 2) * 3_600_000_000,
+    ),
+    Kind(
+        name="age",
+        spark="INTERVAL YEAR TO MONTH",
+        arrow=pa.int32(),
+        group="age",
+        small=True,
+        value=lambda n: (n - 2) * 4,
+    ),
+    Kind(name="months", spark="INTERVAL MONTH", arrow=pa.int32(), group="age", small=True, value=lambda n: n - 2),
+    Kind(
+        name="list",
+        spark="ARRAY<INT>",
+        arrow=pa.list_(pa.int32()),
+        group=None,
+        small=True,
+        value=lambda n: [None if at == 1 else n for at in range(n % 4)],
+    ),
+    Kind(
+        name="record",
+        spark="STRUCT<f: INT, s: STRING>",
+        arrow=pa.struct([("f", pa.int32()), ("s", pa.string())]),
+        group=None,
+        small=True,
+        value=lambda n: {"f": None if n == 3 else n - 2, "s": _or_extreme(_STRINGS, str)(n)},
+    ),
+    Kind(
+        name="map",
+        spark="MAP<STRING, INT>",
+        arrow=pa.map_(pa.string(), pa.int32()),
+        group=None,
+        small=True,
+        value=lambda n: [("a", n), ("b", None)][: n % 3],
+    ),
 )
+"""Intervals are numbers here, of microseconds or of months, as they are in Parquet files."""
+
+CALENDAR = frozenset({"age", "months"})
+SPANS = frozenset({"span", "hours"})
+TEXTS_OF_OTHERS = frozenset({"ntext", "dtext", "btext", "xtext"})
+"""Texts that can be read as numbers, dates, truth values or bytes, and are where they are compared with these."""
+
+NESTED = frozenset(kind.name for kind in KINDS if kind.group is None)
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 

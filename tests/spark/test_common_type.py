@@ -24,10 +24,12 @@ TYPES = (
         "decimal(20,0)",
     ),
     *("decimal(38,0)", "decimal(38,18)", "decimal(38,38)", "decimal(30,20)"),
+    *("interval day", "interval day to second", "interval hour to minute", "interval second"),
+    *("interval year", "interval year to month", "interval month"),
 )
 """Types that can be keys."""
 
-NO_KEYS = ("array<int>", "struct<a:int>", "map<int,int>", "variant", "interval day to second", "time(6)")
+NO_KEYS = ("array<int>", "struct<a:int>", "map<int,int>", "variant", "interval", "time(6)")
 
 
 def type_compared_in(frame: DataFrame, left: str, right: str) -> str | None:
@@ -39,7 +41,7 @@ def type_compared_in(frame: DataFrame, left: str, right: str) -> str | None:
         return None
     sides = re.search(r"\((.*) = (.*)\) AS same", plan.splitlines()[0])
     assert sides is not None, plan
-    types = [re.search(r" as ([\w(),]+)\)$", side) for side in sides.groups()]
+    types = [re.search(r".* as ([\w(), ]+)\)$", side) for side in sides.groups()]
     compared = {match[1] if match else type_ for match, type_ in zip(types, (left, right), strict=True)}
     assert len(compared) == 1, plan
     return compared.pop()

@@ -76,6 +76,8 @@ VALUES: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "n": (pa.timestamp("us"), FAR_TIMES),
     "q": (pa.bool_(), (True, False)),
     "z": (pa.binary(), (b"", b"\x00", b"a", b"\xff", b"a\x00")),
+    "g": (pa.duration("us"), (0, 1, -1, 299_999_999, 86_400_000_000, -86_400_000_001)),
+    "ge": (pa.duration("us"), (-(2**63), 2**63 - 1, 0, 1, 86_400_000_000)),
 }  # fmt: skip
 TYPES = {
     "t": "tinyint",
@@ -98,6 +100,8 @@ TYPES = {
     "n": "timestamp_ntz",
     "q": "boolean",
     "z": "binary",
+    "g": "interval day to second",
+    "ge": "interval day to second",
 }
 ROWS = 500
 
@@ -107,6 +111,7 @@ COMPARED = (
     ("a.m", "b.w"), ("a.w", "b.w"), ("a.m", "b.ie"), ("a.be", "b.m"), ("a.m", "b.x"), ("a.m", "b.f"), ("a.s", "b.s"),
     ("a.s", "b.p"), ("a.de", "b.de"), ("a.te", "b.te"), ("a.de", "b.te"), ("a.n", "b.n"), ("a.n", "b.te"),
     ("a.n", "b.de"), ("a.q", "b.q"), ("a.z", "b.z"),
+    ("a.g", "b.g"), ("a.ge", "b.ge"),
 )  # fmt: skip
 SIGNS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 
@@ -144,6 +149,7 @@ EXPRESSIONS = (
     "a.te + INTERVAL 1 HOUR > b.te", "a.ts - b.ts", "a.ts - b.ts < INTERVAL 5 MINUTES", "abs(a.ts - b.ts)",
     "a.ts + (b.ts - a.ts)", "a.d - b.d", "a.d - b.d <= INTERVAL '3' DAY", "datediff(a.d, b.d)", "date_add(a.d, b.i)",
     "date_sub(a.de, b.t)", "a.d + b.h", "a.ts - b.n", "a.n - b.n", "-(a.ts - b.ts)", "(a.ts - b.ts) + (a.n - b.n)",
+    "a.g + b.g", "a.ts + b.g > b.ts", "a.ts - b.ts < a.g", "-(a.g - b.g)",
     *(f"timestampdiff({unit}, a.ts, b.ts)" for unit in ("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")),
     "datediff(HOUR, a.ts, b.ts)", "timestampdiff(HOUR, a.d, b.ts)", "greatest(a.ts, b.ts) > TIMESTAMP '2024-02-29'",
     "coalesce(a.d, b.d) = DATE '2024-02-29'", "if(a.i < b.i, a.d, b.d) < DATE'2024-02-05'",
@@ -248,15 +254,13 @@ def type_in(pairs: DataFrame) -> Callable[[Operand], str]:
 
 
 def computed(pairs: DataFrame, expressions: Sequence[str]) -> pa.Table:
-    """Let Spark compute expressions; times come without a zone, intervals as microseconds."""
+    """Let Spark compute expressions; times come without a zone."""
     frame = pairs.selectExpr(*(f"{expression} AS `{index}`" for index, expression in enumerate(expressions)))
     table = frame.toArrow()
     arrays = []
     for array in table.columns:
         if pa.types.is_timestamp(array.type):
             array = array.cast(pa.timestamp("us"))
-        elif pa.types.is_duration(array.type):
-            array = array.cast(pa.int64())
         arrays.append(array.combine_chunks())
     return pa.table(arrays, names=[str(index) for index in range(len(arrays))])
 

@@ -18,6 +18,7 @@ from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
 from plait.plan.model import KeyColumn, Selection, Store, ValueColumn
 from plait.query.model import Column, Source, SourceExpression, Stream
+from plait.query.types import is_calendar
 from plait.spelling import backquoted
 from plait.state.model import Bucket, Layout, SourceProgress
 
@@ -146,7 +147,8 @@ def _recovered(column: Column, source: Source, old: Layout) -> str | None:
     bare = SourceExpression(sql=backquoted(column.name), columns=(column.name,))
     value = ValueColumn(expression=bare, type=column.type).name
     if value in old.values:
-        return backquoted(value)
+        held = backquoted(value)
+        return f"CAST(CAST({held} AS INTERVAL MONTH) AS {column.type})" if is_calendar(column.type) else held
     # The common type of an equality may be wider than the column.
     wider = _INTEGERS[_INTEGERS.index(column.type) :] if column.type in _INTEGERS else (column.type,)
     keys = (KeyColumn(expression=bare, type=kind).name for kind in wider)

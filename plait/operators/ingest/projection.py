@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
 from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
+from plait.query.types import is_calendar
+from plait.sinks.storable import AS_TEXT, arrow_problem, parse_type
 from plait.spelling import backquoted
 from plait.state.model import Layout
 
@@ -67,7 +69,8 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
         raw[corrupt_column] = None
     keys = {key.name: key for store in stores for key in store.keys}
     aliases = _aliases(source, tuple(keys.values()), frozenset(raw))
-    projection = [(name, backquoted(name)) for name in raw]
+    texts = {column.name for column in source.schema or () if column.name in letters and _is_text_only(column.type)}
+    projection = [(name, f"CAST({backquoted(name)} AS STRING)" if name in texts else backquoted(name)) for name in raw]
     if isinstance(source, Stream):
         projection.append((TAU, tau_sql(source)))
     projection += [(key.name, key_sql(key)) for key in keys.values()]
@@ -88,6 +91,12 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
         dead_letter_columns=letters,
         corrupt_column=corrupt_column,
     )
+
+
+def _is_text_only(type_: str) -> bool:
+    """Tell whether Spark hands a type to a task as text alone. No query keeps such a column; dead letters do."""
+    parsed = parse_type(type_)
+    return parsed is not None and arrow_problem(parsed) == AS_TEXT
 
 
 def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -> tuple[tuple[str, str], ...]:
@@ -137,7 +146,14 @@ def value_names(store: Store) -> tuple[str, ...]:
 
 
 def value_sql(key: KeyColumn | ValueColumn) -> str:
-    """Return the expression as a value of its type."""
+    """Return the expression as a value of its type. Of years and months it is the number of months: Spark hands no
+    interval of these to a task.
+    """
+    value = _cast(key)
+    return f"CAST(CAST({value} AS INTERVAL MONTH) AS INT)" if is_calendar(key.type) else value
+
+
+def _cast(key: KeyColumn | ValueColumn) -> str:
     return f"CAST(({key.expression.sql}) AS {key.type.upper()})"
 
 
@@ -147,7 +163,7 @@ def key_sql(key: KeyColumn) -> str:
     Doubles and wall-clock times of which the order matters are passed on as they are, for the ingest task to turn into
     int64 (for wall-clock times see `tau_sql`). ``xxhash64`` maps NULL to its seed, hence the test.
     """
-    value = value_sql(key)
+    value = _cast(key)
     if key.by_size:
         return value
     match key.type:

@@ -15,6 +15,7 @@ from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import Token, rendered
 
 INTERVAL: Final = "interval day to second"
+MONTHS: Final = "interval year to month"
 """The type of differences between times. DuckDB gets them as BIGINT microseconds, whose order and sums are Spark's."""
 
 NOTHING: Final = "void"
@@ -85,6 +86,7 @@ _DUCKDB: Final = {
     "binary": "BLOB",
     "timestamp_ntz": "TIMESTAMP",
     INTERVAL: "BIGINT",
+    MONTHS: "INTEGER",
 }
 
 

@@ -12,10 +12,10 @@ from functools import reduce
 from typing import Final
 
 from plait.query.types import common_type
-from plait.sql.lexis.literals import INTERVAL, NOTHING, Literal, duckdb_type
+from plait.sql.lexis.literals import INTERVAL, MONTHS, NOTHING, Literal, duckdb_type
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, decimal_size, is_decimal, is_numeric
 
-_COMPARED: Final = (*INTEGERS, *FLOATING, *TIMES, "date", "string", "boolean", "binary", INTERVAL, NOTHING)
+_COMPARED: Final = (*INTEGERS, *FLOATING, *TIMES, "date", "string", "boolean", "binary", INTERVAL, MONTHS, NOTHING)
 _DOUBLE_DIGITS: Final = 15
 _ALIASES: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "real": "float"}
 
@@ -52,7 +52,7 @@ def _common(left: str, right: str, what: str) -> str:
             raise Untranslatable(f"{what} of type {type_}", "compare a field of it, or cast it to a string")
     if NOTHING in (left, right) or left == right:
         return right if left == NOTHING else left
-    found = None if "string" in (left, right) or INTERVAL in (left, right) else common_type(left, right)
+    found = None if {left, right} & {"string", INTERVAL, MONTHS} else common_type(left, right)
     if found is None:
         raise Untranslatable(f"{what} between {left} and {right}", "cast one of them to the other's type")
     exact = decimal_size(left), decimal_size(right), decimal_size(found)

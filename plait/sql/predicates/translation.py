@@ -14,7 +14,8 @@ from typing import Final
 
 from typing_extensions import assert_never
 
-from plait.sql.lexis.literals import INTERVAL, NOTHING, duckdb_type, literal
+from plait.query.types import is_calendar, is_clock
+from plait.sql.lexis.literals import INTERVAL, MONTHS, NOTHING, duckdb_type, literal
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, is_decimal, is_numeric
 from plait.sql.lexis.operations import Operation, taken_apart
 from plait.sql.lexis.operators import (
@@ -106,12 +107,7 @@ class _Translator:
 
     def _leaf(self, tokens: Sequence[Token]) -> Value:
         if len(tokens) == 1 and tokens[0].kind == "quoted":
-            operand = int(tokens[0].value)
-            if self._types[operand].startswith("interval"):
-                raise Untranslatable(
-                    "an interval is computed from one relation", "write one timestamp on each side of the comparison"
-                )
-            return Value(sql=f'"{operand}"', type=self._types[operand], never_zero=operand in self._never_zero)
+            return self._operand(int(tokens[0].value))
         found = literal(self._text, tokens)
         if found is None:
             shown = self._text[tokens[0].start : tokens[-1].end]
@@ -120,6 +116,15 @@ class _Translator:
             self._require_utc(f"TIMESTAMP '{found.value}'")
         nonzero = not isinstance(found.value, str | bool | None) and found.value != 0
         return Value(sql=found.sql, type=found.type, literal=found, never_zero=nonzero)
+
+    def _operand(self, operand: int) -> Value:
+        """Name an operand. Intervals are numbers: of months as they arrive, else of microseconds."""
+        type_, sql = self._types[operand], f'"{operand}"'
+        if is_calendar(type_):
+            return Value(sql=sql, type=MONTHS)
+        if is_clock(type_):
+            return Value(sql=f"epoch_us({sql})", type=INTERVAL)
+        return Value(sql=sql, type=type_, never_zero=operand in self._never_zero)
 
     def _operation(self, operation: Operation) -> Value:
         if operation.name in _DIFFERENCES and len(operation.parts) == 3:

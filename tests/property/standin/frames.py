@@ -19,9 +19,11 @@ import pyspark
 from pyspark.errors import PythonException
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType, StructType
+from sqlglot import parse_one
 
 import plait.runtime.engine  # noqa: F401  # so that all modules that use `expr` are there to be patched
-from tests.oracle.translate import connect, to_duckdb
+from tests.oracle.intervals import without_durations
+from tests.oracle.translate import connect, rendered, to_duckdb
 from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
 
 Inputs = Mapping[str, pa.Table]
@@ -31,6 +33,7 @@ Parts = list[pa.Table]
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
+_TO_INTERVAL = re.compile(r"CAST\(.* AS (INTERVAL [A-Z ]+)\)( AS `.*`)?", re.IGNORECASE)
 _lock = threading.RLock()
 _task = threading.local()
 
@@ -249,12 +252,12 @@ def select_schema(columns: Schema, expressions: tuple[str, ...]) -> Schema:
     """Return the schema of a projection: of a bare column the column's own type, else what DuckDB infers."""
     with _lock:
         database = _database()
-        database.register("#part", _with_a_column(arrow_schema(columns).empty_table()))
+        database.register("#part", _readable(arrow_schema(columns).empty_table()))
         relation = database.sql(_projection(expressions))
         found = list(zip(relation.columns, map(str, relation.types), strict=True))
         database.unregister("#part")
     known = dict(columns)
-    bare = [known.get(expression.strip("`").replace("``", "`")) for expression in expressions]
+    bare = [known.get(expression.strip("`").replace("``", "`")) or _interval(expression) for expression in expressions]
     if expressions[0] == "*":
         bare = [type_ for _, type_ in columns] + bare[1:]
     return tuple(
@@ -263,19 +266,26 @@ def select_schema(columns: Schema, expressions: tuple[str, ...]) -> Schema:
     )
 
 
+def _interval(expression: str) -> str | None:
+    """Return the type of a cast to an interval, which is a number to DuckDB."""
+    found = _TO_INTERVAL.fullmatch(expression)
+    return None if found is None else found[1].lower()
+
+
 def select(part: pa.Table, expressions: tuple[str, ...], schema: Schema) -> pa.Table:
     """Evaluate a projection over a table; the order of rows stays."""
     with _lock:
         database = _database()
-        database.register("#part", _with_a_column(part))
+        database.register("#part", _readable(part))
         try:
             return as_declared(database.sql(_projection(expressions)).to_arrow_table(), schema)
         finally:
             database.unregister("#part")
 
 
-def _with_a_column(table: pa.Table) -> pa.Table:
-    """DuckDB takes no table without columns."""
+def _readable(table: pa.Table) -> pa.Table:
+    """Return the table as expressions read it: intervals as numbers. DuckDB takes no table without columns."""
+    table = without_durations(table)
     return table if table.num_columns else table.append_column("#none", pa.nulls(table.num_rows))
 
 
@@ -300,7 +310,9 @@ def schema_of_query(text: str, tables: Mapping[str, Schema]) -> Schema:
         for name, schema in tables.items():
             database.register(name, arrow_schema(schema).empty_table())
         try:
-            relation = database.sql(to_duckdb(text))
+            tree = parse_one(text, dialect="spark")
+            tree.set("where", None)  # it has no part in the types, and intervals are no numbers here
+            relation = database.sql(rendered(tree))
             return tuple(
                 (name, of_duckdb(str(type_))) for name, type_ in zip(relation.columns, relation.types, strict=True)
             )
