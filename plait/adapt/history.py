@@ -66,7 +66,12 @@ def _source_counts(batch: Batch) -> Iterator[Count]:
     for name, after in sorted(batch.after.items()):
         before = batch.before.get(name, SourceProgress(source=name))
         rows = (after.rows - after.late - after.bad) - (before.rows - before.late - before.bad)
-        advance = 0 if after.tau_max is None or before.tau_max is None else after.tau_max - before.tau_max
+        advance = 0
+        if before.tau_max is not None and after.tau_max is not None:
+            advance = after.tau_max - before.tau_max
+        elif after.tau_max is not None and after.tau_min is not None:
+            # The first rows: n of them span n − 1 gaps.
+            rows, advance = max(rows - 1, 0), after.tau_max - after.tau_min
         if rows or advance:
             yield Count(kind="source", name=(name,), counts=(rows, advance))
 

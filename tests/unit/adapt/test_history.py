@@ -91,6 +91,11 @@ def test_of_a_source_rows_in_time_and_the_advance_of_its_event_time_are_counted(
     assert counts_of(batch(before={"r": after}, after={"r": after})) == ()
 
 
+def test_the_first_rows_of_a_stream_span_one_gap_less_than_they_are() -> None:
+    first = SourceProgress(source="r", rows=11, tau_min=5 * SECOND, tau_max=15 * SECOND)
+    assert counts_of(batch(after={"r": first})) == (Count(kind="source", name=("r",), counts=(10, 10 * SECOND)),)
+
+
 def measured(pairs: float, matches: float) -> Statistics:
     """Return what r shows of its join with s."""
     return measured_statistics(
