@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from plait.plan.conditions import Joining, in_order, joining, measured_names
+from plait.plan.conditions import Joining, in_order, joining, measured_name
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
 from plait.plan.step_names import StepName, named_steps
 from plait.state.model import Bucket, SourceProgress
@@ -120,8 +120,9 @@ def join_counts(batch: Batch) -> tuple[Count, ...]:
             copies = 1 if is_routed(target, step) else target.parallelism
             rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
             rows *= _share_selected(step.member.selection, target, batch.after.get(target.source))
-            named = measured_names(joined)
-            sides = conjunction(((source, mine), (target.source, theirs)) for mine, theirs in named)
+            sides = conjunction(
+                ((source, mine), (target.source, theirs)) for mine, theirs in map(measured_name, joined)
+            )
             pairs = round(sent[step.edge] / copies * rows)
             name = tuple(part for side in sides for part in side)
             found[name] = _sum(found.get(name), (pairs, matched.get(step.edge, 0)))

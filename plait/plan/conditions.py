@@ -29,7 +29,8 @@ from plait.query.predicates import (
 Conditions: TypeAlias = frozenset[Predicate[Place[Any]]]
 """All that joins some relations, equalities and bands with the smaller place on their left."""
 
-Joining: TypeAlias = tuple[Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]], ...]
+Joined: TypeAlias = Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]
+Joining: TypeAlias = tuple[Joined, ...]
 """What joins two relations, the left and the right one, in canonical order: their keys, and for each operand of what no
 key decides whether it is the left one's, and its column. A band may be implied by a residual predicate.
 """
@@ -76,12 +77,12 @@ def _shown(predicate: Predicate[Place[Any]]) -> str:
             assert_never(places)
 
 
-def in_order(predicates: Iterable[Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]]) -> Joining:
+def in_order(predicates: Iterable[Joined]) -> Joining:
     """Return predicates in canonical order; among bands the two-sided ones first, which find the fewest tuples."""
     return tuple(sorted(predicates, key=_order))
 
 
-def _order(predicate: Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]) -> tuple[Any, ...]:
+def _order(predicate: Joined) -> tuple[Any, ...]:
     match predicate:
         case Equality():
             return 0, predicate.left.name, predicate.right.name
@@ -93,16 +94,12 @@ def _order(predicate: Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[boo
             assert_never(predicate)
 
 
-def measured_names(joined: Joining) -> tuple[tuple[str, str], ...]:
-    """Return what each predicate is measured as, seen from the left and from the right relation.
+def measured_name(predicate: Joined) -> tuple[str, str]:
+    """Return what a predicate is measured as, seen from the left and from the right relation.
 
     An equality has the names of its keys. A band is named from either side by how far the other key may be, a residual
     predicate by what it reads.
     """
-    return tuple(map(_measured_name, joined))
-
-
-def _measured_name(predicate: Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]) -> tuple[str, str]:
     match predicate:
         case Equality():
             return predicate.left.name, predicate.right.name
@@ -135,7 +132,7 @@ def between(query: Query, left: str, right: str) -> Joining:
 
 @lru_cache(maxsize=1 << 12)  # planning asks about the same few pairs of relations at every step
 def _joining(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
-    found: dict[object, Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]] = {}
+    found: dict[object, Joined] = {}
     for predicate in predicates:
         match predicate:
             case Equality():
@@ -183,9 +180,7 @@ def placed(joined: Joining, left: At, right: At) -> Conjunction[Place[At]]:
     return tuple(found)
 
 
-def joining(
-    predicate: Predicate[Place[At]], left: At, key: Callable[[Place[At]], KeyColumn]
-) -> Equality[KeyColumn] | Band[KeyColumn] | Residual[Place[bool]]:
+def joining(predicate: Predicate[Place[At]], left: At, key: Callable[[Place[At]], KeyColumn]) -> Joined:
     """Return a predicate as what joins the relation at `left` with another one, given the keys that places name."""
     match predicate:
         case Equality() | Band():

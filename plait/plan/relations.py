@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
-from plait.query.model import Operand, Query, Relation, SourceExpression, relations_of
+from plait.query.model import Operand, Query, Relation, relations_of
 from plait.query.predicates import Order, by_kind
 from plait.spelling import backquoted
 
@@ -22,15 +22,14 @@ UNKNOWN_TYPE = "?"
 @lru_cache(maxsize=1 << 12)  # planning asks about the same few relations at every step
 def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
+    conjunctions: dict[str, Selection] = {}
+    for conjuncts in relation.alternatives or (relation.selections,):
+        distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
+        found = Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
+        conjunctions[found.sql] = found
     if relation.alternatives:
-        found = {each.sql: each for each in map(_conjunction, relation.alternatives)}
-        return Selection(any_of=tuple(found[sql] for sql in sorted(found)))
-    return _conjunction(relation.selections)
-
-
-def _conjunction(conjuncts: tuple[SourceExpression, ...]) -> Selection:
-    distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
-    return Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
+        return Selection(any_of=tuple(conjunctions[sql] for sql in sorted(conjunctions)))
+    return found
 
 
 def window_of(relation: Relation) -> int | None:

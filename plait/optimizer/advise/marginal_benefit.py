@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from plait.optimizer.assemble.covering import CoveredQueries
-from plait.optimizer.assemble.flows import flows, with_estimates
+from plait.optimizer.assemble.draft import Draft
+from plait.optimizer.assemble.flows import estimate_flows, write_estimates
 from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.assemble.orders_of_plan import choices_of, stores_read
-from plait.optimizer.assemble.probe_trees import merge_orders
+from plait.optimizer.assemble.probe_trees import merge_into_trees
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
@@ -69,11 +70,19 @@ class MarginalBenefit:
         instead = (
             replace(each.order, units=tuple(self._without(each, store))) for each in changed if each.fills != store
         )
-        trees = merge_orders(self._queries, instead, self._store_name)
-        trees = with_estimates(trees, self._plan.stores, flows(trees, self._plan.stores, self._cardinality))
+        draft = Draft(
+            queries=self._queries,
+            orders=tuple(instead),
+            options=self._options,
+            cardinality=self._cardinality,
+            store_name=self._store_name,
+            stores=self._plan.stores,
+        )
+        for step_of_assembly in (merge_into_trees, estimate_flows, write_estimates):
+            draft = step_of_assembly(draft)
         added = sum(
             step.estimate.probe_tuples_per_s or 0.0
-            for tree in trees
+            for tree in draft.trees
             for path, step in _paths(tree)
             if not needed[self._edges.get(path, "")]
         )

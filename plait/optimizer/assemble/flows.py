@@ -13,7 +13,7 @@ from plait.optimizer.assemble.draft import Draft, Flow
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes, arriving, extent_of, join_size, storage_cost
 from plait.plan.model import Estimate, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
-from plait.plan.traversals import kept_stores, path_members
+from plait.plan.traversals import conditions_of_step, kept_stores, path_members
 
 
 def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Cardinality) -> dict[str, Flow]:
@@ -21,13 +21,15 @@ def flows(trees: Iterable[ProbeTree], stores: tuple[Store, ...], cardinality: Ca
     sizes = MemberSizes(stores=stores, cardinality=cardinality)
     by_edge: dict[str, Flow] = {}
     for tree in trees:
-        pace = sizes.pace(tree.start)
+        pace = cardinality.pace(sizes.of(tree.start))
         # The join so far by the edge that leads there: each step multiplies what the one before it has.
         reached = {"": (sizes.rows(tree.start), 1)}
         for steps, step in tree.walk():
             size, streams = reached[steps[-1].edge if steps else ""]
             path = path_members(tree.start, steps)
-            size_after = join_size((size, sizes.added_rows(step)), sizes.selectivities(path, step))
+            required = conditions_of_step(sizes.store(step.member.store), step, len(path))
+            selectivities = sizes.selectivities(required, (*path, *step.members))
+            size_after = join_size((size, sizes.added_rows(step)), selectivities.values())
             streams_after = streams + sizes.streams(step.members)
             endless = sizes.endless(path[1:])
             endless_after = endless + sizes.endless(step.members)

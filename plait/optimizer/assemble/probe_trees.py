@@ -27,19 +27,20 @@ class _Node:
     children: dict[Arrow, _Node] = field(default_factory=dict)
 
 
-def merge_orders(queries: CoveredQueries, orders: Iterable[ProbeOrder], store_name: StoreName) -> tuple[ProbeTree, ...]:
-    """Return one tree per distinct starting member, equal prefixes merged, in canonical order, without estimates.
+def merge_into_trees(draft: Draft) -> Draft:
+    """Make one probe tree for each distinct starting member, equal prefixes merged, in canonical order.
 
     A step is the path before it, the member probed and the equalities matched; aliases play no part, so steps of
     several queries that compute the same thing are one step.
     """
+    queries, store_name = draft.queries, draft.store_name
     by_name = {query.name: query for query in queries.joined}
     roots: dict[Member, _Node] = {}
-    for order in orders:
+    for order in draft.orders:
         node, joined = _insert(roots, by_name[order.query], order, store_name)
         _end(node, by_name[order.query], order, joined, (queries, store_name))
     names = edge_names(path for start, node in roots.items() for path in _paths((Arrow(member=start),), node))
-    return tuple(
+    trees = (
         ProbeTree(
             start=start,
             outputs=_sorted_outputs(roots[start]),
@@ -47,6 +48,7 @@ def merge_orders(queries: CoveredQueries, orders: Iterable[ProbeOrder], store_na
         )
         for start in sorted(roots, key=lambda member: member.order)
     )
+    return replace(draft, trees=tuple(trees))
 
 
 def _insert(
@@ -223,8 +225,3 @@ def content_of(predicates: Conjunction[Probed]) -> tuple[object, ...]:
 
 def _member_content(member: Member) -> tuple[object, ...]:
     return member.store, member.ordinal, member.selection.sql, member.window_us
-
-
-def merge_into_trees(draft: Draft) -> Draft:
-    """Make one probe tree for each starting member: equal prefixes of probe orders are the same steps."""
-    return replace(draft, trees=merge_orders(draft.queries, draft.orders, draft.store_name))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from plait.plan.conditions import Joining, key_pairs, measured_names
+from plait.plan.conditions import Joining, key_pairs, measured_name
 from plait.plan.model import KeyColumn, Selection
 from plait.query.model import SourceExpression
 from plait.query.predicates import Band, Equality, Residual
@@ -144,8 +144,7 @@ class Cardinality:
         """Return f(left, right): the selectivity of all that joins two relations, measured at once or put together."""
         keys = key_pairs(joined)
         if len(keys) < len(joined):
-            names = measured_names(joined)
-            sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in names)
+            sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in map(measured_name, joined))
             measured = self.statistics.selectivity(*conjunction(sides))
             if measured is not None:
                 return measured

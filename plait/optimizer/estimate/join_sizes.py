@@ -18,7 +18,6 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import Conditions, between, conditions, in_order, joining
 from plait.plan.model import Intermediate, KeyColumn, Member, Place, ProbeTree, Step, Store
 from plait.plan.relations import selection_of, window_of
-from plait.plan.traversals import conditions_of_step
 from plait.query.masks import Mask, positions
 from plait.query.model import Query
 from plait.query.predicates import Predicate, operands_of
@@ -160,11 +159,7 @@ class MemberSizes:
         """Return how many of these relations are streams that are kept for ever."""
         return sum(member.window_us is None and not self.store(member.store).is_table for member in members)
 
-    def pace(self, member: Member) -> float:
-        """Return how many times per second a stream brings as many rows as its extent counts."""
-        return self.cardinality.pace(self.of(member))
-
-    def _selectivities(self, found: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
+    def selectivities(self, found: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
         """Return the selectivity between each two of `members` that conditions (by place among them) compare."""
         pairs: dict[tuple[int, int], list[Predicate[Place[int]]]] = {}
         for predicate in found:
@@ -184,7 +179,7 @@ class MemberSizes:
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        found = self._selectivities(conditions(intermediate.predicates), parts)
+        found = self.selectivities(conditions(intermediate.predicates), parts)
         sizes = SubsetSizes([self.rows(part) for part in parts], found)
         return sizes.size((1 << len(parts)) - 1)
 
@@ -193,23 +188,13 @@ class MemberSizes:
         found = self.store(step.member.store).intermediate
         return self.rows(step.member) if found is None else self.size(found)
 
-    def selectivities(self, path: tuple[Member, ...], step: Step) -> Iterable[float]:
-        """Return the selectivities between the relations of `path` and those that a step adds."""
-        found = conditions_of_step(self.store(step.member.store), step, len(path))
-        return self._selectivities(found, (*path, *step.members)).values()
-
 
 def arriving(size: float, streams: int) -> float:
-    """Return the tuples of a join of this size, over so many streams, that one probe path holds: |⋈ X| / j."""
-    return size / streams
+    """Return the tuples of a join of this size, over so many streams, that one probe path holds: |⋈ X| / j.
 
-
-def step_cost(size: float, *, streams: int, copies: int) -> float:
-    """Return the probe tuples of a step from a join of this size: |⋈ X| / j · χ.
-
-    `copies` is χ: 1 when the tuple knows the target's partition, otherwise the target's parallelism.
+    A step sends them χ times: once where the tuple knows the target's partition, else to each of its partitions.
     """
-    return arriving(size, streams) * copies
+    return size / streams
 
 
 def probe_cost(trees: Iterable[ProbeTree]) -> float:

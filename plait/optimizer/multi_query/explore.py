@@ -41,7 +41,7 @@ class _Explored:
         self.neighbours = pattern.neighbours()
         self.sizes = sizes.of(pattern)
         self.streams = pattern.streams
-        self.paces = [sizes.pace(pattern, position) for position in range(len(pattern.members))]
+        self.paces = [sizes.cardinality.pace(pattern.extent(position)) for position in range(len(pattern.members))]
         self.member_bits = tuple(bits.bit(member) for member in pattern.members)
         self.joins: list[list[tuple[Mask, int]]] = [[] for _ in pattern.members]
         for join in pattern.joins:

@@ -174,7 +174,7 @@ class ContentSizes:
     """|R| of members and f of joins, each computed once for all patterns."""
 
     def __init__(self, cardinality: Cardinality) -> None:
-        self._cardinality = cardinality
+        self.cardinality = cardinality
         self._rows: dict[Member, float] = {}
         self._selectivity: dict[tuple[object, ...], float] = {}
 
@@ -182,19 +182,15 @@ class ContentSizes:
         """Return |R| of a member after its selection."""
         member = pattern.members[position]
         if member not in self._rows:
-            self._rows[member] = self._cardinality.selected_rows(pattern.extent(position), member.selection)
+            self._rows[member] = self.cardinality.selected_rows(pattern.extent(position), member.selection)
         return self._rows[member]
-
-    def pace(self, pattern: Pattern, position: int) -> float:
-        """Return how many windows of a member pass per second."""
-        return self._cardinality.pace(pattern.extent(position))
 
     def selectivity(self, pattern: Pattern, join: Join) -> float:
         """Return f of all predicates of a join."""
         left, right = pattern.extent(join.left), pattern.extent(join.right)
         known = (left, right, join.between)
         if known not in self._selectivity:
-            self._selectivity[known] = self._cardinality.between(left, right, join.between)
+            self._selectivity[known] = self.cardinality.between(left, right, join.between)
         return self._selectivity[known]
 
     def of(self, pattern: Pattern) -> SubsetSizes:

@@ -13,7 +13,6 @@ from plait.optimizer.estimate.join_sizes import (
     arriving,
     join_size,
     probe_cost,
-    step_cost,
     storage_cost,
 )
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
@@ -29,8 +28,7 @@ def test_a_join_has_the_product_of_rows_and_selectivities() -> None:
 
 def test_a_path_holds_one_share_per_stream_joined_and_is_copied_to_every_partition() -> None:
     assert arriving(150, 2) == 75
-    assert step_cost(150, streams=2, copies=1) == 75
-    assert step_cost(150, streams=2, copies=4) == 300
+    assert arriving(150, streams=2) == 75
 
 
 def test_storage_counts_inputs_and_intermediate_results() -> None:

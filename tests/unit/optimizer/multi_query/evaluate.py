@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
+from plait.optimizer.estimate.join_sizes import JoinSizes, arriving
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, may_follow
 from plait.plan.conditions import between, key_pairs
@@ -113,7 +113,7 @@ def probe_tuples(
             if before:
                 streams = len(set(before) & set(query.starts))
                 copies = max(options.parallelism_of(query.relation(alias).source) for alias in unit)
-                cost = step_cost(sizes.size(frozenset(before)), streams=streams, copies=1)
+                cost = arriving(sizes.size(frozenset(before)), streams)
                 cost *= sizes.pace(order.units[0][0])
                 steps[path] = (_store(query, unit), cost, copies, _known(query, before, unit))
     total = 0.0

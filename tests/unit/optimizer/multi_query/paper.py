@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.optimizer.estimate.join_sizes import JoinSizes, step_cost
+from plait.optimizer.estimate.join_sizes import JoinSizes, arriving
 from plait.optimizer.options import PlanOptions
 from plait.plan.conditions import between, key_pairs
 from plait.query.model import Query
@@ -163,7 +163,7 @@ def apply_partitioning(
             Candidate(
                 order=(*before.order, (result, key)),
                 steps=(*before.steps, ((*before.order, (result, key)), predicates)),
-                costs=(*before.costs, step_cost(size, streams=streams, copies=1 if key in known else copies)),
+                costs=(*before.costs, arriving(size, streams) * (1 if key in known else copies)),
             )
             for before in candidates
             for key in partitionings[result]
