@@ -13,7 +13,7 @@ help:
 	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
 	@echo "make peers    prepare the systems that benchmarks compare with (Flink, Pathway), below .peers"
-	@echo "make bench    run every benchmark on every system that is there (75 minutes), pages below bench-out"
+	@echo "make bench    run every benchmark on every system that is there (80 minutes), pages below bench-out"
 	@echo "make lint     ruff, mypy, import rules"
 	@echo "make format   let ruff put the code in order"
 	@echo "make lock     write requirements.lock anew from pyproject.toml (LOCK=--upgrade for newest versions)"

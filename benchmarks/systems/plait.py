@@ -1,4 +1,4 @@
-"""Plait, with default settings; results are discarded, or written as Parquet files to be added up."""
+"""Plait, with default settings and batches of its own size; results are discarded, or written as Parquet files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.edges import EdgeTruth
 from benchmarks.systems.separate import drain_one_by_one
 from benchmarks.systems.session_settings import OF_PLAIT
-from benchmarks.systems.streams import let_arrive, open_streams
+from benchmarks.systems.streams import let_arrive, read_options
 from benchmarks.systems.summing import added_up
 from benchmarks.systems.system import Mode, System
 from benchmarks.systems.task import Answer, Outcome, Task, plait_settings, spark_settings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 SEPARATE = "separate"
+SMALL_BATCHES = "small-batches"
 
 SYSTEM = System(
     name="plait",
@@ -39,6 +40,7 @@ SYSTEM = System(
             Mode(name=name, summary=f"Plait, planned by strategy '{name}'")
             for name in ("independent", "greedy", "shared", "ilp", "flat", "left-deep", "chain", "bushy")
         ),
+        Mode(name=SMALL_BATCHES, summary="Plait, one file of each stream a batch, as Spark reads them here"),
         Mode(name=SEPARATE, summary="Plait, an engine for each query, one after the other"),
     ),
     is_live=True,
@@ -84,12 +86,14 @@ def _open_engine(
     from plait.runtime.engine import Engine
 
     engine = Engine(spark, checkpoint=task.checkpoint, listener=listener)
-    if task.mode is not None:
+    is_small = task.mode == SMALL_BATCHES
+    if task.mode is not None and not is_small:
         engine.set_option("plait.strategy", task.mode)
     for name, value in plait_settings(task).items():
         engine.set_option(name, value)
-    for stream, frame in zip(task.questions.streams, open_streams(spark, task, root=root).values(), strict=True):
-        engine.stream(stream.name, frame, time=stream.time)
+    for stream in task.questions.streams:
+        options = read_options(task, stream.name, root=root, is_small=is_small)
+        engine.stream(stream.name, format="parquet", schema=stream.ddl, options=options, time=stream.time)
     return engine
 
 

@@ -20,15 +20,20 @@ def open_streams(
     """Return the streams over the first ``task.files`` files. `named`: as Plait's sources, which Spark calls
     evolvable. `root`: where the files are, if not where the task says.
     """
-    chosen = "{" + ",".join(file_name(file) for file in range(task.files)) + "}"
-    folder = task.arriving if task.live else root or task.data_path
     streams = {}
     for stream in task.questions.streams:
         reader = spark.readStream.name(stream.name) if named else spark.readStream
-        reader = reader.schema(stream.ddl).option("pathGlobFilter", chosen)
-        reader = reader if task.live else reader.option("maxFilesPerTrigger", 1)
-        streams[stream.name] = reader.parquet(str(folder / stream.name))
+        options = read_options(task, stream.name, root=root, is_small=not task.live)
+        streams[stream.name] = reader.schema(stream.ddl).format("parquet").options(**options).load()
     return streams
+
+
+def read_options(task: Task, stream: str, *, root: Path | None = None, is_small: bool) -> dict[str, str]:
+    """Return how Spark is to read a stream. `is_small`: one file a batch; else the reader's own way."""
+    folder = task.arriving if task.live else root or task.data_path
+    chosen = "{" + ",".join(file_name(file) for file in range(task.files)) + "}"
+    bound = {"maxFilesPerTrigger": "1"} if is_small else {}
+    return {"path": str(folder / stream), "pathGlobFilter": chosen, **bound}
 
 
 def let_arrive(task: Task, files: range, root: Path) -> None:

@@ -100,6 +100,9 @@ def test_all_systems_find_what_duckdb_finds(spark: SparkSession, tmp_path: Path,
         assert outcome.late_rows == 0
         assert outcome.peak_stored_tuples is not None
         assert 0 < (outcome.stored_tuples or 0) <= outcome.peak_stored_tuples
+    small = plait.drain_on(spark, replace(task, mode=plait.SMALL_BATCHES, scratch=str(tmp_path / "small")))
+    assert small.answers == expected.answers
+    assert (len(by_plait.batch_seconds), len(small.batch_seconds)) == (2, FILES)  # started anew after the first file
     alone = separate.add_up(task, [plait.drain_on(spark, found) for found in separate.one_by_one(task)])
     assert alone.answers == expected.answers
     assert sum(edge.measured for edge in by_plait.edges) == by_plait.probe_tuples
