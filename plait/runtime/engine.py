@@ -27,6 +27,7 @@ from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.batch.stream import Run, ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
+from plait.runtime.checkpoint.arrivals import Arrivals
 from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
@@ -52,6 +53,7 @@ from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
 from plait.state.storage import Storage
+from plait.stats.latency import Latency, LatencyWindow
 
 
 @dataclass(slots=True)
@@ -127,6 +129,7 @@ class Engine:
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
         self._totals, self._explainer = Totals(), Explainer(spark)
+        self._arrivals, self._latencies = Arrivals(self._checkpoint), LatencyWindow(since_ms=0)
         self._run: Run | None = None
         self._processor: BatchProcessor | None = None
         self._prepared: Prepared | None = None
@@ -320,6 +323,8 @@ class Engine:
         if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._totals, self._started = Totals(), time.perf_counter()
+        self._arrivals = Arrivals(self._checkpoint)
+        self._latencies = LatencyWindow(since_ms=int(self._clock() * 1000))
         run = Run(lambda: self._start_streaming(trigger), is_endless=trigger is not None, explain=self._explained)
         self._run = run
         run.begin()
@@ -433,10 +438,17 @@ class Engine:
         opened = self._registry.opened
         sources = tuple(self._explainer.explained(counts, opened[counts.source]) for counts in event.sources)
         self._totals.warn(implausible_times(sources, self._totals.warned_of("event times")))
-        event = replace(event, sources=sources, warnings=self._totals.untold())
+        event = replace(event, sources=sources, warnings=self._totals.untold(), latency=self._latency_with(event))
         self._totals.add(event)
         if self._listener is not None:
             self._listener(event)
+
+    def _latency_with(self, event: BatchEvent) -> Latency:
+        """Return how long rows have waited, this batch included."""
+        rows = {counts.source: counts.rows for counts in event.sources}
+        arrived, unknown = self._arrivals.of_batch(event.batch, rows)
+        self._latencies.add(arrived, event.published_ms, unknown)
+        return self._latencies.latency()
 
     def _finish(self, run: Run) -> Summary:
         if self._processor is not None:

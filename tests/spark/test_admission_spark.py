@@ -93,6 +93,11 @@ def test_a_backlog_is_drained_in_batches_of_the_rows_asked_for_and_streams_stay_
     for event in drained.events:
         ends = [counts.tau_max for counts in event.sources if counts.tau_max is not None]
         assert max(ends) - min(ends) <= SPAN_S * 1e6 / 12
+    latency = drained.events[-1].latency
+    assert latency is not None
+    assert (latency.batches, latency.unknown) == (len(drained.events), ())
+    # The files are years old, but nobody was there to read them until the run began.
+    assert 0 < (latency.p50_seconds or 0) < (latency.p99_seconds or 0) <= drained.engine.summary().wall_seconds
     # A minute of both streams is kept, and what one of the two is ahead: not a whole stream.
     assert max(event.stored_tuples for event in drained.events) <= 2 * 3000
     assert drained.bound("r")["by"] == "plait"

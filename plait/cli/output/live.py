@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from plait.cli.output.figures import count, duration, plural, rate, size, watermark
+from plait.cli.output.figures import count, duration, latency, plural, rate, size, watermark
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.losses import bad_reasons, warning_line
 from plait.cli.output.plain import summary_lines
@@ -126,6 +126,7 @@ class LiveOutput:
             ("watermark", watermark(last.watermark_us, last.laggard)),
             ("late, bad", f"{count(self._late)}, {count(self._bad)}{reasons}"),
             ("probe tuples", f"{count(self._probe_tuples)} (last batch {count(last.probe_tuples)})"),
+            *([("latency", said)] if (said := latency(last.latency)) else []),
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
         ):
             grid.add_row(Text(label, style="dim"), value)

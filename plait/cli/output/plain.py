@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from plait.cli.output.figures import change_words, count, duration, plural, rate, size, watermark
+from plait.cli.output.figures import change_words, count, duration, latency, latency_line, plural, rate, size, watermark
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
@@ -53,6 +53,7 @@ class PlainOutput:
         parts += [f"late {count(event.late)}"] if event.late else []
         parts += [f"bad {count(event.bad)}{bad_reasons(event.sources)}"] if event.bad else []
         parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
+        parts += [f"latency {said}"] if (said := latency(event.latency)) else []
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
         parts += [f"epoch {event.epoch}{change_words(event.change)}"]
@@ -86,11 +87,12 @@ def summary_lines(summary: Summary) -> list[str]:
         f"probe tuples {count(summary.probe_tuples)}, {shuffled}stored tuples {count(summary.stored_tuples)} "
         f"({size(summary.stored_bytes)})"
     )
+    said = latency_line(summary.latency)
     failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]
     results = [line for query, rows in summary.queries for line in _results(query, rows, dict(summary.hints))]
     lost = [*loss_lines(summary.sources)]
     titled = ["Rows that came to nothing:", *lost] if lost else []
-    return [read, kept, *results, *failing, *titled, *map(warning_line, summary.warnings)]
+    return [read, kept, *([said] if said else []), *results, *failing, *titled, *map(warning_line, summary.warnings)]
 
 
 def _results(query: str, rows: int, hints: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from plait.adapt.decision import Change
 from plait.operators.close.lacking import Lacking
 from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
+from plait.stats.latency import Latency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class BatchEvent:
     its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
     that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
     of the plan. `warnings`: new ones. `lacking`: what queries find nothing of in the rows that came before them.
-    `change`: of the plan, with which the batch began.
+    `change`: of the plan, with which the batch began. `published_ms`: when its results could be seen; `latency`: from
+    arrival until then, over the last batches.
     """
 
     batch: int
@@ -46,6 +48,8 @@ class BatchEvent:
     warnings: tuple[Notice, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     change: Change | None = None
+    published_ms: int = 0
+    latency: Latency | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""
@@ -71,6 +75,7 @@ class BatchEvent:
             "outside_selections": outside_by_query(self.relations),
             "warnings": [notice.as_json() for notice in self.warnings],
             "lacking": [each.as_json() for each in self.lacking],
+            "latency": None if self.latency is None else self.latency.as_json(),
             "change": None if self.change is None else self.change.as_json(),
         }
 
@@ -98,6 +103,7 @@ class Summary:
     warnings: tuple[Notice, ...] = ()
     hints: tuple[tuple[str, str], ...] = ()
     lacking: tuple[Lacking, ...] = ()
+    latency: Latency | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as one JSON object."""
@@ -113,6 +119,7 @@ class Summary:
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
+            "latency": None if self.latency is None else self.latency.as_json(),
             "queries": {
                 query: {
                     "rows_out": rows,

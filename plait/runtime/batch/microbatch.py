@@ -201,7 +201,7 @@ class BatchProcessor:
         failed = publish(work.settled.publications)
         self.before = replace(work.settled, publications=tuple(each.publication for each in failed))
         reach("published")
-        return replace(work, unpublished=failed)
+        return replace(work, unpublished=failed, published_ms=int(self._clock() * 1000))
 
     def _tidy(self, work: Batch) -> Batch:
         """Let go of what is not needed any more, and begin to merge what is."""
@@ -376,6 +376,7 @@ class BatchProcessor:
             stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
             stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
             seconds=seconds,
+            published_ms=work.published_ms,
             phases=phases,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),

@@ -18,7 +18,8 @@ class Batch:
     `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
     tasks that took rows in have stored; `probed`: what those that probed have found; `closed`: what has become final;
     `publications` and `backlog`: results that can be shown once it is committed, and those that no sink has taken;
-    `manifest`: the state after it; `unpublished`: what it names and could not be shown.
+    `manifest`: the state after it; `unpublished`: what it names and could not be shown; `published_ms`: when
+    the rest could be seen.
     """
 
     number: int
@@ -32,6 +33,7 @@ class Batch:
     backlog: tuple[Backlog, ...] = ()
     manifest: Manifest | None = None
     unpublished: tuple[Unpublished, ...] = ()
+    published_ms: int = 0
 
     @property
     def found(self) -> tuple[ProbeReport, ...]:

@@ -84,4 +84,5 @@ class Totals:
             relations=tuple(self.relations[key] for key in sorted(self.relations)),
             warnings=tuple(self.warnings),
             hints=hints,
+            latency=None if self.last is None else self.last.latency,
         )

@@ -13,12 +13,13 @@ from rich.console import Console
 
 from plait.adapt.decision import Change
 from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
-from plait.cli.output.figures import duration, instant, rate, size
+from plait.cli.output.figures import duration, instant, latency_line, rate, size
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.losses.counts import BadCount, Notice, RelationCounts, SourceCounts
 from plait.state.model import NullKey
+from plait.stats.latency import Latency
 
 INFO = RunInfo(script="late.sql", strategy="greedy", checkpoint="/data/late.checkpoint", queries=("late", "early"))
 BATCH = BatchEvent(
@@ -58,6 +59,37 @@ def play(output: Output) -> None:
         output.batch(BATCH)
         output.stopping()
         output.finished(SUMMARY)
+
+
+LATENCY = Latency(batches=9, p50_seconds=0.31, p99_seconds=0.9, unknown=("clicks",))
+
+
+def test_latency_is_shown_with_every_batch_and_at_the_end_and_unknown_arrivals_are_named() -> None:
+    batch, summary = replace(BATCH, latency=LATENCY), replace(SUMMARY, latency=LATENCY)
+    stream = io.StringIO()
+    with JsonOutput(stream) as output:
+        output.batch(batch)
+        output.finished(summary)
+    said = {"batches": 9, "p50_seconds": 0.31, "p99_seconds": 0.9, "unknown": ["clicks"]}
+    assert [json.loads(line)["latency"] for line in stream.getvalue().splitlines()] == [said, said]
+    stream = io.StringIO()
+    with PlainOutput(stream) as plain:
+        plain.batch(batch)
+        plain.finished(summary)
+    assert "latency p50 0.31 s, p99 0.90 s" in stream.getvalue().splitlines()[0]
+    end = "latency: p50 0.31 s, p99 0.90 s from arrival to publication, over the last 9 batches; when rows of clicks"
+    assert end in stream.getvalue()
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with LiveOutput(console) as live:
+        live.starting(INFO)
+        live.batch(batch)
+        console.print(live._render())
+    assert "p50 0.31 s, p99 0.90 s" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_where_no_arrival_is_known_no_latency_is_shown() -> None:
+    assert latency_line(None) == latency_line(Latency()) == ""
+    assert latency_line(Latency(unknown=("s", "t"))) == "latency: when rows of s, t arrived is not known"
 
 
 def test_json_is_one_object_a_line_ending_with_the_totals() -> None:
