@@ -81,29 +81,34 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield cross products that are avoidable: a relation connected to the path was left for later."""
     by_name = {query.name: query for query in queries}
     for start, steps, output in endings(plan):
-        sides = [set(pair) for pair in by_name[output.query].graph.pairs]
+        pairs = by_name[output.query].graph.pairs
         for number, step in enumerate(steps):
+            if step.predicates:
+                continue
             before = len(path_members(start, steps[:number]))
             joined = {_alias_at(output, position) for position in range(before)}
-            if not step.predicates and any(len(pair & joined) == 1 for pair in sides):
+            if any((left in joined) != (right in joined) for left, right in pairs):
                 yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
 
 
 def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield relations whose tuples or columns are not kept by the store they are taken from."""
-    by_name = {query.name: query for query in queries}
+    needs = {
+        (query.name, relation.alias): (requirement_of(query, relation), columns_of(query, relation.alias))
+        for query in queries
+        for relation in query.relations
+    }
     for start, steps, output in endings(plan):
-        query = by_name[output.query]
         path, kept = path_members(start, steps), columns_kept(plan, start, steps)
         for alias, position in output.positions:
             store = plan.store(path[position].store)
-            need = requirement_of(query, query.relation(alias))
+            need, columns = needs[output.query, alias]
             if need not in store.requirements:
-                yield f"store '{store.id}' lacks requirement {need} of query '{query.name}'"
+                yield f"store '{store.id}' lacks requirement {need} of query '{output.query}'"
             told = {name for each in output.narrowings if each.position == position for name in each.columns}
-            missing = sorted((told | set(columns_of(query, alias))) - kept[position])
+            missing = sorted((told | set(columns)) - kept[position])
             if missing:
-                yield f"'{alias}' of query '{query.name}' lacks columns {missing} via {_edge(steps)}"
+                yield f"'{alias}' of query '{output.query}' lacks columns {missing} via {_edge(steps)}"
 
 
 INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {

@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
+from typing_extensions import assert_never
+
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
 from plait.query.model import Operand, Query, Relation, relations_of
-from plait.query.predicates import Order, by_kind
+from plait.query.predicates import Band, Equality, Order, Residual
 from plait.spelling import backquoted
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
@@ -45,11 +47,17 @@ def key_of(operand: Operand, order: Order | None = None) -> KeyColumn:
 
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
     """Return the keys of a relation, each once, ordered by name."""
-    kinds = by_kind(query.predicates)
-    sides = [(side, None) for equality in kinds.equalities for side in (equality.left, equality.right)]
-    ordered = [(side, band.order) for band in kinds.bands for side in (band.left, band.right)]
-    found = [key_of(side, order) for side, order in (*sides, *ordered) if side.relation == alias]
-    keys = {key.name: key for key in found}
+    keys: dict[str, KeyColumn] = {}
+    for predicate in query.predicates:
+        match predicate:
+            case Equality() | Band():
+                order = predicate.order if isinstance(predicate, Band) else None
+                sides = (side for side in (predicate.left, predicate.right) if side.relation == alias)
+                keys.update((key.name, key) for key in (key_of(side, order) for side in sides))
+            case Residual():
+                pass
+            case _:
+                assert_never(predicate)
     return tuple(keys[name] for name in sorted(keys))
 
 

@@ -11,7 +11,7 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -263,6 +263,17 @@ class Query:
     def canonical(self, alias: str) -> tuple[str, int]:
         """Return what orders the relations whatever their aliases: (source, earlier occurrences of it in FROM)."""
         return self._canonical[alias]
+
+    def mentioned(self) -> Iterator[tuple[str, str]]:
+        """Yield (source, column) for every column the query reads, in order of appearance, repeated ones too."""
+        for relation in self.relations:
+            for selection in relation.selections:
+                yield from ((relation.source, column) for column in selection.columns)
+        for operand in (operand for predicate in self.predicates for operand in operands_of(predicate)):
+            source = self.relation(operand.relation).source
+            yield from ((source, column) for column in operand.expression.columns)
+        for output in self.output:
+            yield from ((self.relation(ref.relation).source, ref.column) for ref in output.expression.columns)
 
     def between(self, left: str, right: str) -> Conjunction[Operand]:
         """Return the predicates between two relations."""

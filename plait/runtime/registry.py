@@ -12,7 +12,6 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SinkError, SqlError
-from plait.query.mentions import columns_of
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
@@ -118,7 +117,7 @@ class Registry:
         Before, columns of a source that declares none were taken on trust, in the user's spelling.
         """
         known = {name: {column.name for column in source.schema or ()} for name, source in self.sources().items()}
-        if all(column in known.get(source, ()) for source, column in columns_of(query)):
+        if all(column in known.get(source, ()) for source, column in query.mentioned()):
             return query
         return bind_query(
             name=query.name,

@@ -1,20 +1,20 @@
-"""Whole scripts: everything that is wrong with one, and what a right one says."""
+"""Whole scripts: everything that is wrong with one, what a right one says, and what in it is probably not meant."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SqlError
 from plait.query.model import Query, Source, Stream
+from plait.query.windows import with_narrow_windows
 from plait.sql.expressions.scope import SchemaUnknownError
-from plait.sql.lexis.names import did_you_mean, folded
+from plait.sql.lexis.names import backquoted, did_you_mean, folded
 from plait.sql.predicates.evaluation import resolve_known_residuals
 from plait.sql.script.reading import Reading, read_script
 from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.sinks import Found, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
-from plait.sql.script.warnings import ScriptWarning, forgotten_windows
 from plait.sql.select.binder import bind_statement
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption
 
@@ -203,3 +203,57 @@ class _Loader:
         dropped = self._queries.pop(name)
         self._query_statements.pop(name, None)
         self._drops.append(dropped.name if dropped else statement.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptWarning:
+    """A warning, and where it points into the script."""
+
+    message: str
+    file: str | None
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{place}: {self.message}"
+
+
+def forgotten_windows(
+    queries: Iterable[Query],
+    sources: Mapping[str, Source],
+    windowless: Mapping[str, tuple[int, int]],
+    file: str | None,
+) -> Iterator[ScriptWarning]:
+    """Yield a warning for each stream that is kept for ever because nobody said for how long.
+
+    `windowless`: the streams without a WINDOW clause, and where they are created. A stream that is joined with tables
+    only is not kept; nor is one for ever whose event time the query's own predicates bound.
+    """
+    told: set[str] = set()
+    for query in queries:
+        if sum(not relation.is_table for relation in query.relations) < 2:
+            continue
+        narrowed = with_narrow_windows(query, lambda source: _time_of(sources.get(source)))
+        for relation in narrowed.relations:
+            if relation.is_table or relation.window_us is not None or relation.source not in windowless:
+                continue
+            if relation.source not in told:
+                told.add(relation.source)
+                line, column = windowless[relation.source]
+                message = (
+                    f"stream '{relation.source}' has no WINDOW and query '{query.name}' joins it with streams, so all "
+                    f"its rows are kept for ever; write WINDOW INTERVAL 1 HOUR in CREATE STREAM {relation.source} (as "
+                    "long as its rows have to wait for others), or WINDOW UNBOUNDED if that is meant"
+                )
+                yield ScriptWarning(message=message, file=file, line=line, column=column)
+
+
+def _time_of(source: Source | None) -> str | None:
+    """Return a stream's event time as operands have it, if it is a TIMESTAMP."""
+    if not isinstance(source, Stream):
+        return None
+    if source.computed is not None:
+        return source.computed.sql if source.computed.type == "timestamp" else None
+    types = {column.name: column.type for column in source.schema or ()}
+    return backquoted(source.time) if types.get(source.time) == "timestamp" else None
