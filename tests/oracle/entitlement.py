@@ -26,8 +26,6 @@ This is the lower bound: all of it must come out. At most may come out, once eac
 nor bad: the engine may remember more than it owes. (Buckets are forgotten as a whole.) A query of a name that lived
 before may be filled up, too, but with nothing that has a member of that time.
 
-`Leave` names what a caller does not hold the engine to, because it is known not to keep it.
-
 Batches: while a stream that is read has a file that was not taken, a batch takes the next file of each. A stream that
 is not read stays where it is. The watermark restates the rule of `tests.property.arrivals` for streams that come and
 go: it is the smallest, over the streams that are read, of (largest τ of earlier batches − delay); there is none while
@@ -38,9 +36,8 @@ and a stream counts as having come at least that far.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 import duckdb
@@ -71,12 +68,6 @@ NEVER = -1
 
 def _column(name: str) -> Item:
     return Item("column", name, frozenset((name,)))
-
-
-class Leave(Enum):
-    """A part of the entitlement that can be left out."""
-
-    PAST_BEYOND_NEW_WINDOWS = "backfill sees only rows whose event time plus the new windows reaches the watermark"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,32 +160,32 @@ def _arrive(found: History, span: Span, batch: Batch, newest: dict[str, int], la
                 found.arrived.setdefault(name, []).append(arrived)
 
 
-def entitlements(life: Life, leave: Collection[Leave] = ()) -> dict[str, Entitlement]:
+def entitlements(life: Life) -> dict[str, Entitlement]:
     """Return what each incarnation of each query is entitled to. Raises UnsuitableCaseError for huge results."""
     played = history(life)
-    return {each.key: _entitlement(life, played, each, leave) for each in incarnations(life)}
+    return {each.key: _entitlement(life, played, each) for each in incarnations(life)}
 
 
-def _entitlement(life: Life, played: History, incarnation: Incarnation, leave: Collection[Leave]) -> Entitlement:
+def _entitlement(life: Life, played: History, incarnation: Incarnation) -> Entitlement:
     query, span = incarnation.query, life.spans[incarnation.first]
     added = played.first_batch(incarnation.first)
     ended = played.first_batch(incarnation.last + 1) - 1
     for alias, name in query.relations:
         declared = span.named(name)
         if declared.is_table:
-            rows = _marked(declared.source.rows, [(-1, True, True, 0)] * declared.source.rows.num_rows)
+            rows = _marked(declared.source.rows, [(-1, True, 0)] * declared.source.rows.num_rows)
         else:
-            kept = _Kept(life=life, played=played, incarnation=incarnation, alias=alias, leave=leave)
+            kept = _Kept(life=life, played=played, incarnation=incarnation, alias=alias)
             seen = [each for each in played.arrived.get(name, []) if each.batch <= ended]
-            marks = [(each.batch, *kept.tell(each, added), each.tau_us) for each in seen]
+            marks = [(each.batch, kept.tell(each, added), each.tau_us) for each in seen]
             rows = _marked(declared.source.rows.take(pa.array([each.row for each in seen], pa.int64())), marks)
         load(connection(), {f"#{alias}": rows})
     results = _joined(span, query)
     output = table_rows(results.select(range(len(query.projection))))
-    newest, oldest, sure, filled = (column.to_pylist() for column in results.columns[len(query.projection) :])
+    newest, oldest, sure = (column.to_pylist() for column in results.columns[len(query.projection) :])
     backfill = _backfill(life, played, incarnation, added)
     all_ = range(len(output))
-    owed = [n for n in all_ if (sure[n] if newest[n] >= added else filled[n] and backfill == NEVER)]
+    owed = [n for n in all_ if sure[n] and (newest[n] >= added or backfill == NEVER)]
     return Entitlement(
         must=multiset(output[n] for n in owed),
         may=multiset(output[n] for n in all_ if newest[n] >= added or (backfill is not None and oldest[n] > backfill)),
@@ -218,15 +209,12 @@ def _backfill(life: Life, played: History, incarnation: Incarnation, added: int)
 # -- results of a query ------------------------------------------------------------------------------------------------
 
 
-def _marked(rows: pa.Table, marks: list[tuple[int, bool, bool, int]]) -> pa.Table:
-    """Add to each row its batch as newest and as oldest member, whether it is surely there, also for backfill, and its
-    τ.
-    """
+def _marked(rows: pa.Table, marks: list[tuple[int, bool, int]]) -> pa.Table:
+    """Add to each row its batch as newest and as oldest member, whether it is surely there, and its τ."""
     columns = {
         "#newest": pa.array([batch for batch, *_ in marks], pa.int64()),
         "#oldest": pa.array([batch if batch >= 0 else 2**31 for batch, *_ in marks], pa.int64()),
-        "#sure": pa.array([sure for _, sure, *_ in marks], pa.bool_()),
-        "#filled": pa.array([filled for _, _, filled, _ in marks], pa.bool_()),
+        "#sure": pa.array([sure for _, sure, _ in marks], pa.bool_()),
         "#tau": pa.array([tau for *_, tau in marks], pa.int64()),
     }
     for name, values in columns.items():
@@ -235,8 +223,8 @@ def _marked(rows: pa.Table, marks: list[tuple[int, bool, bool, int]]) -> pa.Tabl
 
 
 def _joined(span: Span, query: CaseQuery) -> pa.Table:
-    """Return all results of the query over the loaded relations: output, newest and oldest batch, whether all members
-    are surely there, and for backfill.
+    """Return all results of the query over the loaded relations: output, newest and oldest batch, and whether all
+    members are surely there.
 
     Raises UnsuitableCaseError for too many.
     """
@@ -249,9 +237,9 @@ def _joined(span: Span, query: CaseQuery) -> pa.Table:
         if window_us is not None and len(streams) > 1:
             windowed.append(f"{_of_all('greatest', '#tau', streams)} - {_reference(alias, '#tau')} <= {window_us}")
     output = ", ".join(f"{item.sql(_reference)} AS c{number}" for number, item in enumerate(query.projection))
-    sure, filled = (" AND ".join(_reference(alias, name) for alias in aliases) for name in ("#sure", "#filled"))
+    sure = " AND ".join(_reference(alias, "#sure") for alias in aliases)
     newest, oldest = _of_all("greatest", "#newest", aliases), _of_all("least", "#oldest", aliases)
-    marks = f"{newest} AS m0, {oldest} AS m1, {sure} AS m2, {filled} AS m3"
+    marks = f"{newest} AS m0, {oldest} AS m1, {sure} AS m2"
     tables = ", ".join(f"`#{alias}` AS {alias}" for alias in aliases)
     _refuse_many(_select("1", tables, bare), MOST_UNWINDOWED_ROWS)
     text = _select(f"{output}, {marks}", tables, [*bare, *windowed])
@@ -294,28 +282,24 @@ class _Kept:
     played: History
     incarnation: Incarnation
     alias: str
-    leave: Collection[Leave]
     _carried: dict[int, bool] = field(default_factory=dict)
 
     @property
     def stream(self) -> str:
         return dict(self.incarnation.query.relations)[self.alias]
 
-    def tell(self, row: Arrived, added: int) -> tuple[bool, bool]:
-        """Return whether a row is surely there for the query, added with batch `added`, and for its backfill."""
+    def tell(self, row: Arrived, added: int) -> bool:
+        """Return whether a row is surely there for the query, added with batch `added`."""
         if row.batch >= added:
-            return True, True
+            return True
         spans = self.played.spans_of(row.batch, added - 1)
         values = self._values(row)
         batches = self.played.batches[row.batch : added]
-        is_kept = (
+        return (
             all(self._is_wanted(self.life.spans[span], values) for span in spans if self._is_read(span))
             and all(self._is_young(self._reader(each.span), each, row) for each in batches)
             and self._is_carried(spans[0], spans)
         )
-        if not is_kept or Leave.PAST_BEYOND_NEW_WINDOWS not in self.leave:
-            return is_kept, is_kept
-        return True, self._is_young(self.life.spans[self.incarnation.first], batches[-1], row)
 
     def _is_read(self, span: int) -> bool:
         return any(each.name == self.stream for each in self.life.spans[span].read())

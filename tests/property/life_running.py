@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -24,7 +24,7 @@ from plait.sql import load_script
 from plait.state.buckets import close_others
 from plait.state.storage import Storage
 from tests.oracle.compare import multiset, table_rows
-from tests.oracle.entitlement import Entitlement, Leave, entitlements, history
+from tests.oracle.entitlement import Entitlement, entitlements, history
 from tests.property.case import CaseSource
 from tests.property.lives import Life, Span, incarnations, script
 from tests.property.registered import PREDICATES
@@ -245,11 +245,12 @@ def shortfall(found: Counter[tuple[Any, ...]], wanted: Counter[tuple[Any, ...]],
     return f"{missing.total()} rows {what} of {wanted.total()}\n{shown}"
 
 
-def check_life(life: Life, leave: Collection[Leave] = ()) -> str | None:
-    """Run a life on the stand-in and return its fault or the error it died of; None if all is well. `leave` as in
-    `entitlements`. Raises UnsuitableCaseError.
+def check_life(life: Life) -> str | None:
+    """Run a life on the stand-in and return its fault or the error it died of; None if all is well.
+
+    Raises UnsuitableCaseError.
     """
-    owed = entitlements(life, leave)
+    owed = entitlements(life)
     try:
         return fault(life, run_life(life), owed)
     except Exception as error:  # any error at all is a finding

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
-from tests.oracle.entitlement import Leave, entitlements
+from tests.oracle.entitlement import entitlements
 from tests.property.life_cases import random_life
 from tests.property.life_running import check_life
 from tests.property.life_shrinking import shrink_life
@@ -22,8 +22,6 @@ from tests.property.lives import Life, describe
 LIVES = int(os.environ.get("PLAIT_LIVES", "75"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 CHUNK = 25
-LEAVE = frozenset(Leave)
-"""What the engine is known not to do: each is a test of `test_found_lives` that is expected to fail."""
 
 
 def life_of(seed: int) -> Life:
@@ -33,8 +31,8 @@ def life_of(seed: int) -> Life:
 
 def report(life: Life, problem: str) -> str:
     """Return what is wrong with the life, then a smaller life that is wrong too."""
-    smaller = shrink_life(life, lambda found: check_life(found, LEAVE) is not None)
-    return f"seed {life.seed}: {problem}\nsmallest life found: {check_life(smaller, LEAVE)}\n{describe(smaller)}"
+    smaller = shrink_life(life, lambda found: check_life(found) is not None)
+    return f"seed {life.seed}: {problem}\nsmallest life found: {check_life(smaller)}\n{describe(smaller)}"
 
 
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + LIVES, CHUNK))
@@ -43,7 +41,7 @@ def test_every_query_outputs_what_it_is_entitled_to(first: int) -> None:
     for seed in range(first, first + CHUNK):
         life = life_of(seed)
         try:
-            problem = check_life(life, LEAVE)
+            problem = check_life(life)
         except UnsuitableCaseError:
             continue
         if problem is not None:
@@ -57,7 +55,7 @@ def test_lives_go_through_every_kind_of_change_and_leave_little_open() -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + 50):
         life = life_of(seed)
         try:
-            owed = entitlements(life, LEAVE)
+            owed = entitlements(life)
         except UnsuitableCaseError:
             continue
         seen.update(changes_of(life))

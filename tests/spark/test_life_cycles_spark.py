@@ -23,7 +23,7 @@ from tests.property.life_running import LifeRun, fault
 from tests.property.lives import Life, describe
 from tests.property.plain import plain_query
 from tests.property.test_found_lives import KEYS, columns, span
-from tests.property.test_life_cycles import LEAVE, life_of
+from tests.property.test_life_cycles import life_of
 
 pytestmark = pytest.mark.spark
 
@@ -40,7 +40,7 @@ def telling_lives(first: int) -> Iterator[tuple[Life, dict[str, Entitlement]]]:
         seed += 1
         life = _restarted(life_of(seed))
         try:
-            owed = entitlements(life, LEAVE)
+            owed = entitlements(life)
         except UnsuitableCaseError:
             continue
         if 1 < len(life.spans) < 5 and life.spans[-1].until <= MOST_BATCHES and any(e.past for e in owed.values()):
