@@ -56,7 +56,9 @@ class Waiting:
         """Return how many rows wait up to an event time, as if they were spread evenly."""
         if horizon_us is None or self.first_us is None or self.last_us is None or self.last_us <= horizon_us:
             return self.rows
-        return self.rows * max(horizon_us - self.first_us, 0) / (self.last_us - self.first_us)
+        if horizon_us <= self.first_us:  # also where all rows have one event time
+            return 0.0
+        return self.rows * (horizon_us - self.first_us) / (self.last_us - self.first_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,3 +137,10 @@ def test_without_event_times_of_all_streams_there_is_no_horizon() -> None:
     assert horizon_us([files("r", 1, 10, first_us=0, last_us=5), files("s", 1, 10)]) is None
     assert horizon_us([files("r", 1, 10, first_us=0, last_us=5), Waiting(source="s", unit="bytes")]) == 5
     assert horizon_us([]) is None
+
+
+def test_rows_of_one_event_time_wait_on_one_side_of_the_horizon() -> None:
+    early = files("r", 1, 10, first_us=0, last_us=5)
+    at_once = files("s", 1, 10, first_us=9, last_us=9)
+    assert [at_once.rows_until(horizon) for horizon in (5, 9, None)] == [0.0, 10.0, 10.0]
+    assert set(rows_of([early, at_once], 15)) == {"r", "s"}
