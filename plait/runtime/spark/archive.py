@@ -135,6 +135,16 @@ class Archive:
                     path.unlink(missing_ok=True)
 
 
+def launcher_classes(home: Path | None = None) -> tuple[str, ...]:
+    """Return the option with which the JVM that works out Spark's command line finds its classes at once; none if there
+    is not one jar of them, or Spark's script would take its path apart.
+    """
+    jars = [*((home or Path(_find_spark_home())) / "jars").glob("spark-launcher_*.jar")]
+    if len(jars) != 1 or any(sign.isspace() or sign in _UNSAFE or sign in "*?[:" for sign in str(jars[0])):
+        return ()
+    return (f"-Xbootclasspath/a:{jars[0]}",)
+
+
 def find_archive(environment: Mapping[str, str] = os.environ) -> Archive | None:
     """Return the archive for the Spark and the Java that a session started now would get; None if it can have none."""
     home = Path(_find_spark_home())

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
-from plait.runtime.spark.archive import find_archive
+from plait.runtime.spark.archive import find_archive, launcher_classes
 
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
@@ -128,11 +128,13 @@ def _cannot_start(conf: Mapping[str, str], error: Exception) -> PlaitError:
 
 @contextmanager
 def _quick_launcher() -> Iterator[None]:
-    """Spare the JVM that only works out Spark's command line what it needs to live for long."""
+    """Spare the JVM that only works out Spark's command line what it needs to live for long, and the search for its
+    few classes through all of Spark's jars, which takes most of its time.
+    """
     if _LAUNCHER in os.environ:
         yield
         return
-    os.environ[_LAUNCHER] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    os.environ[_LAUNCHER] = " ".join(("-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", *launcher_classes()))
     try:
         yield
     finally:

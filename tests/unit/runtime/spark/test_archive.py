@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from plait.runtime.spark import archive as archives
-from plait.runtime.spark.archive import Archive, find_archive
+from plait.runtime.spark.archive import Archive, find_archive, launcher_classes
 
 WHOLE = bytes.fromhex("a8ab0bf0") + bytes(60)
 PIECE = bytes(64)
@@ -224,3 +224,30 @@ def test_without_a_java_home_the_java_on_the_path_counts(tmp_path: Path) -> None
     assert java is not None
     found = archives._java_home({"PATH": str(Path(java).parent)})
     assert found == Path(os.path.realpath(java)).parent.parent
+
+
+def test_the_launcher_finds_all_its_classes_where_it_is_told_they_are(tmp_path: Path) -> None:
+    (option,) = launcher_classes()
+    home = Path(option.removeprefix("-Xbootclasspath/a:")).parent.parent
+    command = ["java", option, "-cp", str(tmp_path), "org.apache.spark.launcher.Main"]
+    told = ["org.apache.spark.deploy.SparkSubmit", "--conf", "spark.driver.memory=300m", "pyspark-shell"]
+    around = {**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}
+    outcome = subprocess.run([*command, *told], capture_output=True, text=True, check=True, env=around)
+    assert "-Xmx300m" in outcome.stdout.split("\0")
+
+
+@pytest.mark.parametrize(
+    ("home", "jars"),
+    [
+        ("spark", []),
+        ("spark", ["spark-launcher_2.13-4.jar", "spark-launcher_2.12-4.jar"]),
+        ("a b", ["spark-launcher_2.jar"]),
+    ],
+)
+def test_without_one_jar_of_a_plain_path_the_launcher_looks_for_itself(
+    tmp_path: Path, home: str, jars: list[str]
+) -> None:
+    (tmp_path / home / "jars").mkdir(parents=True)
+    for name in jars:
+        (tmp_path / home / "jars" / name).touch()
+    assert launcher_classes(tmp_path / home) == ()
