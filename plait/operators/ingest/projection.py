@@ -17,6 +17,9 @@ from plait.sinks.storable import AS_TEXT, arrow_problem, parse_type
 from plait.spelling import backquoted
 from plait.state.model import Layout
 
+_MOST_DAYS = (2**63 - 1) // 86_400_000_000
+_TOO_FAR = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSpec:
@@ -116,7 +119,8 @@ def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -
 def tau_sql(stream: Stream) -> str:
     """Return event time as BIGINT microseconds, a wall-clock time as it is. Both these and dates are read as UTC,
     whatever the session's zone: Spark has no function that counts the microseconds of a wall-clock time without going
-    through that zone, where the hour that a clock change leaves out is the one after it.
+    through that zone, where the hour that a clock change leaves out is the one after it. A date whose microseconds
+    would leave BIGINT is one that is out of range (`plait.operators.ingest.badrows.FARTHEST_US`), not an error.
     """
     if stream.computed is not None:
         from plait.sql.expressions.forgiving import forgiving  # here: workers import this module and need no parser
@@ -129,7 +133,11 @@ def tau_sql(stream: Stream) -> str:
         case "timestamp_ntz":
             return time
         case "date":
-            return f"unix_date({time}) * 86400000000L"
+            days = f"unix_date({time})"
+            return (
+                f"CASE WHEN {days} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS} THEN {days} * 86400000000L "
+                f"WHEN {days} IS NOT NULL THEN {_TOO_FAR}L END"
+            )
         case _:
             return f"unix_micros(CAST({time} AS TIMESTAMP))"
 

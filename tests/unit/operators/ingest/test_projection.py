@@ -1,8 +1,13 @@
+import pyarrow as pa
+
 from plait.operators.close.restoring import raw_columns
-from plait.operators.ingest.projection import ingest_spec, key_sql, value_sql
+from plait.operators.ingest.badrows import bad_masks
+from plait.operators.ingest.projection import ingest_spec, key_sql, tau_sql, value_sql
 from plait.plan.model import KeyColumn, ValueColumn
 from plait.query.model import Column, SourceExpression, Stream
 from plait.state.model import Bucket, Layout
+from tests.oracle.duckdb_oracle import load
+from tests.oracle.translate import connection, to_duckdb
 
 AGE = SourceExpression(sql="`m`", columns=("m",))
 CAST = "CAST((`m`) AS INTERVAL YEAR)"
@@ -56,3 +61,14 @@ def bucket(layout: Layout) -> Bucket:
         layout=layout,
         checksum="",
     )
+
+
+def test_a_date_too_far_away_for_microseconds_is_out_of_range_and_no_failure() -> None:
+    stream = Stream(name="s", time="d", schema=(Column(name="d", type="date"),))
+    dates = pa.array([0, 1, -106_751_991, 106_751_991, 106_751_992, 2 * 10**8, -2 * 10**8, None], pa.int32())
+    load(connection(), {"far": pa.table({"d": dates.cast(pa.date32())})})
+    found = connection().sql(f'SELECT {to_duckdb(tau_sql(stream))} AS "#tau" FROM far').to_arrow_table()
+    assert found.column(0).to_pylist()[:2] == [0, 86_400_000_000]
+    bad = dict(bad_masks(found, ingest_spec(stream, ())))
+    assert bad["event time out of range"].tolist() == [False, False, True, True, True, True, True, False]
+    assert bad["no event time"].tolist() == [False] * 7 + [True]

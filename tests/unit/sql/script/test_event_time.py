@@ -91,15 +91,21 @@ def test_what_is_no_event_time_is_refused_where_it_stands(marked: str, says: str
     assert says in problem.message
 
 
+def of_date(date: str) -> str:
+    days = f"unix_date({date})"
+    bounded = f"{days} BETWEEN -106751991 AND 106751991 THEN {days} * 86400000000L"
+    return f"CASE WHEN {bounded} WHEN {days} IS NOT NULL THEN 9223372036854775807L END"
+
+
 @pytest.mark.parametrize(
     ("written", "tau"),
     [
         ("timestamp_millis(ms)", "unix_micros(CAST(timestamp_millis(`ms`) AS TIMESTAMP))"),
         ("to_timestamp(t, 'yyyy')", "unix_micros(CAST(try_to_timestamp(`t`, 'yyyy') AS TIMESTAMP))"),
-        ("CAST(t AS DATE)", "unix_date(try_CAST(`t` AS DATE)) * 86400000000L"),
+        ("CAST(t AS DATE)", of_date("try_CAST(`t` AS DATE)")),
         ("head.at", "unix_micros(CAST(`head`.at AS TIMESTAMP))"),
         ("ts", "unix_micros(CAST(`ts` AS TIMESTAMP))"),
-        ("d", "unix_date(`d`) * 86400000000L"),
+        ("d", of_date("`d`")),
     ],
 )
 def test_a_text_that_cannot_be_read_is_a_bad_record_and_no_failure(written: str, tau: str) -> None:
