@@ -6,7 +6,7 @@ from plait.query.model import DeclaredStatistics, Stream, Table
 from plait.stats.combine import combine
 from plait.stats.declared import declared_statistics
 from plait.stats.measured import Measurement, measured_statistics
-from plait.stats.model import SourceStatistics, Statistics
+from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics
 
 SECOND_US = 1_000_000
 
@@ -89,3 +89,10 @@ def test_a_declared_zero_is_a_declaration() -> None:
     declared = Statistics(sources=(SourceStatistics(source="s", rate_rows_per_s=0.0),))
     measured = Statistics(sources=(SourceStatistics(source="s", rate_rows_per_s=9.0),))
     assert combine(declared, measured).of("s").rate_rows_per_s == 0
+
+
+def test_a_measured_selectivity_is_found_from_either_side_of_the_join() -> None:
+    sides = (("r", "a"), ("s", "b"))
+    known = Statistics(joins=(JoinSelectivity(sides=sides, selectivity=0.25),))
+    assert known.selectivity(*sides) == known.selectivity(*reversed(sides)) == 0.25
+    assert known.selectivity(("r", "a"), ("s", "c")) is None
