@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from plait.plan.explain import predicate_wording, wording
 from plait.plan.explain.costs import cost_of
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.units import Pace, pace_for
+from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Fill, Output, Plan, ProbeTree, Step, Store
 from plait.plan.relations import member_name, store_name
 

@@ -14,7 +14,7 @@ from plait.plan.explain.predicate_wording import joined, joining
 from plait.plan.explain.run_counts import off_by
 from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
 from plait.plan.explain.summary import summary
-from plait.plan.explain.units import Pace, pace_for
+from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store
 from plait.plan.relations import store_name
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules

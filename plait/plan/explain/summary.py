@@ -9,7 +9,7 @@ from plait.plan.explain.costs import Comparison, PlanCost, cost_of, factor
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.table import aligned
-from plait.plan.explain.units import Pace, pace_for
+from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Solution
 
 _SHOWN = 4
