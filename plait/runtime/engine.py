@@ -5,93 +5,49 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
 
-from plait.adapt.adapter import Adapter
 from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError, PlaitError, SinkError
-from plait.filesystems import absolute_path, for_spark
+from plait.filesystems import absolute_path
 from plait.plan.explain import ExplainFormat
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
-from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.events import BatchEvent, Summary
-from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.batch.run_errors import explained
-from plait.runtime.batch.stream import Run, ingest_frame, start_query
+from plait.runtime.batch.stream import Run
 from plait.runtime.batch.totals import Totals
 from plait.runtime.checkpoint.arrivals import Arrivals
 from plait.runtime.checkpoint.observed import measure
-from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
+from plait.runtime.checkpoint.preparing import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
+from plait.runtime.course import Course
 from plait.runtime.engine_options import EngineOptions, RoutingChoice
 from plait.runtime.explaining import explained_plan
+from plait.runtime.handles import QueryHandle, RunHandle
 from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
-from plait.runtime.losses.empty import Evidence, hints_for
-from plait.runtime.losses.malformed import Explainer, read_in_part
-from plait.runtime.losses.remembered import changed_outside
+from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.registry import Registry
-from plait.runtime.settings import Settings
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.script.check import Script
-from plait.sql.script.set_options import checked_option, source_option_problem
+from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog
-from plait.state.model import Manifest
 from plait.state.storage import Storage
 from plait.stats.latency import Latency, LatencyWindow
-
-
-@dataclass(slots=True)
-class QueryHandle:
-    """A registered query."""
-
-    name: str
-    _engine: Engine
-
-    def results(self) -> pa.Table:
-        """Return all results of a query with a memory sink so far, as an Arrow table."""
-        return self._engine.results(self.name)
-
-
-@dataclass(slots=True)
-class RunHandle:
-    """A running engine."""
-
-    _engine: Engine
-    _run: Run
-
-    def stop(self) -> Summary:
-        """Finish the batch under way and end; return the summary. Raises what ended the run, if it failed."""
-        self._run.stop()
-        return self._engine._finish(self._run)
-
-    def status(self) -> dict[str, Any]:
-        """Return the engine's status."""
-        return self._engine.status()
-
-    def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it
-        failed.
-        """
-        ended = self._run.wait(timeout)
-        if ended:
-            self._run.raise_failure()
-        return ended
 
 
 class Engine:
@@ -131,10 +87,7 @@ class Engine:
         self._totals, self._explainer = Totals(), Explainer(spark)
         self._arrivals, self._latencies = Arrivals(self._checkpoint), LatencyWindow(since_ms=0)
         self._run: Run | None = None
-        self._processor: BatchProcessor | None = None
-        self._prepared: Prepared | None = None
-        self._adapter: Adapter | None = None
-        self._admission: Admission | None = None
+        self._course: Course | None = None
         self._started = 0.0
         self._dropped: set[str] = set()
 
@@ -231,7 +184,7 @@ class Engine:
             is_function=self._spark.catalog.functionExists,
         )
         self._add_query(query, sink)
-        return QueryHandle(name, self)
+        return QueryHandle(name, self.results)
 
     def _add_query(self, query: Query, sink: Sink) -> None:
         self._registry.add_query(query, sink)
@@ -240,10 +193,10 @@ class Engine:
 
     def _refuse_results_of_others(self, name: str) -> None:
         """Forget the query again, and raise SinkError, if it would end a run that goes on: its sink is not its own."""
-        if self._run is None or not self._run.is_alive() or self._prepared is None:
+        if self._run is None or not self._run.is_alive() or self._course is None:
             return
         try:
-            refuse_results_of_others(self._prepared.storage, [self._registry.bindings[name]])
+            refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[name]])
         except SinkError:
             self._registry.drop_query(name)
             raise
@@ -284,15 +237,7 @@ class Engine:
         """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
         session. Raises OptionError for what ``SET`` in a script would refuse.
         """
-        name, text = checked_option(name, str(value).lower() if isinstance(value, bool) else str(value))
-        if not name.startswith("spark."):
-            self._options.set(name.removeprefix("plait."), text)
-            return
-        try:
-            self._spark.conf.set(name, text)
-        except PySparkException as error:
-            message = f"{name} cannot be set while Spark runs; set it when the session is built"
-            raise OptionError(message) from error
+        self._options.apply(self._spark, name, value)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -315,7 +260,7 @@ class Engine:
         run = self._begin(trigger)
         if not run.is_alive():
             run.raise_failure()
-        return RunHandle(self, run)
+        return RunHandle(run, self._finish, self.status)
 
     def _begin(self, trigger: str | None) -> Run:
         if self._run is not None and self._run.is_alive():
@@ -334,71 +279,31 @@ class Engine:
         """Bring the checkpoint up to date with what is registered and start the streaming query. None: all queries have
         been dropped.
         """
-        if self._processor is not None:
-            self._processor.close()
+        if self._course is not None:
+            self._course.close()
         if not self._registry.bindings:
             return None
-        request = self._request()
-        settings = self._options.settings(self._spark, self._warming.slots)
-        prepared = prepare(
-            Asked(
-                spark=self._spark,
-                checkpoint=self._checkpoint,
-                settings=settings,
-                request=request,
-                sources=dict(self._registry.opened),
-                bindings=dict(self._registry.bindings),
-                clock_ms=int(self._clock() * 1000),
-                dropped=frozenset(self._dropped),
-            )
+        asked = Asked(
+            spark=self._spark,
+            checkpoint=self._checkpoint,
+            settings=self._options.settings(self._spark, self._warming.slots),
+            request=self._request(),
+            sources=dict(self._registry.opened),
+            bindings=dict(self._registry.bindings),
+            clock_ms=int(self._clock() * 1000),
+            dropped=frozenset(self._dropped),
         )
-        processor = BatchProcessor(
-            self._spark,
-            prepared.storage,
-            settings,
+        self._course = Course.begin(
+            asked,
+            batch_rows=self._options.batch_rows,
             listener=self._heard,
             clock=self._clock,
             predicates=self._registry.predicates,
-            claimed=prepared.claimed,
+            memory=self._memory,
         )
-        processor.deliverer.memory = self._memory
-        processor.govern(prepared.epoch, prepared.before, prepared.lacking)
-        self._totals.warn(read_in_part(prepared.loaded, self._registry.opened, self._explainer))
-        self._totals.warn(
-            changed_outside(
-                prepared.storage,
-                prepared.epoch.plan,
-                () if prepared.before is None else prepared.before.buckets,
-                {name: opened.frame for name, opened in self._registry.opened.items()},
-                self._registry.bindings.values(),
-            )
-        )
-        self._processor, self._prepared = processor, prepared
-        self._adapter = Adapter(request)
-        return self._start_query(trigger, prepared, settings)
-
-    def _start_query(self, trigger: str | None, prepared: Prepared, settings: Settings) -> StreamingQuery:
-        admission = self._admission = Admission(self._spark, self._checkpoint, self._options.batch_rows)
-        admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)
-        frames = [
-            ingest_frame(
-                admission.bounded(self._registry.opened[spec.source]),
-                spec,
-                prepared.storage,
-                slots=settings.slots,
-                shuffle=settings.routing == "shuffle",
-                chunk_rows=settings.chunk_rows,
-            )
-            for spec in prepared.stream_specs
-        ]
+        self._totals.warn(self._course.warnings(self._explainer))
         try:
-            return start_query(
-                self._spark,
-                frames,
-                checkpoint=for_spark(posixpath.join(self._checkpoint, "spark")),
-                trigger=trigger,
-                process=self._process,
-            )
+            return self._course.start(trigger, self._process)
         except Exception as error:
             raise self._explained(error) from error
 
@@ -407,31 +312,17 @@ class Engine:
             self._run.batch(lambda: self._carry_out(frame, batch))
 
     def _carry_out(self, frame: DataFrame, batch: int) -> None:
-        processor, adapter, prepared = self._processor, self._adapter, self._prepared
-        if processor is None or adapter is None or prepared is None or processor.epoch is None:
+        if self._course is None or self._run is None:
             raise RuntimeError("no plan is in force")
-        change = adapter.next_change(processor.epoch.plan)
-        if change is not None:
-            processor.change(prepared.next_epoch(processor.epoch, change), change)
-        manifest = processor.process(frame, batch)
+        manifest = self._course.carry_out(frame, batch)
         if manifest is not None:
-            self._dropped -= prepared.dropped
-            adapter.batch_done(manifest, processor.epoch.plan, processor.dropped)
-            self._settle_anew(manifest)
-
-    def _settle_anew(self, manifest: Manifest) -> None:
-        """Have Spark's query started anew if the batch shows that streams should be bounded otherwise."""
-        last, admission, run = self._totals.last, self._admission, self._run
-        if last is None or admission is None or run is None:
-            return
-        rows = {counts.source: counts.rows for counts in last.sources}
-        if admission.batch_done(rows, manifest.sources):
-            run.restart_soon()
+            self._dropped -= self._course.asked.dropped
+            if self._course.bounds_otherwise(self._totals.last, manifest):
+                self._run.restart_soon()
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run; of the user's functions only those that a query calls can be to blame."""
-        queries = (binding.query for binding in self._registry.bindings.values())
-        called = {residual.sql for query in queries for residual in query.residuals if residual.is_function}
+        called = {residual.sql for query in self._queries() for residual in query.residuals if residual.is_function}
         return explained(error, called)
 
     def _heard(self, event: BatchEvent) -> None:
@@ -451,10 +342,8 @@ class Engine:
         return self._latencies.latency()
 
     def _finish(self, run: Run) -> Summary:
-        if self._processor is not None:
-            self._processor.close()
-        if self._adapter is not None:
-            self._adapter.close()
+        if self._course is not None:
+            self._course.close()
         run.raise_failure()
         self._totals.warn(skipped_files(self._checkpoint, self._streams()))
         return self.summary()
@@ -462,13 +351,11 @@ class Engine:
     def _streams(self) -> tuple[Stream, ...]:
         return tuple(source for source in self.sources().values() if isinstance(source, Stream))
 
+    def _queries(self) -> tuple[Query, ...]:
+        return tuple(binding.query for binding in self._registry.bindings.values())
+
     def _request(self) -> PlanRequest:
-        for source in self._options.parallelism_by_source:
-            problem = source_option_problem(f"plait.parallelism.{source}", self.sources())
-            if problem is not None:
-                raise OptionError(problem)
-        queries = tuple(binding.query for binding in self._registry.bindings.values())
-        return self._options.request(self._warming.slots, queries, tuple(self.sources().values()))
+        return self._options.request(self._warming.slots, self._queries(), self.sources())
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
@@ -488,45 +375,30 @@ class Engine:
         request = self._request()
         storage = Storage.open(posixpath.join(self._checkpoint, "plait"))
         manifest = ManifestLog(storage).latest()
-        epoch = None if self._processor is None else self._processor.epoch
-        plan = request.plan(manifest) if epoch is None else epoch.plan
+        plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
-        admission = self._admission
-        notes = () if admission is None else (admission.text,)
+        notes = () if self._course is None else (self._course.admission.text,)
         return explained_plan(request, plan, manifest, measured, format, notes)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
         seconds = time.perf_counter() - self._started if self._started else 0.0
-        is_over = self._run is not None and not self._run.is_alive()
-        hints = self._hints() if is_over else ()
+        course, is_over = self._course, self._run is not None and not self._run.is_alive()
+        hints = course.hints(self._queries(), self._totals) if is_over and course is not None else ()
         summary = self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
-        return replace(summary, lacking=() if self._processor is None else self._processor.lacking)
-
-    def _hints(self) -> tuple[tuple[str, str], ...]:
-        """Return why queries that had input have no result."""
-        processor = self._processor
-        if processor is None or processor.epoch is None or processor.before is None:
-            return ()
-        progress = {found.source: found for found in processor.before.sources}
-        evidence = Evidence(plan=processor.epoch.plan, progress=progress, flows=self._totals.flows)
-        arrived = frozenset(name for name, counts in self._totals.sources.items() if counts.rows)
-        queries = (binding.query for binding in self._registry.bindings.values())
-        return hints_for(queries, self._totals.queries, arrived, evidence)
+        return summary if course is None else replace(summary, lacking=course.lacking)
 
     def notices(self) -> tuple[str, ...]:
         """Return what the user should know of this start: streams that come back or rest, and what queries lack of
         the rows stored before them.
         """
-        if self._prepared is None:
-            return ()
-        return (*self._prepared.notices, *(each.text for each in self._prepared.lacking))
+        return () if self._course is None else self._course.notices
 
     def status(self) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
         watermark, what queries lack of the rows stored before them.
         """
-        last = self._totals.last
+        last, course = self._totals.last, self._course
         failure = None if self._run is None else self._run.failure
         return {
             "running": self._run is not None and self._run.is_alive(),
@@ -534,9 +406,9 @@ class Engine:
             "queries": sorted(self._registry.bindings),
             "streams": self._registry.streams(),
             "notices": list(self.notices()),
-            "lacking": [] if self._processor is None else [each.as_json() for each in self._processor.lacking],
+            "lacking": [] if course is None else [each.as_json() for each in course.lacking],
             "batch_rows": self._options.batch_rows,
-            "bounds": [] if self._admission is None else [bound.as_json() for bound in self._admission.bounds()],
+            "bounds": [] if course is None else [bound.as_json() for bound in course.admission.bounds()],
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }

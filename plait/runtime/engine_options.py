@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.adapt.budget import Budget
@@ -17,6 +18,7 @@ from plait.runtime.admission.survey import BATCH_ROWS, batch_rows_option
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.settings import Routing, Settings
 from plait.runtime.spark.session import has_one_executor
+from plait.sql.script.set_options import checked_option, source_option_problem
 
 RoutingChoice: TypeAlias = Literal["auto"] | Routing
 
@@ -36,6 +38,18 @@ class EngineOptions:
     numbers: dict[str, int] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
     planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
+
+    def apply(self, spark: SparkSession, name: str, value: str | float) -> None:
+        """Set an option of Plait, or one of the session: whatever is called ``spark.*``. Raises OptionError."""
+        name, text = checked_option(name, str(value).lower() if isinstance(value, bool) else str(value))
+        if not name.startswith("spark."):
+            self.set(name.removeprefix("plait."), text)
+            return
+        try:
+            spark.conf.set(name, text)
+        except PySparkException as error:
+            message = f"{name} cannot be set while Spark runs; set it when the session is built"
+            raise OptionError(message) from error
 
     def set(self, key: str, value: str) -> None:
         """Set the option ``plait.<key>`` to a value that `plait.sql.script.set_options.checked_option` let pass."""
@@ -82,13 +96,19 @@ class EngineOptions:
                 return Budget(limit=self.planning[option], in_bytes=in_bytes)
         return None
 
-    def request(self, slots: int, queries: tuple[Query, ...], sources: tuple[Source, ...]) -> PlanRequest:
-        """Return what a plan for these queries depends on, where `slots` tasks run at a time."""
+    def request(self, slots: int, queries: tuple[Query, ...], sources: dict[str, Source]) -> PlanRequest:
+        """Return what a plan for these queries depends on, where `slots` tasks run at a time. Raises OptionError
+        for the parallelism of a source that there is not.
+        """
+        for source in self.parallelism_by_source:
+            problem = source_option_problem(f"plait.parallelism.{source}", sources)
+            if problem is not None:
+                raise OptionError(problem)
         return PlanRequest(
             queries=queries,
             options=PlanOptions(
                 strategy=self.strategy,
-                sources=sources,
+                sources=tuple(sources.values()),
                 parallelism=self.parallelism or slots,
                 parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
                 **self.planning,

@@ -1,0 +1,165 @@
+"""What is under way between two starts of the streaming query: a prepared checkpoint, its batches, changes of plan.
+
+In: what is to run, as `Asked`. Out: the streaming query, whose batches it carries out. What must hold: a change of plan
+takes effect between two batches, and what is registered changes only by another start.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from plait.adapt.adapter import Adapter
+from plait.filesystems import for_spark
+from plait.operators.close.lacking import Lacking
+from plait.operators.probe.residuals import Predicates
+from plait.query.model import Query
+from plait.runtime.admission.bounding import Admission
+from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.microbatch import BatchProcessor
+from plait.runtime.batch.stream import ingest_frame, start_query
+from plait.runtime.batch.totals import Totals
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
+from plait.runtime.inputs.opening import OpenSource
+from plait.runtime.losses.counts import Notice
+from plait.runtime.losses.empty import Evidence, hints_for
+from plait.runtime.losses.malformed import Explainer, read_in_part
+from plait.runtime.losses.remembered import changed_outside
+from plait.runtime.outputs.deliverer import MemoryResults
+from plait.state.model import Manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What `asked` has come to. `admission` is told what batches bring, and says when streams should be bounded
+    otherwise.
+    """
+
+    asked: Asked
+    prepared: Prepared
+    processor: BatchProcessor
+    adapter: Adapter
+    admission: Admission
+
+    @classmethod
+    def begin(
+        cls,
+        asked: Asked,
+        *,
+        batch_rows: int | None,
+        listener: Callable[[BatchEvent], None],
+        clock: Callable[[], float],
+        predicates: Predicates,
+        memory: dict[str, MemoryResults],
+    ) -> Course:
+        """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept."""
+        prepared = prepare(asked)
+        processor = BatchProcessor(
+            asked.spark,
+            prepared.storage,
+            asked.settings,
+            listener=listener,
+            clock=clock,
+            predicates=predicates,
+            claimed=prepared.claimed,
+        )
+        processor.deliverer.memory = memory
+        processor.govern(prepared.epoch, prepared.before, prepared.lacking)
+        admission = Admission(asked.spark, asked.checkpoint, batch_rows)
+        admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)
+        return cls(
+            asked=asked, prepared=prepared, processor=processor, adapter=Adapter(asked.request), admission=admission
+        )
+
+    def warnings(self, explainer: Explainer) -> Iterator[Notice]:
+        """Yield what tables lost when they were read, and what has changed outside the checkpoint."""
+        prepared, opened = self.prepared, self.asked.sources
+        yield from read_in_part(prepared.loaded, opened, explainer)
+        yield from changed_outside(
+            prepared.storage,
+            prepared.epoch.plan,
+            () if prepared.before is None else prepared.before.buckets,
+            {name: each.frame for name, each in opened.items()},
+            self.asked.bindings.values(),
+        )
+
+    def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
+        """Start the streaming query, which calls `process` with every batch."""
+        settings = self.asked.settings
+        frames = [
+            ingest_frame(
+                self._bounded(spec.source),
+                spec,
+                self.prepared.storage,
+                slots=settings.slots,
+                shuffle=settings.routing == "shuffle",
+                chunk_rows=settings.chunk_rows,
+            )
+            for spec in self.prepared.stream_specs
+        ]
+        return start_query(
+            self.asked.spark,
+            frames,
+            checkpoint=for_spark(posixpath.join(self.asked.checkpoint, "spark")),
+            trigger=trigger,
+            process=process,
+        )
+
+    def _bounded(self, source: str) -> OpenSource:
+        return self.admission.bounded(self.asked.sources[source])
+
+    def carry_out(self, frame: DataFrame, batch: int) -> Manifest | None:
+        """Change the plan if that gains, then carry out a batch; return its manifest, None if it had happened."""
+        change = self.adapter.next_change(self.epoch.plan)
+        if change is not None:
+            self.processor.change(self.prepared.next_epoch(self.epoch, change), change)
+        manifest = self.processor.process(frame, batch)
+        if manifest is not None:
+            self.adapter.batch_done(manifest, self.epoch.plan, self.processor.dropped)
+        return manifest
+
+    def bounds_otherwise(self, last: BatchEvent | None, manifest: Manifest) -> bool:
+        """Tell whether the batch shows that streams should be bounded otherwise, which takes another start."""
+        if last is None:
+            return False
+        return self.admission.batch_done({counts.source: counts.rows for counts in last.sources}, manifest.sources)
+
+    @property
+    def epoch(self) -> Epoch:
+        """What governs the next batch."""
+        if self.processor.epoch is None:
+            raise RuntimeError("no plan is in force")
+        return self.processor.epoch
+
+    @property
+    def lacking(self) -> tuple[Lacking, ...]:
+        """What queries find nothing of in the rows that came before them."""
+        return self.processor.lacking
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should know of this start."""
+        return (*self.prepared.notices, *(each.text for each in self.prepared.lacking))
+
+    def hints(self, queries: Iterable[Query], totals: Totals) -> tuple[tuple[str, str], ...]:
+        """Return why those of these queries that had input have no result."""
+        before = self.processor.before
+        if before is None:
+            return ()
+        progress = {known.source: known for known in before.sources}
+        evidence = Evidence(plan=self.epoch.plan, progress=progress, flows=totals.flows)
+        arrived = frozenset(name for name, counts in totals.sources.items() if counts.rows)
+        return hints_for(queries, totals.queries, arrived, evidence)
+
+    def close(self) -> None:
+        """Wait for background work."""
+        self.processor.close()
+        self.adapter.close()
+
+
+__all__ = ["Course"]
