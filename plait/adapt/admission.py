@@ -90,7 +90,7 @@ def admit(waiting: Sequence[Waiting], batch_rows: int) -> tuple[Share, ...]:
         horizon = None
         batches = _batches(waiting, None, room)
     rows = _level(free, horizon, batches, room) if batches > 1 else _all_and_room(free, room)
-    return tuple(_share(stream, rows[stream.source], takes_all=batches <= 1) for stream in free)
+    return tuple(_share(stream, rows[stream.source]) for stream in free)
 
 
 def horizon_us(waiting: Sequence[Waiting]) -> int | None:
@@ -137,14 +137,13 @@ def _all_and_room(free: Sequence[Waiting], room: float) -> Mapping[str, float]:
     return {stream.source: stream.rows + left * weights[stream.source] / sum(weights.values()) for stream in free}
 
 
-def _share(stream: Waiting, rows: float, *, takes_all: bool) -> Share:
+def _share(stream: Waiting, rows: float) -> Share:
     assert stream.unit is not None
     value = rows
     if stream.unit == "bytes":
         # Files are taken as long as they fit: half a file more, and on average they are as many as were meant.
         half = stream.bytes / stream.files / 2 if stream.files else 0
         value = rows * (stream.row_bytes or 1.0) + half
-        value = max(value, stream.bytes) if takes_all else value
     return Share(source=stream.source, rows=rows, unit=stream.unit, value=max(math.ceil(value), 1), basis=stream.basis)
 
 
