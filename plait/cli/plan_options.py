@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from plait.cli.execution import DEFAULT_STRATEGY
 from plait.optimizer import PlanOptions
@@ -21,7 +22,7 @@ def plan_options(
 
     Partitions per store are this machine's cores where nobody says otherwise.
     """
-    planning = dict(PLANNING_DEFAULTS)
+    planning: dict[str, Any] = dict(PLANNING_DEFAULTS)
     for option in PLANNING:
         if f"plait.{option}" in said:
             planning |= planning_option(option, said[f"plait.{option}"])

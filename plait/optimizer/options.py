@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from plait.errors import OptionError
@@ -13,8 +13,32 @@ from plait.query.model import Source, Stream
 
 _MOST_PARTITIONS = 10_000
 
-BUDGETED: Final[frozenset[StrategyName]] = frozenset({"ilp", "bushy", "chain"})
+BUDGETED: Final[frozenset[StrategyName]] = frozenset({"ilp", "bushy", "chain", "dppick"})
 """The strategies that choose intermediate stores within a budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeCosts:
+    """What probing costs, in nanoseconds of one core, by the strategy `dppick`; ``python -m benchmarks costs`` measures
+    it. A look-up among κ keys costs ``query · (query_base + log₂(1 + κ))``, a pair that the index finds `match`, and a
+    row that an intermediate store keeps `keep`.
+    """
+
+    query: float = 20.0
+    query_base: float = 2.0
+    match: float = 40.0
+    keep: float = 200.0
+
+    def of_queries(self) -> ProbeCosts:
+        """Return the costs without those of matches, to see what these are good for (paper 003, section 5.3)."""
+        return replace(self, match=0.0)
+
+    def of_matches(self) -> ProbeCosts:
+        """Return the costs without those of look-ups."""
+        return replace(self, query=0.0)
+
+
+PROBE_COSTS: Final = ProbeCosts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +51,8 @@ class PlanOptions:
     keep `storage_rows` or `storage_bytes`, None for any number (the strategies of `BUDGETED`); inputs are kept in any
     case, and of what they leave, intermediate stores are planned to take `storage_share` at most.
     `ilp` minimizes `probe_weight` per probe tuple plus `store_weight` per row of an intermediate store, and is content
-    within `gap` of the least possible, or after `time_limit_s`. Raises OptionError for a parallelism below one or of an
-    unknown source, and for negative limits and weights.
+    within `gap` of the least possible, or after `time_limit_s`. `dppick` minimizes `costs`. Raises OptionError for a
+    parallelism below one or of an unknown source, and for negative limits and weights.
     """
 
     strategy: StrategyName
@@ -43,6 +67,7 @@ class PlanOptions:
     store_weight: float = 0.0
     time_limit_s: float = 10.0
     gap: float = 0.01
+    costs: ProbeCosts = PROBE_COSTS
 
     def __post_init__(self) -> None:
         known = {source.name for source in self.sources}

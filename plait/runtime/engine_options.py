@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -104,6 +104,7 @@ class EngineOptions:
             problem = source_option_problem(f"plait.parallelism.{source}", sources)
             if problem is not None:
                 raise OptionError(problem)
+        limits: dict[str, Any] = dict(self.planning)
         return PlanRequest(
             queries=queries,
             options=PlanOptions(
@@ -111,6 +112,6 @@ class EngineOptions:
                 sources=tuple(sources.values()),
                 parallelism=self.parallelism or slots,
                 parallelism_by_source=tuple(sorted(self.parallelism_by_source.items())),
-                **self.planning,
+                **limits,
             ),
         )

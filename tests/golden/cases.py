@@ -146,6 +146,8 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "paper_independent": Case(
             queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="independent"
         ),
+        "paper_dppick": Case(queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="dppick"),
+        "shop_dppick": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, strategy="dppick"),
         "paper_fixed": Case(queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="fixed"),
         "shop": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, formats=("text", "json", "mermaid")),
         "shop_selectivity": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, strategy="selectivity"),

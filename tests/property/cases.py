@@ -13,7 +13,7 @@ from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
 from tests.property.values import BY_NAME, KINDS, TEXTS_OF_OTHERS, Domain, Kind, time_value
 
 TREES = ("flat", "left-deep", "chain", "bushy")
-STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "ilp", "ilp", "random", "random", *TREES)
+STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "dppick", "ilp", "random", "random", *TREES)
 SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random", *TREES[1:])
 """Strategies whose plans have the same stores, so that one can follow another on the same state."""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.strategies.bushy import bushy
 from plait.optimizer.strategies.chain import chain
+from plait.optimizer.strategies.dppick import dppick
 from plait.optimizer.strategies.fixed import fixed
 from plait.optimizer.strategies.flat import flat
 from plait.optimizer.strategies.greedy import greedy
@@ -29,6 +30,7 @@ STRATEGIES: Mapping[StrategyName, Strategy] = MappingProxyType(
         "fixed": fixed,
         "selectivity": selectivity,
         "greedy": greedy,
+        "dppick": dppick,
         "ilp": ilp,
         "flat": flat,
         "left-deep": left_deep,

@@ -1,0 +1,58 @@
+"""Probe orders of least work, look-ups and matches both counted (paper 003, dpPick), with the stores that pay.
+
+>>> from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
+>>> options = example_options("dppick", ("r", 10_000.0), ("s", 100.0), ("t", 100.0))
+>>> query = example_query("q", "r.a = s.a", "s.b = t.b")
+>>> plan = dppick((query,), example_statistics(options), options)
+>>> probe_orders(plan), [store.id.split("~")[0] for store in plan.stores]
+(('q: r s t', 'q: s t r', 'q: t s r'), ['r', 's', 's⋈t', 't'])
+"""
+
+from __future__ import annotations
+
+from plait.optimizer.assemble.build import build
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.estimate.storage_budget import storage_budget
+from plait.optimizer.options import PlanOptions
+from plait.optimizer.pick.goals import Reached
+from plait.optimizer.pick.plan_cost import plan_cost
+from plait.optimizer.pick.query_costs import Partitionings, QueryCosts
+from plait.optimizer.pick.stores import choose_stores
+from plait.optimizer.probe_orders import ProbeOrder
+from plait.plan.model import Plan
+from plait.query.model import Query
+from plait.stats.model import Statistics
+
+_ROUNDS = 3
+"""How often orders are chosen anew for the partitionings that suit the orders before."""
+
+
+def dppick(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Plan:
+    """Plan with the cheapest orders found for all queries together.
+
+    Partitionings follow from orders, and what orders cost from partitionings: so the plan is made again for the
+    partitionings of the one before, as long as that is cheaper.
+    """
+    best = _planned(queries, statistics, options, None)
+    for _ in range(_ROUNDS if any(store.parallelism > 1 for store in best.stores) else 0):
+        found = {store.id: store.partition_by for store in best.stores}
+        other = _planned(queries, statistics, options, found)
+        if not plan_cost(other, statistics, options.costs) < plan_cost(best, statistics, options.costs):
+            break
+        best = other
+    return best
+
+
+def _planned(
+    queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions, partitionings: Partitionings | None
+) -> Plan:
+    cardinality = Cardinality(statistics=statistics)
+    ordered = sorted(queries, key=lambda query: query.name)
+    costs = [QueryCosts(query, cardinality, options, partitionings) for query in ordered]
+    chosen = choose_stores(costs, storage_budget(queries, cardinality, options), options.costs)
+    return build(queries, map(_as_order, chosen.orders), statistics, options)
+
+
+def _as_order(reached: Reached) -> ProbeOrder:
+    costs, units = reached.goal.costs, (reached.goal.start, *reached.units)
+    return ProbeOrder(query=costs.query.name, units=tuple(map(costs.among, units)), fills=reached.goal.fills)
