@@ -154,6 +154,14 @@ class UseWatch:
                 self._peaks[process.pid] = known.most(process)
 
 
+def cpu_seconds_by_kind(root: int) -> dict[str, float]:
+    """Return the processor time so far of a process and its descendants, by kind."""
+    found: dict[str, float] = {}
+    for process in _processes(root):
+        found[process.kind] = found.get(process.kind, 0.0) + process.cpu_seconds
+    return found
+
+
 @contextmanager
 def watching(root: int, *, interval_s: float = 1.0) -> Iterator[UseWatch]:
     """Watch a process and its descendants while the block runs."""

@@ -2,11 +2,13 @@
 
 Three streams are joined, a file of each a batch. Spark's own times come from its event log, those of Plait's phases
 from its events. Medians over the later half of the batches, when code has been loaded and compiled.
+The processor time of that half says what changed also while the machine has other things to do.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from rich.table import Table
 from benchmarks.arguments import parser, positive
 from benchmarks.components.start import write_streams
 from benchmarks.figures import write_json
+from benchmarks.measure import cpu_seconds_by_kind
 from benchmarks.surroundings import surroundings
 
 if TYPE_CHECKING:
@@ -71,23 +74,34 @@ def main(arguments: list[str]) -> int:
         write_streams(directory, given.rows, given.batches, given.seed)
         settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": directory.as_uri()}
         settings |= {"spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"}
-        events = _run(directory, given, settings | dict(given.conf))
+        events, cpu_ms = _run(directory, given, settings | dict(given.conf))
         log = next(found for found in directory.iterdir() if found.name.startswith(("local-", "app-")))
         found = profiles((json.loads(line) for line in log.open()), events)
-    _show(found)
+    _show(found, cpu_ms)
     if given.json is not None:
-        write_json(given.json, {**surroundings(), "batches": [asdict(profile) for profile in found.values()]})
+        write_json(
+            given.json, {**surroundings(), "cpu_ms": cpu_ms, "batches": [asdict(profile) for profile in found.values()]}
+        )
     return 0
 
 
-def _run(directory: Path, given: Any, settings: dict[str, str]) -> list[BatchEvent]:
+def _run(directory: Path, given: Any, settings: dict[str, str]) -> tuple[list[BatchEvent], dict[str, float]]:
+    """Return the events, and the processor time of a later batch by kind of process."""
     from plait import Engine, sinks
     from plait.runtime.spark.session import open_session
 
     spark_settings = {name: value for name, value in settings.items() if name.startswith("spark.")}
     spark = open_session(f"local[{given.cores}]", spark_settings)
     events: list[BatchEvent] = []
-    engine = Engine(spark, checkpoint=str(directory / "checkpoint"), listener=events.append)
+    half = given.batches // 2
+    cpu: list[dict[str, float]] = []
+
+    def heard(event: BatchEvent) -> None:
+        events.append(event)
+        if event.batch in (half - 1, given.batches - 1):
+            cpu.append(cpu_seconds_by_kind(os.getpid()))
+
+    engine = Engine(spark, checkpoint=str(directory / "checkpoint"), listener=heard)
     for name in settings.keys() - spark_settings.keys():
         engine.set_option(name, settings[name])
     for stream in _STREAMS:
@@ -101,7 +115,8 @@ def _run(directory: Path, given: Any, settings: dict[str, str]) -> list[BatchEve
         engine.query(f"q{number}", _SELECT.format(columns=_LISTS[given.select].format(n=number)), sink=sink)
     engine.run_available()
     spark.stop()
-    return events
+    spent = {kind: 1000 * (cpu[-1][kind] - cpu[0].get(kind, 0.0)) / (given.batches - half) for kind in cpu[-1]}
+    return events, spent
 
 
 def profiles(log: Iterator[dict[str, Any]], events: list[BatchEvent]) -> dict[int, Profile]:
@@ -133,7 +148,7 @@ def profiles(log: Iterator[dict[str, Any]], events: list[BatchEvent]) -> dict[in
     return dict(sorted(found.items()))
 
 
-def _show(found: dict[int, Profile]) -> None:
+def _show(found: dict[int, Profile], cpu_ms: dict[str, float]) -> None:
     later = [profile for batch, profile in found.items() if batch >= len(found) // 2 and profile.spark_ms]
 
     def middle(values: Iterator[float]) -> str:
@@ -153,5 +168,7 @@ def _show(found: dict[int, Profile]) -> None:
     table.add_row("of it, in Spark's jobs", middle(sum(profile.job_ms) for profile in later))
     for count in COUNTS:
         table.add_row(count, middle(profile.counts[count] for profile in later))
+    for kind, spent in cpu_ms.items():
+        table.add_row(f"processor time, {kind}", f"{spent:,.0f}")
     table.add_row("the first batch, ms", f"{found[min(found)].trigger_ms:,.0f}")
     Console().print(table)

@@ -68,7 +68,7 @@ class Course:
             predicates=predicates,
             claimed=prepared.claimed,
         )
-        processor.deliverer.memory = memory
+        processor.handover.deliverer.memory = memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
         admission = Admission(asked.spark, asked.checkpoint, batch_rows)
         admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)

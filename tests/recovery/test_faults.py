@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plait.errors import PlaitError
-from plait.runtime.batch import microbatch
+from plait.runtime.batch import handover, microbatch
 from plait.sinks import claims, files, staging
 from plait.sinks.kinds import parquet
 from plait.state import storage
@@ -18,7 +18,7 @@ from tests.recovery.workload import engine, expected, found, make_input
 
 pytestmark = pytest.mark.spark
 
-_MODULES = (microbatch, claims, files, staging, storage, parquet)
+_MODULES = (microbatch, handover, claims, files, staging, storage, parquet)
 
 POINTS = [
     ("stored", 2),

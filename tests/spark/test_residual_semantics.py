@@ -483,7 +483,7 @@ def selected(expressions: Sequence[str]) -> list[tuple[JoinedExpression, tuple[C
 
 
 SELECTED = (
-    *(text for text in EXPRESSIONS if "lower(" not in text),
+    *(text for text in (*EXPRESSIONS, *APPROXIMATE) if "lower(" not in text),
     *(f"{left} {sign} {right}" for left, right in COMPARED for sign in SIGNS),
     "a.i", "a.z", "a.te", "a.n", "a.i + 5", "-a.x", "-a.f", "-a.i", "a.i + 5 * b.i - 1", "a.m * 2", "a.m + 0.5", "1",
     "'text'", "a.s || ': ' || b.s", "a.i IS NULL", "a.te + INTERVAL 1 HOUR", "a.d + 1", "date_add(a.d, 7)", "NOT a.q",

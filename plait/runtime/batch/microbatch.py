@@ -19,13 +19,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.adapt.budget import stores_to_drop
 from plait.adapt.decision import Change
-from plait.errors import PlaitError, SinkError
 from plait.faults import reach
 from plait.operators.close.closing import close
 from plait.operators.close.keeping import live_buckets, resting_buckets, stored_buckets
@@ -34,25 +31,22 @@ from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.close.watermark import laggard
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
-from plait.operators.reports import IngestReport, ProbeReport, ResultFile
+from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.results import SPOOL
 from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
 from plait.plan.changelog import needs_filling
 from plait.plan.pruning import last_starts
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.handover import Handover
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
-from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
-from plait.runtime.outputs.binding import Binding
-from plait.runtime.outputs.deliverer import Deliverer
-from plait.runtime.outputs.together import deliver_together, written_by_tasks
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
 from plait.sinks.kinds import kind_of
-from plait.sinks.staging import Publication, publish, require_staged
+from plait.sinks.staging import publish, require_staged
 from plait.state.garbage import collect
 from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
@@ -89,11 +83,10 @@ class BatchProcessor:
         self._log = ManifestLog(storage)
         self._checkpoint = identity_of(storage)
         self._prober = Prober(spark, settings.routing, settings.slots)
-        self.deliverer = Deliverer(spark, storage, self._checkpoint)
+        self.handover = Handover(spark, storage, self._checkpoint, slots=settings.slots, claimed=claimed)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
-        self._claimed = set(claimed)
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
         self.lacking: tuple[Lacking, ...] = ()
@@ -169,7 +162,7 @@ class BatchProcessor:
 
     def _deliver(self, work: Batch) -> Batch:
         """Hand results to their sinks, and make sure that what is staged is in sight of this process."""
-        publications, backlog = self._delivered(work.epoch, work.number, work.found)
+        publications, backlog = self.handover.deliver(work)
         require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
         reach("delivered")
         return replace(work, publications=publications, backlog=backlog)
@@ -247,26 +240,11 @@ class BatchProcessor:
         )
 
     def _probe(self, epoch: Epoch) -> Probe:
-        failing = {late.query for late in self._backlog()} | self._unclaimed(epoch)
+        failing = {late.query for late in self._backlog()} | self.handover.unclaimed(epoch, self.before)
         deliveries = {
             name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
         }
         return lambda tasks, context: self._prober.run(tasks, context, deliveries)
-
-    def _unclaimed(self, epoch: Epoch) -> set[str]:
-        """Return the queries whose sinks are not known to be theirs; their results wait in the checkpoint."""
-        unclaimed = set()
-        for name, binding in epoch.bindings.items():
-            try:
-                self._claim(binding)
-            except (SinkError, OSError):
-                unclaimed.add(name)
-        return unclaimed
-
-    def _claim(self, binding: Binding) -> None:
-        if binding.query.name not in self._claimed:
-            claim_sink(self._storage, self.before, binding)
-            self._claimed.add(binding.query.name)
 
     @property
     def _spread(self) -> Spread:
@@ -301,53 +279,6 @@ class BatchProcessor:
 
     def _backlog(self) -> tuple[Backlog, ...]:
         return () if self.before is None else self.before.backlog
-
-    def _delivered(
-        self, epoch: Epoch, batch: int, probed: tuple[ProbeReport, ...]
-    ) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
-        """Give sinks what is theirs, the backlog first; return what to publish and what remains undelivered."""
-        files = [file for report in probed for file in report.results]
-        publications = [file.publication for file in files if file.publication is not None]
-        fresh = [epoch.bindings[late.query].noted(late) for late in _spooled(batch, files)]
-        together = self._delivered_together(epoch, fresh)
-        publications += [publication for found in together.values() for publication in found]
-        waiting = [*self._backlog(), *(late for late in fresh if late.query not in together)]
-        remaining: list[Backlog] = []
-        blocked: set[str] = set()
-        for late in waiting:
-            # A query that is left out may come back: what its sink has not taken waits for that.
-            is_absent = late.query not in epoch.bindings
-            if is_absent or late.query in blocked or (late.reason and late.batch == batch):
-                remaining.append(late)
-                continue
-            reach("deliver")
-            try:
-                self._claim(epoch.bindings[late.query])
-                publications += self.deliverer.deliver(epoch.bindings[late.query], late)
-            except (PySparkException, PlaitError, OSError, pa.ArrowException) as error:
-                blocked.add(late.query)
-                remaining.append(replace(late, reason=_reason(error)))
-        return tuple(publications), tuple(remaining)
-
-    def _delivered_together(self, epoch: Epoch, fresh: list[Backlog]) -> dict[str, tuple[Publication, ...]]:
-        """Give what tasks can write to its sinks in one job; return what to publish, by query. If one of them fails,
-        none is delivered.
-        """
-        behind = {late.query for late in self._backlog()}
-        chosen = []
-        for late in fresh:
-            binding = epoch.bindings[late.query]
-            delivery = written_by_tasks(binding, self._checkpoint)
-            is_ready = late.query in self._claimed and late.query not in behind and not late.reason
-            if delivery is not None and is_ready:
-                chosen.append((binding, late, delivery))
-        if not chosen:
-            return {}
-        reach("deliver")
-        try:
-            return deliver_together(self._spark, self._storage, chosen, slots=self._settings.slots)
-        except (PySparkException, PlaitError, OSError, pa.ArrowException):
-            return {}  # each by itself will tell which it was
 
     def _delete_spooled(self, manifest: Manifest) -> None:
         """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""
@@ -400,23 +331,6 @@ def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:
     directories |= {f"dead letters of stream '{stream.name}'": stream.dead_letter for stream in work.epoch.streams}
     for each in work.unpublished:
         yield from ((name, each.reason) for name, directory in directories.items() if each.is_in(directory))
-
-
-def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
-    """Group this batch's spooled files by query."""
-    found: dict[str, Backlog] = {}
-    for file in files:
-        if not file.paths:
-            continue
-        known = found.get(
-            file.query, Backlog(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
-        )
-        found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
-    return [found[query] for query in sorted(found)]
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 __all__ = ["BatchProcessor"]

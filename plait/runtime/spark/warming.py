@@ -29,7 +29,8 @@ class Warming:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._slots = parallelism_of(spark) if has_one_executor(spark) else None
-        threading.Thread(target=warm, name="plait-kernels", daemon=True).start()
+        if self._slots is not None:  # on a cluster tasks do all that takes kernels
+            threading.Thread(target=warm, name="plait-kernels", daemon=True).start()
         self._thread = threading.Thread(target=self._run, name="plait-warming", daemon=True)
         self._thread.start()
 

@@ -1,0 +1,121 @@
+"""Hand a batch's results to their sinks: what waits from earlier batches first, and only where the sink is the query's.
+
+A sink that takes nothing stops nobody: its results wait in the checkpoint, and those of later batches behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from plait.errors import PlaitError, SinkError
+from plait.faults import reach
+from plait.operators.reports import ResultFile
+from plait.runtime.batch.record import Batch
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.recovery import claim_sink
+from plait.runtime.outputs.binding import Binding
+from plait.runtime.outputs.deliverer import Deliverer
+from plait.runtime.outputs.together import deliver_together, written_by_tasks
+from plait.sinks.staging import Publication
+from plait.state.model import Backlog, Manifest
+from plait.state.storage import Storage
+
+_FAILURES = (PySparkException, PlaitError, OSError, pa.ArrowException)
+
+
+class Handover:
+    """Knows the sinks that are `claimed`: known to be their queries' own. `slots`: tasks at a time."""
+
+    def __init__(
+        self, spark: SparkSession, storage: Storage, checkpoint: str, *, slots: int, claimed: Collection[str]
+    ) -> None:
+        self._spark, self._storage, self._checkpoint, self._slots = spark, storage, checkpoint, slots
+        self.deliverer = Deliverer(spark, storage, checkpoint)
+        self._claimed = set(claimed)
+
+    def unclaimed(self, epoch: Epoch, before: Manifest | None) -> set[str]:
+        """Return the queries whose sinks are not known to be theirs; their results wait in the checkpoint."""
+        unclaimed = set()
+        for name, binding in epoch.bindings.items():
+            try:
+                self._claim(binding, before)
+            except (SinkError, OSError):
+                unclaimed.add(name)
+        return unclaimed
+
+    def _claim(self, binding: Binding, before: Manifest | None) -> None:
+        if binding.query.name not in self._claimed:
+            claim_sink(self._storage, before, binding)
+            self._claimed.add(binding.query.name)
+
+    def deliver(self, work: Batch) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
+        """Give sinks what is theirs; return what to publish and what remains undelivered."""
+        bindings = work.epoch.bindings
+        files = [file for report in work.found for file in report.results]
+        earlier = () if work.before is None else work.before.backlog
+        fresh = [bindings[late.query].noted(late) for late in _spooled(work.number, files)]
+        together = self._deliver_together(work.epoch, fresh, {late.query for late in earlier})
+        publications = [file.publication for file in files if file.publication is not None]
+        publications += [publication for found in together.values() for publication in found]
+        remaining: list[Backlog] = []
+        blocked: set[str] = set()
+        for late in (*earlier, *(late for late in fresh if late.query not in together)):
+            # A query that is left out may come back: what its sink has not taken waits for that.
+            is_absent = late.query not in bindings
+            if is_absent or late.query in blocked or (late.reason and late.batch == work.number):
+                remaining.append(late)
+                continue
+            reach("deliver")
+            try:
+                self._claim(bindings[late.query], work.before)
+                publications += self.deliverer.deliver(bindings[late.query], late)
+            except _FAILURES as error:
+                blocked.add(late.query)
+                remaining.append(replace(late, reason=_reason(error)))
+        return tuple(publications), tuple(remaining)
+
+    def _deliver_together(
+        self, epoch: Epoch, fresh: list[Backlog], behind: set[str]
+    ) -> dict[str, tuple[Publication, ...]]:
+        """Give what tasks can write to its sinks in one job; return what to publish, by query. If one of them fails,
+        none is delivered. `behind`: the queries that have results waiting.
+        """
+        chosen = []
+        for late in fresh:
+            binding = epoch.bindings[late.query]
+            delivery = written_by_tasks(binding, self._checkpoint)
+            is_ready = late.query in self._claimed and late.query not in behind and not late.reason
+            if delivery is not None and is_ready:
+                chosen.append((binding, late, delivery))
+        if not chosen:
+            return {}
+        reach("deliver")
+        try:
+            return deliver_together(self._spark, self._storage, chosen, slots=self._slots)
+        except _FAILURES:
+            return {}  # each by itself will tell which it was
+
+
+def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
+    """Group this batch's spooled files by query."""
+    found: dict[str, Backlog] = {}
+    for file in files:
+        if not file.paths:
+            continue
+        known = found.get(
+            file.query, Backlog(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
+        )
+        found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
+    return [found[query] for query in sorted(found)]
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+__all__ = ["Handover"]
