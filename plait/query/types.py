@@ -83,7 +83,7 @@ def _resolved(query: Query, equality: Equality[Operand], type_of: Callable[[Oper
 
 def typed(equality: Equality[Operand], type_: str | None) -> Equality[Operand]:
     """Return the equality of both sides as this type."""
-    return Equality(left=replace(equality.left, type=type_), right=replace(equality.right, type=type_))
+    return replace(equality, left=replace(equality.left, type=type_), right=replace(equality.right, type=type_))
 
 
 def _shown(operand: Operand) -> str:

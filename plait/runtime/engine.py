@@ -321,9 +321,8 @@ class Engine:
                 self._run.restart_soon()
 
     def _explained(self, error: BaseException) -> PlaitError:
-        """Say what ended a run; of the user's functions only those that a query calls can be to blame."""
-        called = {residual.sql for query in self._queries() for residual in query.residuals if residual.is_function}
-        return explained(error, called)
+        """Say what ended a run, and which query is to blame."""
+        return explained(error, self._queries())
 
     def _heard(self, event: BatchEvent) -> None:
         opened = self._registry.opened

@@ -11,6 +11,8 @@ from py4j.protocol import Py4JNetworkError
 
 from plait import errors
 from plait.errors import CheckpointError, PlaitError, PredicateError, SourceError
+from plait.query.model import Query
+from plait.runtime.batch.blame import blamed_condition
 from plait.runtime.inputs.unreadable import unreadable
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
@@ -39,9 +41,9 @@ def is_jvm_gone(error: BaseException | None) -> bool:
     return False
 
 
-def explained(error: BaseException, predicates: Collection[str] = ()) -> PlaitError:
-    """Return `error` as an error of Plait, with the part of its text that tells the user something. `predicates`: names
-    of the user's functions that may have run.
+def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitError:
+    """Return `error` as an error of Plait, with the part of its text that tells the user something. `queries`: those
+    that ran; of the user's functions only those that one of them calls can be to blame.
     """
     if isinstance(error, PlaitError):
         return error
@@ -51,7 +53,8 @@ def explained(error: BaseException, predicates: Collection[str] = ()) -> PlaitEr
             "spark.driver.memory says how much it may take). The checkpoint is intact: start again."
         )
     text = str(error)
-    blamed = _blamed_predicates(text, predicates)
+    called = {residual.sql for query in queries for residual in query.residuals if residual.is_function}
+    blamed = _blamed_predicates(text, called) or blamed_condition(text, queries)
     if blamed is not None:
         return blamed
     raised = _RAISED_IN_TASK.search(text)

@@ -103,14 +103,15 @@ def shown(residual: Residual[Operand]) -> str:
     """Return a predicate for people: ``(a.`x` < b.`y`)``."""
     tokens = tokens_of(residual.text)
     names = {
-        token.start: (token.end, _named(residual.operands[int(token.value)]))
+        token.start: (token.end, named(residual.operands[int(token.value)]))
         for token in tokens
         if token.kind == "quoted"
     }
     return rendered(residual.text, tokens, names)
 
 
-def _named(operand: Operand) -> str:
+def named(operand: Operand) -> str:
+    """Return an operand for people: ``a.`x```."""
     text = operand.expression.sql
     tokens = tokens_of(text)
     columns = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
 from plait.errors import CheckpointError, PlaitError, PredicateError, SourceError
+from plait.query.model import Query
+from plait.query.predicates import Residual
 from plait.runtime.batch.run_errors import explained, is_jvm_gone
+from tests.unit.sql.reading import bound
 
 IN_TASK = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
@@ -99,6 +103,13 @@ EXITED = "[STREAM_FAILED] x\norg.apache.spark.SparkException: Python worker exit
 NOT_PICKLED = "_pickle.PicklingError: Could not serialize object: TypeError: cannot pickle '_thread.lock' object"
 
 
+def calling(name: str) -> Query:
+    query = bound("SELECT o.id FROM orders o JOIN items i ON o.id = i.oid")
+    (equality,) = query.equalities
+    call = Residual(operands=(equality.left, equality.right), sql=name, text=f"{name}(`0`, `1`)", is_function=True)
+    return replace(query, predicates=(call,))
+
+
 @pytest.mark.parametrize(
     ("text", "predicates", "message"),
     [
@@ -111,7 +122,7 @@ def test_a_registered_predicate_is_named_where_a_worker_ends_or_cannot_be_told(
     text: str, predicates: set[str], message: str
 ) -> None:
     with pytest.raises(PredicateError, match=message):
-        raise explained(RuntimeError(text), predicates)
+        raise explained(RuntimeError(text), [calling(name) for name in sorted(predicates)])
 
 
 def test_a_worker_that_ends_without_predicates_is_not_blamed_on_one() -> None:
