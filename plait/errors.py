@@ -57,6 +57,11 @@ class PredicateError(PlaitError):
     """A join predicate failed for some pair of rows, or a registered one returned something else than truth values."""
 
 
+def reason_of(error: Exception) -> str:
+    """Return in one line what went wrong, for what waits until it can be tried again."""
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+
+
 class CheckpointError(PlaitError):
     """A checkpoint is foreign, of another version, damaged, or does not fit the script."""
 

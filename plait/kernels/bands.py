@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plait.kernels.compiled import Int32s, Int64s, frozen, kernel
-from plait.kernels.matching import Tests, filled, tests_of
+from plait.kernels.matching import fill_ranges, filled, tests_of
 
 Float64s = NDArray[np.float64]
 
@@ -95,35 +95,7 @@ def iter_bands(
     begins = frozen(np.searchsorted(index_key, probe_from, "left"), np.int64)
     ends = frozen(np.searchsorted(index_key, probe_to, "right"), np.int64)
     tests = tests_of(probe_low, probe_high, index_tau, index_row, bits, mask)
-    yield from filled(_within_bands, (begins, ends, tests), [0, begins[0] if len(begins) else 0], len(begins), capacity)
-
-
-@kernel
-def _within_bands(begins: Int64s, ends: Int64s, tests: Tests, state: Int64s, out_probe: Int32s, out_row: Int32s) -> int:
-    """Fill a block (`filled`). `state`: the probe, the index position."""
-    low, high, tau, row_at, bits, mask, has_low, has_high, has_row, has_bits = tests
-    probes, capacity, count = len(begins), len(out_probe), 0
-    probe, at = state[0], state[1]
-    while probe < probes:
-        end = ends[probe]
-        while at < end and count < capacity:
-            row = np.int64(row_at[at]) if has_row else at
-            if (
-                (not has_low or low[probe] <= tau[at])
-                and (not has_high or tau[at] <= high[probe])
-                and (not has_bits or bits[row] & mask != 0)
-            ):
-                out_probe[count] = probe
-                out_row[count] = row
-                count += 1
-            at += 1
-        if at < end:
-            break
-        probe += 1
-        if probe < probes:
-            at = begins[probe]
-    state[0], state[1] = probe, at
-    return count
+    yield from filled(fill_ranges, (begins, ends, tests), [0, begins[0] if len(begins) else 0], len(begins), capacity)
 
 
 def within(probe_from: Int64s, probe_to: Int64s, keys: Int64s, probes: Int32s, rows: Int32s) -> NDArray[np.bool_]:

@@ -64,7 +64,8 @@ def iter_cross(
     `tau` (int64[row_count]) may be in any order.
     """
     tests = tests_of(probe_low, probe_high, tau, None, bits, mask)
-    yield from filled(_cross, (tests, probe_count, row_count), [0, 0], probe_count, capacity)
+    begins, ends = frozen(np.zeros(probe_count, np.int64), np.int64), frozen(np.full(probe_count, row_count), np.int64)
+    yield from filled(fill_ranges, (begins, ends, tests), [0, 0], probe_count, capacity)
 
 
 class Tests(NamedTuple):
@@ -233,24 +234,31 @@ def _match(
 
 
 @kernel
-def _cross(tests: Tests, probes: int, rows: int, state: Int64s, out_probe: Int32s, out_row: Int32s) -> int:
-    """Fill a block (`filled`). `state`: the probe, the row."""
-    low, high, tau, _, bits, mask, has_low, has_high, _, has_bits = tests
-    capacity, count = len(out_probe), 0
-    probe, row = state[0], state[1]
+def fill_ranges(begins: Int64s, ends: Int64s, tests: Tests, state: Int64s, out_probe: Int32s, out_row: Int32s) -> int:
+    """Fill a block (`filled`) with what passes in each probe's range [begin, end) of index positions.
+
+    `state`: the probe, the index position.
+    """
+    low, high, tau, row_at, bits, mask, has_low, has_high, has_row, has_bits = tests
+    probes, capacity, count = len(begins), len(out_probe), 0
+    probe, at = state[0], state[1]
     while probe < probes:
-        while row < rows and count < capacity:
+        end = ends[probe]
+        while at < end and count < capacity:
+            row = np.int64(row_at[at]) if has_row else at
             if (
-                (not has_low or low[probe] <= tau[row])
-                and (not has_high or tau[row] <= high[probe])
+                (not has_low or low[probe] <= tau[at])
+                and (not has_high or tau[at] <= high[probe])
                 and (not has_bits or bits[row] & mask != 0)
             ):
                 out_probe[count] = probe
                 out_row[count] = row
                 count += 1
-            row += 1
-        if row < rows:
+            at += 1
+        if at < end:
             break
-        probe, row = probe + 1, 0
-    state[0], state[1] = probe, row
+        probe += 1
+        if probe < probes:
+            at = begins[probe]
+    state[0], state[1] = probe, at
     return count

@@ -21,7 +21,7 @@ def explained(name: str, doing: str) -> Iterator[None]:
             raise
         raise CheckpointError(f"Cannot {doing} {name}: {error}. {_DAMAGED}") from error
     except OSError as error:
-        raise CheckpointError(f"Cannot {doing} {name}: {_reason(error)}") from error
+        raise CheckpointError(f"Cannot {doing} {name}: {_meaning(error)}") from error
 
 
 _DAMAGED = (
@@ -30,7 +30,7 @@ _DAMAGED = (
 )
 
 
-def _reason(error: OSError) -> str:
+def _meaning(error: OSError) -> str:
     """Say what an error number means for the user."""
     match errno.ENOENT if isinstance(error, FileNotFoundError) else error.errno:
         case errno.ENOSPC | errno.EDQUOT:

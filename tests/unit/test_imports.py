@@ -1,8 +1,9 @@
-"""Modules build on each other: whoever follows imports never comes back to where he began."""
+"""Modules build on each other, and two of one name are one idea seen from two sides."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -63,3 +64,23 @@ def test_a_circle_is_found_however_it_is_closed(tmp_path: Path, statement: str) 
     modules["one"].write_text("")
     graph = {name: set(_imported(path, modules)) for name, path in modules.items()}
     assert set(_circle(graph)) == {"one.a", "one.b"}
+
+
+_ONE_IDEA = {
+    "arguments": "what several commands take",
+    "bands": "band predicates: read from SQL, looked up by a kernel",
+    "check": "a script's mistakes: found, and told by the command",
+    "codec": "what is kept on disk, to JSON and back",
+    "figures": "numbers as a person reads them",
+    "flights": "the demo's data, and the benchmark on it",
+    "model": "the records of a layer",
+    "options": "what may be set, as a table",
+    "sketch": "distinct counts: made by a kernel, read as statistics",
+}
+
+
+def test_modules_of_one_name_are_one_idea() -> None:
+    names = Counter(name.rpartition(".")[2] for name in _modules() if name.startswith(("plait.", "benchmarks.")))
+    packages = {path.parent.name for path in _modules().values() if path.name in ("__init__.py", "__main__.py")}
+    twins = {name for name, count in names.items() if count > 1} - packages - {"__main__", "conftest"}
+    assert {name for name in twins if not name.startswith("test_")} - _ONE_IDEA.keys() == set()

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from typing_extensions import assert_never
 
-from plait.errors import SinkError
+from plait.errors import SinkError, reason_of
 from plait.operators.column_names import ROW
 from plait.operators.probe.evaluating import EvaluationError, evaluated
 from plait.operators.probe.partials import Partials
@@ -70,7 +70,7 @@ class ResultWriter:
                 self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
             self._direct[delivery.query].write(rows)
         except _FAILURES as error:
-            return replace(file, failure=_reason(error))
+            return replace(file, failure=reason_of(error))
         return file
 
     def _discard(self, delivery: Discarded, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
@@ -78,7 +78,7 @@ class ResultWriter:
         try:
             made_rows(rows, delivery.made)
         except _FAILURES as error:
-            return replace(file, failure=file.failure or _reason(error))
+            return replace(file, failure=file.failure or reason_of(error))
         return file
 
     def _write_spool(self, query: str, rows: pa.RecordBatch) -> None:
@@ -97,17 +97,13 @@ class ResultWriter:
             try:
                 self._files[query] = replace(self._files[query], publication=direct.close())
             except _FAILURES as error:
-                self._files[query] = replace(self._files[query], failure=_reason(error))
+                self._files[query] = replace(self._files[query], failure=reason_of(error))
         return tuple(self._files[query] for query in sorted(self._files))
 
 
 def file_name(query: str, batch: int, attempt: str) -> str:
     """Return what a file of results is called, but for its ending: by query, batch and the attempt of a task."""
     return f"{quote(query, safe='')}-{batch:08d}-{attempt}"
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:

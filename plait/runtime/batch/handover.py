@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plait.errors import PlaitError, SinkError
+from plait.errors import PlaitError, SinkError, reason_of
 from plait.faults import reach
 from plait.operators.reports import ResultFile
 from plait.runtime.batch.record import Batch
@@ -76,7 +76,7 @@ class Handover:
                 publications += self.deliverer.deliver(bindings[late.query], late)
             except _FAILURES as error:
                 blocked.add(late.query)
-                remaining.append(replace(late, reason=_reason(error)))
+                remaining.append(replace(late, reason=reason_of(error)))
         return tuple(publications), tuple(remaining)
 
     def _deliver_together(
@@ -112,10 +112,6 @@ def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
         )
         found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
     return [found[query] for query in sorted(found)]
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 __all__ = ["Handover"]

@@ -22,14 +22,14 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class RemainingBudget:
     """Rows of every intermediate result, and how many all that are used may have together."""
 
     rows: dict[Result, float]
     most: float
 
 
-def constraints(groups: Iterable[Group], room: Room | None = None) -> list[Constraint]:
+def constraints(groups: Iterable[Group], remaining: RemainingBudget | None = None) -> list[Constraint]:
     """Return the constraints of algorithm 2, one partitioning per store, and perhaps a storage budget.
 
     Variables: ("x", group, candidate), ("y", step), ("w", store, key), ("u", store) for one that is used.
@@ -48,7 +48,7 @@ def constraints(groups: Iterable[Group], room: Room | None = None) -> list[Const
             found.append(_cost(variable, candidate))
             for result in candidate.used:
                 found += [_fill(variable, fill, listed[fill]) for fill in filling[result]]
-                if room is not None:
+                if remaining is not None:
                     found.append(Constraint(name="used", terms=((("u", result), 1.0), (variable, -1.0)), lower=0.0))
             for store, key in candidate.order[1:]:
                 keys.setdefault(store, {})[key] = None
@@ -57,9 +57,9 @@ def constraints(groups: Iterable[Group], room: Room | None = None) -> list[Const
                 )
     for store, choices in keys.items():
         found.append(_one("one partitioning", [(("w", store, key), 1.0) for key in choices]))
-    if room is not None:
-        terms = tuple((("u", result), rows) for result, rows in room.rows.items())
-        found.append(Constraint(name="budget", terms=terms, lower=0.0, upper=room.most))
+    if remaining is not None:
+        terms = tuple((("u", result), rows) for result, rows in remaining.rows.items())
+        found.append(Constraint(name="budget", terms=terms, lower=0.0, upper=remaining.most))
     return found
 
 
@@ -79,10 +79,12 @@ def _fill(variable: object, number: int, group: Group) -> Constraint:
     return Constraint(name="subqueries", terms=((variable, -1.0), *alternatives), lower=0.0)
 
 
-def optimum(groups: Iterable[Group], *, leave_out: str | None = None, room: Room | None = None) -> float:
+def optimum(
+    groups: Iterable[Group], *, leave_out: str | None = None, remaining: RemainingBudget | None = None
+) -> float:
     """Return the least Σ StepCost · y; without the constraints named `leave_out`."""
     listed = list(groups)
-    found = [each for each in constraints(listed, room) if each.name != leave_out]
+    found = [each for each in constraints(listed, remaining) if each.name != leave_out]
     columns: dict[object, int] = {}
     for each in found:
         for variable, _ in each.terms:

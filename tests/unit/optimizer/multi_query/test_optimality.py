@@ -13,7 +13,7 @@ from plait.optimizer.multi_query import decide
 from tests.unit.optimizer.multi_query.evaluate import check, intermediate_rows, probe_tuples
 from tests.unit.optimizer.multi_query.instances import Instance, instance
 from tests.unit.optimizer.multi_query.paper import groups, whole
-from tests.unit.optimizer.multi_query.reference import BruteForce, Room, optimum
+from tests.unit.optimizer.multi_query.reference import BruteForce, RemainingBudget, optimum
 
 
 def best(case: Instance) -> float:
@@ -74,8 +74,8 @@ def test_the_program_of_the_paper_has_the_same_optimum_within_a_storage_budget(s
     wanted = intermediate_rows(free.orders, case.queries, case.statistics, case.options)
     for share in (0.8, 0.4, 0.1):
         limited = replace(case, options=replace(case.options, storage_rows=inputs + share * wanted))
-        room = Room(rows=rows, most=share * wanted * (1 + 1e-9))
-        assert optimum(made, room=room) == pytest.approx(best(limited), rel=1e-6)
+        remaining = RemainingBudget(rows=rows, most=share * wanted * (1 + 1e-9))
+        assert optimum(made, remaining=remaining) == pytest.approx(best(limited), rel=1e-6)
 
 
 @pytest.mark.parametrize("left_out", ["subqueries", "one partitioning"])
