@@ -1,0 +1,151 @@
+"""Whether a plan takes the place of the one in force, and whether that is taken back: a pure function, cycle by cycle.
+
+Every cycle the strategy says which plan it would have. That plan is taken if what it is forecast to gain over the
+`horizon_s` exceeds the cost of changing to it by a margin. Three things keep plans from changing places all the time:
+
+- a gain must last for `patience` cycles, and what it exceeds the margin by must add up to `evidence`, as in a CUSUM
+  test: noise does not add up, and what swings faster than that does not last. Only an overwhelming gain need not wait;
+- each change of the last `calm` cycles doubles the margin for the next;
+- a change that turned out dearer than forecast by more than the margin, although what was in force before would cost
+  less by now, is taken back, and its plan not taken again for `remember` cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+Action: TypeAlias = Literal["keep", "take", "take back"]
+Why: TypeAlias = Literal[
+    "it is in force", "gains too little", "has to last", "turned out worse before", "gains enough", "turned out worse"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """When a change is worth it. `margin`, `evidence` and `overwhelming` are shares of the cost of the plan in force;
+    the others count cycles.
+    """
+
+    horizon_s: float
+    margin: float = 0.05
+    patience: int = 2
+    evidence: float = 0.12
+    overwhelming: float = 0.5
+    calm: int = 6
+    settle: int = 1
+    remember: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What is known after a cycle. Costs are per second, forecast unless `measured`: what the plan in force did cost in
+    the cycle. `before_cost`: of the plan that was in force before the last change.
+    """
+
+    cycle: int
+    running: str
+    running_cost: float
+    wanted: str
+    wanted_cost: float
+    change_cost: float = 0.0
+    measured: float | None = None
+    before_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A change that was made after `cycle`, from one plan to another, of which `forecast` is the cost."""
+
+    cycle: int
+    before: str
+    plan: str
+    forecast: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the rule remembers: in how many `cycles` up to now another plan gained, and the `evidence` of that; the last
+    change, until it is judged; after which cycles plans changed; which plans are not taken again until which cycle.
+    """
+
+    cycles: int = 0
+    evidence: float = 0.0
+    unjudged: Taken | None = None
+    changes: tuple[int, ...] = ()
+    refused: tuple[tuple[str, int], ...] = ()
+
+
+NO_MEMORY: Final = Memory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do: `plan` is in force from now on. `gain`: what it is forecast to cost less over the horizon, changing
+    to it included.
+    """
+
+    action: Action
+    plan: str
+    why: Why
+    gain: float
+
+
+def consider(seen: Outlook, rule: Rule, memory: Memory = NO_MEMORY) -> tuple[Verdict, Memory]:
+    """Return what to do after a cycle, and what to remember."""
+    memory = _forgetting(memory, seen.cycle, rule)
+    taken = memory.unjudged
+    if taken is not None and seen.measured is not None and seen.cycle - taken.cycle > rule.settle:
+        memory = replace(memory, unjudged=None)
+        if _is_worse(seen, taken, seen.measured, rule):
+            refused = (*memory.refused, (taken.plan, seen.cycle + rule.remember))
+            memory = replace(memory, refused=refused, changes=(*memory.changes, seen.cycle), cycles=0, evidence=0.0)
+            gain = (seen.measured - (seen.before_cost or 0.0)) * rule.horizon_s - seen.change_cost
+            return Verdict(action="take back", plan=taken.before, why="turned out worse", gain=gain), memory
+    return _weighed(seen, rule, memory)
+
+
+def _is_worse(seen: Outlook, taken: Taken, measured: float, rule: Rule) -> bool:
+    """Tell whether a change did not keep what it promised, and that not because everything has become dearer."""
+    broken = measured > taken.forecast * (1 + rule.margin)
+    return broken and seen.before_cost is not None and measured > seen.before_cost * (1 + rule.margin)
+
+
+def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory]:
+    gain = (seen.running_cost - seen.wanted_cost) * rule.horizon_s - seen.change_cost
+    at_stake = seen.running_cost * rule.horizon_s
+    share = gain / at_stake if at_stake > 0 else 0.0
+
+    def kept(why: Why, cycles: int = 0, evidence: float = 0.0) -> tuple[Verdict, Memory]:
+        verdict = Verdict(action="keep", plan=seen.running, why=why, gain=gain)
+        return verdict, replace(memory, cycles=cycles, evidence=evidence)
+
+    if seen.wanted == seen.running:
+        return kept("it is in force")
+    if seen.wanted in dict(memory.refused):
+        return kept("turned out worse before")
+    margin = rule.margin * 2 ** len(memory.changes)
+    evidence = max(memory.evidence + share - margin, 0.0)
+    if share <= margin:
+        return kept("gains too little", cycles=0, evidence=evidence if share > 0 else 0.0)
+    # Whichever plan it is: while data moves, the best one is another each time.
+    cycles = memory.cycles + 1
+    lasts = cycles >= rule.patience and evidence > rule.evidence
+    if not lasts and share < rule.overwhelming:
+        return kept("has to last", cycles, evidence)
+    taken = Taken(cycle=seen.cycle, before=seen.running, plan=seen.wanted, forecast=seen.wanted_cost)
+    return (
+        Verdict(action="take", plan=seen.wanted, why="gains enough", gain=gain),
+        replace(memory, cycles=0, evidence=0.0, unjudged=taken, changes=(*memory.changes, seen.cycle)),
+    )
+
+
+def _forgetting(memory: Memory, cycle: int, rule: Rule) -> Memory:
+    return replace(
+        memory,
+        changes=tuple(change for change in memory.changes if cycle - change <= rule.calm),
+        refused=tuple((plan, until) for plan, until in memory.refused if until >= cycle),
+    )
+
+
+__all__ = ["NO_MEMORY", "Memory", "Outlook", "Rule", "Taken", "Verdict", "consider"]

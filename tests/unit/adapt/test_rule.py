@@ -1,0 +1,139 @@
+"""A plan changes once for every shift of the data that lasts, and not for noise or what swings faster than a cycle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pytest
+
+from plait.adapt.rule import NO_MEMORY, Memory, Outlook, Rule, Verdict, consider
+
+RULE = Rule(horizon_s=30.0)
+
+
+def decided(
+    costs: Sequence[dict[str, float]],
+    *,
+    rule: Rule = RULE,
+    change_cost: float = 0.0,
+    told: Callable[[str, float], float] = lambda plan, cost: cost,
+) -> list[str]:
+    """Return the plan in force after each cycle. `costs`: of each plan in it, `told` as they are forecast; the
+    strategy wants the one that is told to be cheapest. What is in force is measured as it is.
+    """
+    running, before, memory, found = next(iter(costs[0])), None, NO_MEMORY, []
+    for cycle, real in enumerate(costs):
+        forecast = {plan: cost if plan == running else told(plan, cost) for plan, cost in real.items()}
+        wanted = min(forecast, key=lambda plan: forecast[plan])
+        verdict, memory = consider(
+            Outlook(
+                cycle=cycle,
+                running=running,
+                running_cost=forecast[running],
+                wanted=wanted,
+                wanted_cost=forecast[wanted],
+                change_cost=change_cost,
+                measured=real[running],
+                before_cost=None if before is None else real[before],
+            ),
+            rule,
+            memory,
+        )
+        if verdict.action != "keep":
+            before, running = running, verdict.plan
+        found.append(running)
+    return found
+
+
+def changes(plans: list[str]) -> int:
+    return sum(one != other for one, other in pairwise(plans))
+
+
+def test_a_step_that_lasts_is_followed_once_and_at_once_where_it_is_overwhelming() -> None:
+    small = decided([{"a": 100.0, "b": 200.0}] * 5 + [{"a": 100.0, "b": 80.0}] * 20)
+    assert (small[:6], small[6:]) == (["a"] * 6, ["b"] * 19)
+    large = decided([{"a": 100.0, "b": 200.0}] * 5 + [{"a": 100.0, "b": 10.0}] * 20)
+    assert (large[:5], large[5:]) == (["a"] * 5, ["b"] * 20)
+
+
+def test_a_ramp_is_followed_once_when_it_has_gone_past_the_margin() -> None:
+    plans = decided([{"a": 100.0 + 2 * cycle, "b": 160.0 - 2 * cycle} for cycle in range(60)])
+    assert changes(plans) == 1
+    assert 15 <= plans.index("b") <= 20
+
+
+def test_what_swings_from_cycle_to_cycle_changes_nothing() -> None:
+    swinging = [{"a": 100.0 + 30 * (-1) ** cycle, "b": 100.0 - 30 * (-1) ** cycle} for cycle in range(100)]
+    assert changes(decided(swinging)) == 0
+
+
+def test_what_swings_within_a_cycle_is_the_same_for_both_and_changes_nothing() -> None:
+    assert changes(decided([{"a": 100.0, "b": 99.0}] * 50)) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_does_not_make_equal_plans_change_places(seed: int) -> None:
+    rng = random.Random(seed)
+    noisy = [{plan: 100.0 * rng.gauss(1.0, 0.03) for plan in "abc"} for _ in range(300)]
+    assert changes(decided(noisy)) <= 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_slow_swings_are_followed_with_at_most_one_change_for_each(seed: int) -> None:
+    rng = random.Random(seed)
+    swinging = [
+        {plan: (100.0 if cycle // 20 % 2 == place else 200.0) * rng.gauss(1.0, 0.03) for place, plan in enumerate("ab")}
+        for cycle in range(200)
+    ]
+    plans = decided(swinging)
+    assert changes(plans) <= 9 * 1.1
+    best = [min(costs.values()) for costs in swinging]
+    assert sum(costs[plan] for costs, plan in zip(swinging, plans, strict=True)) <= 1.1 * sum(best)
+
+
+def test_a_change_must_earn_what_it_costs_within_the_horizon() -> None:
+    costs = [{"a": 100.0, "b": 80.0}] * 10
+    assert changes(decided(costs, change_cost=20.0 * RULE.horizon_s)) == 0
+    assert changes(decided(costs, change_cost=10.0 * RULE.horizon_s)) == 1
+
+
+def test_a_change_that_turns_out_worse_is_taken_back_and_remembered() -> None:
+    costs = [{"a": 100.0, "b": 150.0}] * 150
+    plans = decided(costs, told=lambda plan, cost: cost / 3 if plan == "b" else cost)
+    assert plans[:4] == ["b", "b", "a", "a"]
+    assert plans[4:60] == ["a"] * 56
+    # It is tried again when it has been forgotten, not before.
+    assert 2 <= plans.count("b") <= 2 * (1 + 150 // RULE.remember)
+
+
+def test_a_change_is_not_taken_back_when_everything_has_become_dearer() -> None:
+    costs = [{"a": 100.0, "b": 50.0}] * 3 + [{"a": 1_000.0, "b": 500.0}] * 10
+    assert decided(costs)[-1] == "b"
+
+
+def test_a_change_that_is_worse_than_forecast_but_still_gains_stays() -> None:
+    costs = [{"a": 100.0, "b": 80.0}] * 20
+    plans = decided(costs, told=lambda plan, cost: cost / 2 if plan == "b" else cost)
+    assert plans[0] == plans[-1] == "b"
+
+
+def test_it_says_why() -> None:
+    def told(wanted: str, cost: float, memory: Memory = NO_MEMORY) -> Verdict:
+        seen = Outlook(cycle=9, running="a", running_cost=100.0, wanted=wanted, wanted_cost=cost)
+        return consider(seen, RULE, memory)[0]
+
+    assert told("a", 100.0).why == "it is in force"
+    assert told("b", 99.0).why == "gains too little"
+    assert told("b", 80.0).why == "has to last"
+    assert told("b", 20.0).why == "gains enough"
+    assert told("b", 20.0).gain == 80.0 * RULE.horizon_s
+    assert told("b", 20.0, Memory(refused=(("b", 9),))).why == "turned out worse before"
+    assert told("b", 20.0, Memory(refused=(("b", 8),))).why == "gains enough"
+    assert told("b", 80.0, Memory(cycles=1, evidence=1.0, changes=(8, 9))).why == "gains too little"
+
+
+def test_nothing_to_gain_from_a_plan_that_costs_nothing() -> None:
+    seen = Outlook(cycle=0, running="a", running_cost=0.0, wanted="b", wanted_cost=0.0)
+    assert consider(seen, RULE)[0].action == "keep"
