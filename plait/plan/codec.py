@@ -51,9 +51,9 @@ def decode(text: str) -> Plan:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return records as dicts and tuples as lists, all the way down."""
+    """Return records as dicts and tuples as lists, all the way down; what a record works out by itself is left out."""
     if is_dataclass(value):
-        return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
     return value
@@ -102,7 +102,8 @@ def _hints(kind: Any) -> dict[str, Any]:
     """Return the types of a record's fields, with those that a generic one was given."""
     origin = get_origin(kind) or kind
     given = dict(zip(getattr(origin, "__parameters__", ()), get_args(kind), strict=True))
-    return {name: _given(hint, given) for name, hint in get_type_hints(origin).items()}
+    hints = get_type_hints(origin)
+    return {field.name: _given(hints[field.name], given) for field in fields(origin) if field.init}
 
 
 def _given(hint: Any, given: Mapping[Any, Any]) -> Any:

@@ -9,8 +9,8 @@ named columns of the stores (`KeyColumn.name`), int64 in every bucket.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Generic, Literal, TypeAlias
 
@@ -360,10 +360,14 @@ class Plan:
     stored_rows_estimate: float | None = None
     stored: tuple[StoredEstimate, ...] = ()
     solution: Solution | None = None
+    _by_id: Mapping[str, Store] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {store.id: store for store in self.stores})
 
     def store(self, store_id: str) -> Store:
         """Return the store with this id."""
-        return next(store for store in self.stores if store.id == store_id)
+        return self._by_id[store_id]
 
     def rank(self, member: Member) -> tuple[int, int]:
         """Return the rank of a stream relation inside one batch; tables come before everything."""
