@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from plait.errors import PlaitError
-from plait.runtime.batch import handover, microbatch
+from plait.runtime.batch import handing_over as handover
+from plait.runtime.batch import microbatch
 from plait.sinks import claims, files, staging
 from plait.sinks.kinds import parquet
 from plait.state import storage

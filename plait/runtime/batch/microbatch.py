@@ -38,7 +38,7 @@ from plait.plan.changelog import needs_filling
 from plait.plan.pruning import last_starts
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.events import BatchEvent
-from plait.runtime.batch.handover import Handover
+from plait.runtime.batch.handing_over import Handover
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
