@@ -22,6 +22,8 @@ Basis: TypeAlias = Literal["counted", "sampled", "assumed"]
 
 _LEAST: Final = 4
 """A stream of which nothing waits may take a fourth of an equal share: how much it will send is not known."""
+_MOST_OF_ONE: Final = 0.9
+_ROUNDING: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +120,13 @@ def _batches(waiting: Sequence[Waiting], horizon: int | None, room: float) -> fl
 
 
 def _level(free: Sequence[Waiting], horizon: int | None, batches: float, room: float) -> Mapping[str, float]:
-    """Divide the room so that all come to the horizon together; streams of which nothing waits get a little of it."""
+    """Divide what waits by a whole number of batches, so that all come to the horizon together and none is left for a
+    small batch at the end; streams of which nothing waits get a little of the room.
+    """
     least = room / (_LEAST * max(len(free), 1))
-    silent = sum(not stream.rows for stream in free)
-    left = 1.0 - least * silent / room
-    return {stream.source: left * stream.rows_until(horizon) / batches if stream.rows else least for stream in free}
+    left = 1.0 - least * sum(not stream.rows for stream in free) / room
+    whole = math.ceil(batches / left - _ROUNDING)
+    return {stream.source: stream.rows_until(horizon) / whole if stream.rows else least for stream in free}
 
 
 def _all_and_room(free: Sequence[Waiting], room: float) -> Mapping[str, float]:
@@ -141,9 +145,10 @@ def _share(stream: Waiting, rows: float) -> Share:
     assert stream.unit is not None
     value = rows
     if stream.unit == "bytes":
-        # Files are taken as long as they fit: half a file more, and on average they are as many as were meant.
-        half = stream.bytes / stream.files / 2 if stream.files else 0
-        value = rows * (stream.row_bytes or 1.0) + half
+        # Files are taken as long as they fit. With most of a file more the last one of a share fits too; with less,
+        # every batch would leave a part of a file for later, and the stream would fall behind the others.
+        most_of_one = _MOST_OF_ONE * stream.bytes / stream.files if stream.files else 0.0
+        value = rows * (stream.row_bytes or 1.0) + most_of_one
     return Share(source=stream.source, rows=rows, unit=stream.unit, value=max(math.ceil(value), 1), basis=stream.basis)
 
 

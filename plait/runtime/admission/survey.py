@@ -29,7 +29,7 @@ from plait.spelling import folded
 from plait.sql.script.set_options import UNBOUNDED
 from plait.state.model import SourceProgress
 
-BATCH_ROWS: Final = 1_000_000
+BATCH_ROWS: Final = 2_000_000
 """What a batch takes of all streams together, unless ``plait.batch_rows`` says otherwise."""
 _OPTIONS: Final[Mapping[Unit, str]] = {"bytes": "maxBytesPerTrigger", "rows": "maxOffsetsPerTrigger"}
 _OWN: Final = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger")

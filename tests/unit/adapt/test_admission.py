@@ -42,6 +42,19 @@ def test_shares_are_in_proportion_to_what_waits_so_that_all_backlogs_end_togethe
     assert [taken(*pair) for pair in zip(waiting, shares, strict=True)] == [4, 2, 4]
 
 
+def test_a_backlog_is_divided_into_whole_batches_without_a_small_one_at_its_end() -> None:
+    waiting = [files(name, 40, 25_000) for name in "rst"]
+    shares = admit(waiting, 1_000_000)
+    assert [taken(*pair) for pair in zip(waiting, shares, strict=True)] == [14, 14, 14]
+    assert sum(share.rows for share in shares) == pytest.approx(1_000_000)
+    # Of few files in many batches one at a time; those of many files keep to the number of batches, so all end alike.
+    few, many = files("few", 3, 10_000), files("many", 100, 300)
+    assert [taken(stream, share) for stream, share in zip((few, many), admit([few, many], 20_000), strict=True)] == [
+        1,
+        34,
+    ]
+
+
 def test_where_everything_fits_it_is_all_taken_and_the_rest_of_the_room_is_divided_equally() -> None:
     waiting = [files("r", 3, 1000), files("s", 1, 500)]
     shares = admit(waiting, 10_000)
@@ -89,14 +102,15 @@ def test_streams_that_cannot_be_bounded_leave_the_others_a_fourth_of_the_room_at
 
 def test_a_stream_of_which_nothing_waits_gets_a_little_of_the_room_while_others_are_drained() -> None:
     found = rows_of([files("r", 100, 1000), Waiting(source="s", unit="bytes", row_bytes=10.0)], 10_000)
-    assert found == {"r": 8750, "s": 1250}
+    assert found == {"r": pytest.approx(100_000 / 12), "s": 1250}
+    assert sum(found.values()) <= 10_000
 
 
 def test_a_huge_file_is_one_file() -> None:
     waiting = [files("r", 1, 50_000_000), files("s", 50, 10_000)]
     shares = admit(waiting, 1_000_000)
     assert taken(waiting[0], shares[0]) == 1
-    assert sum(share.rows for share in shares) == pytest.approx(1_000_000)
+    assert sum(share.rows for share in shares) == pytest.approx(1_000_000, rel=0.02)
 
 
 def test_a_bound_is_never_less_than_one() -> None:
