@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.runtime.batch.events import BatchEvent, Summary
 from plait.sql import load_script
 from tests.property.standin import frames
 from tests.property.standin.session import Session
 
 STREAMS = """
-    CREATE STREAM a (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/a')
+    CREATE STREAM a (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/a', maxFilesPerTrigger '1')
         TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
-    CREATE STREAM b (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/b')
+    CREATE STREAM b (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/b', maxFilesPerTrigger '1')
         TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
 """
 QUERIES = 20
@@ -50,23 +53,37 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def run(folder: Path, columns: str, sink: str, jobs: Counter[str]) -> Counter[str]:
-    """Run one batch of many queries over two streams; return its jobs."""
+    """Run one batch; return its jobs."""
+    summary = run_all(folder, columns, sink, jobs)
+    assert (summary.batches, dict(summary.queries)) == (1, {f"q{n}": len(VALUES) for n in range(QUERIES)})
+    assert summary.failing == ()
+    return jobs
+
+
+def run_all(
+    folder: Path,
+    columns: str,
+    sink: str,
+    jobs: Counter[str],
+    *,
+    batches: int = 1,
+    listener: Callable[[BatchEvent], None] | None = None,
+) -> Summary:
+    """Run many queries over two streams, the same rows in every batch; count the jobs."""
     for stream in "ab":
         (folder / stream).mkdir()
         schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("v", pa.int64())])
         rows = [{"ts": datetime.fromtimestamp(1, UTC), "k": v, "v": v} for v in VALUES]
-        pq.write_table(pa.Table.from_pylist(rows, schema), folder / stream / "0.parquet")
+        for batch in range(batches):
+            pq.write_table(pa.Table.from_pylist(rows, schema), folder / stream / f"{batch}.parquet")
     script = STREAMS + "".join(
         f"CREATE QUERY q{n} INTO {sink.format(n=n)} AS SELECT {columns.format(n=n)} FROM a JOIN b ON a.k = b.k;"
         for n in range(QUERIES)
     )
-    engine = plait.Engine(Session(), checkpoint=str(folder / "checkpoint"))  # type: ignore[arg-type]
+    engine = plait.Engine(Session(), checkpoint=str(folder / "checkpoint"), listener=listener)  # type: ignore[arg-type]
     engine.load(load_script(script.format(folder)))
     jobs.clear()
-    summary = engine.run_available()
-    assert (summary.batches, dict(summary.queries)) == (1, {f"q{n}": len(VALUES) for n in range(QUERIES)})
-    assert summary.failing == ()
-    return jobs
+    return engine.run_available()
 
 
 def written(folder: Path, number: int) -> list[tuple[int, str]]:
@@ -95,3 +112,16 @@ def test_results_that_are_discarded_are_computed_in_one_job(tmp_path: Path, jobs
 
 def test_results_kept_in_memory_cost_no_job_where_they_need_no_spark(tmp_path: Path, jobs: Counter[str]) -> None:
     assert run(tmp_path, COMPUTED, "memory", jobs) == {"collect": 1}
+
+
+def test_a_sink_that_takes_nothing_does_not_keep_the_others_from_theirs(tmp_path: Path, jobs: Counter[str]) -> None:
+    def block(event: BatchEvent) -> None:
+        """Put a file where the folder of query 3 was."""
+        if event.batch == 0:
+            shutil.rmtree(tmp_path / "out" / "3")
+            (tmp_path / "out" / "3").write_text("in the way")
+
+    summary = run_all(tmp_path, OF_SPARK, PARQUET, jobs, batches=2, listener=block)
+    assert [query for query, _ in summary.failing] == ["q3"]
+    for number in set(range(QUERIES)) - {3}:
+        assert written(tmp_path, number) == sorted([(2 * v + number, f"{v}!") for v in VALUES] * 4)
