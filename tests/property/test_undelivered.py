@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.errors import SinkError
 from plait.query.model import SinkSpec
+from plait.runtime.outputs.deliverer import Deliverer
 from plait.sinks import staging
 from plait.sinks.claims import Claim
 from plait.sinks.files import FileSink
@@ -58,11 +60,11 @@ class Place:
         engine.run_available()
         return engine
 
-    def fail_to_deliver(self, *values: int) -> None:
+    def fail_to_deliver(self, *values: int, shy: str = SHY) -> None:
         """Run with query `shy` while its sink takes nothing: a file lies where its folder should be."""
         self.arrive(*values)
         block = (self.folder / "shy").write_text
-        summary = self.run(SCRIPT + SHY, lambda engine: block("in the way")).summary()
+        summary = self.run(SCRIPT + shy, lambda engine: block("in the way")).summary()
         assert [query for query, _ in summary.failing] == ["shy"]
         (self.folder / "shy").unlink()
 
@@ -205,3 +207,21 @@ def test_what_could_not_be_published_is_published_with_the_next_batch_of_the_sam
     place.arrive(2)
     place.run(SCRIPT.replace("'{0}/a'", "'{0}/a', maxFilesPerTrigger '1'") + SHY, listen)
     assert (failing[0], failing[-1], place.delivered()) == (("shy",), (), [1, 2])
+
+
+def test_what_spark_computes_for_all_queries_at_once_waits_behind_what_its_sink_has_not_taken(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise SinkError("not yet")
+
+    computed = SHY.replace("b.v FROM", "b.v, upper(CAST(a.k AS STRING)) AS t FROM")
+    place.fail_to_deliver(1, 2, shy=computed)
+    place.arrive(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Deliverer, "deliver", refused)
+        assert {query for query, _ in place.run(SCRIPT + computed).summary().failing} == {"shy"}
+        assert place.delivered() == []
+    place.arrive(4)
+    assert place.run(SCRIPT + computed).summary().failing == ()
+    assert place.delivered() == [1, 2, 3, 4]
