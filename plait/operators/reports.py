@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from plait.sinks.staging import Publication
 from plait.state.model import BadRows, Bucket, NullKey
@@ -40,10 +41,15 @@ class IngestReport:
         return self.outside + self.null_keys
 
 
+LEFT_TO_SPARK: Final = ""
+"""The failure of results that no sink has refused: DuckDB could not compute them for some row, which Spark may."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFile:
     """Results of one query written by one task: spooled Arrow files in the checkpoint (`paths`), or already staged in
-    the query's sink (`publication`), or neither for a sink that discards. `failure`: the sink refused, and why.
+    the query's sink (`publication`), or neither for a sink that discards. `failure`: the sink refused, and why, or
+    `LEFT_TO_SPARK`.
     """
 
     query: str

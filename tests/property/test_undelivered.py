@@ -14,6 +14,8 @@ import pytest
 
 import plait
 from plait.errors import SinkError
+from plait.operators.probe.evaluating import EvaluationError
+from plait.operators.traversal import results
 from plait.query.model import SinkSpec
 from plait.runtime.outputs.deliverer import Deliverer
 from plait.sinks import staging
@@ -225,3 +227,31 @@ def test_what_spark_computes_for_all_queries_at_once_waits_behind_what_its_sink_
     place.arrive(4)
     assert place.run(SCRIPT + computed).summary().failing == ()
     assert place.delivered() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("sink", ["parquet OPTIONS (path '{0}/shy')", "memory", "noop"])
+def test_what_duckdb_cannot_compute_for_some_row_spark_computes_in_the_same_batch(
+    place: Place, monkeypatch: pytest.MonkeyPatch, sink: str
+) -> None:
+    asked: list[object] = []
+
+    def fails(sqls: object, columns: object) -> None:
+        asked.append(sqls)
+        raise EvaluationError("Overflow")
+
+    monkeypatch.setattr(results, "evaluated", fails)
+    failing: list[object] = []
+
+    def listen(engine: plait.Engine) -> None:
+        engine._listener = lambda event: failing.append(event.failing)
+
+    place.arrive(1)
+    place.arrive(2)
+    shy = f"CREATE QUERY shy INTO {sink} AS SELECT a.k, b.v + 1 - 1 AS v FROM a JOIN b ON a.k = b.k;"
+    engine = place.run(SCRIPT.replace("'{0}/a'", "'{0}/a', maxFilesPerTrigger '1'") + shy, listen)
+    assert (failing, dict(engine.summary().queries)["shy"]) == ([(), ()], 2)
+    if sink == "memory":
+        assert engine.results("shy")["v"].to_pylist() == [1, 2]
+    else:
+        assert len(asked) == 1  # the second batch goes to Spark at once
+        assert sink == "noop" or place.delivered() == [1, 2]

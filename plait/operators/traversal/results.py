@@ -20,7 +20,7 @@ from plait.errors import SinkError, reason_of
 from plait.operators.column_names import ROW
 from plait.operators.probe.evaluating import EvaluationError, evaluated
 from plait.operators.probe.partials import Partials
-from plait.operators.reports import ResultFile
+from plait.operators.reports import LEFT_TO_SPARK, ResultFile
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
 from plait.sinks.delivery import Delivery, Direct, Discarded, Formula, Made, Spooled, TaskFile
@@ -69,6 +69,8 @@ class ResultWriter:
             if delivery.query not in self._direct:
                 self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
             self._direct[delivery.query].write(rows)
+        except EvaluationError:
+            return replace(file, failure=LEFT_TO_SPARK)
         except _FAILURES as error:
             return replace(file, failure=reason_of(error))
         return file
@@ -77,6 +79,8 @@ class ResultWriter:
         """Make the results for nobody."""
         try:
             made_rows(rows, delivery.made)
+        except EvaluationError:
+            return replace(file, failure=file.failure or LEFT_TO_SPARK)
         except _FAILURES as error:
             return replace(file, failure=file.failure or reason_of(error))
         return file
@@ -117,19 +121,13 @@ def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, .
 
 
 def made_rows(rows: pa.RecordBatch, made: Made) -> pa.RecordBatch:
-    """Return the columns of the results, by number, from those of the joined rows. Raises SinkError for a row that
-    Spark could not compute one from either.
+    """Return the columns of the results, by number, from those of the joined rows. Raises EvaluationError if DuckDB
+    cannot compute one for some row. Spark may all the same: it passes over what AND, OR or IN do not depend on.
     """
     formulas = [each for each in made if isinstance(each, Formula)]
     read = {place: rows.column(place) for formula in formulas for place in formula.reads}
-    try:
-        # Of constants alone DuckDB must be told how many.
-        columns = evaluated([each.sql for each in formulas], read or {0: pa.nulls(rows.num_rows)}) if formulas else []
-    except EvaluationError as error:
-        raise SinkError(
-            f"a column of the results cannot be computed for some row ({error}); guard the values it fails for, with "
-            "a condition or with try_divide, nullif or coalesce"
-        ) from error
+    # Of constants alone DuckDB must be told how many.
+    columns = evaluated([each.sql for each in formulas], read or {0: pa.nulls(rows.num_rows)}) if formulas else []
     computed = iter(columns)
     arrays = [rows.column(each) if isinstance(each, int) else next(computed) for each in made]
     return pa.RecordBatch.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])

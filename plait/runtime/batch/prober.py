@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from plait.operators.probe.probing import ProbeContext
-from plait.operators.reports import ProbeReport
+from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
 from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
 from plait.operators.traversal.traverse import ProbeTask, Walker
 from plait.runtime.settings import Routing
@@ -23,23 +23,33 @@ Deliveries = Mapping[str, Delivery]
 
 @dataclass(frozen=True, slots=True)
 class Prober:
-    """Carries out probe tasks, of which `slots` run at a time. With local routing the driver may do it instead."""
+    """Carries out probe tasks, of which `slots` run at a time. With local routing the driver may do it instead.
+
+    Queries whose results DuckDB could not compute once are left to Spark from then on.
+    """
 
     spark: SparkSession
     routing: Routing
     slots: int = 1
     _paces: Paces = field(default_factory=Paces)
+    _left_to_spark: set[str] = field(default_factory=set)
 
     def run(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
         """Return the tasks' reports. Results that a sink refused come as spooled files with the reason of the
-        refusal.
+        refusal, those that only Spark can compute as spooled files with none.
         """
         if not tasks:
             return ()
+        spooled = {name: Spooled(query=name, columns=context.wanted[name]) for name in self._left_to_spark}
+        deliveries = {name: spooled.get(name, delivery) for name, delivery in deliveries.items()}
         probed = self._probe(tasks, context, deliveries)
-        refused = {file.query: file.failure for report in probed for file in report.results if file.failure is not None}
+        refused: dict[str, str] = {}
+        for file in (file for report in probed for file in report.results):
+            if file.failure is not None:
+                refused[file.query] = refused.get(file.query) or file.failure
+        self._left_to_spark.update(query for query, failure in refused.items() if failure == LEFT_TO_SPARK)
         return self._spool_refused(tasks, context, deliveries, probed, refused) if refused else probed
 
     def _probe(
@@ -78,9 +88,9 @@ class Prober:
         context: ProbeContext,
         deliveries: Deliveries,
         probed: tuple[ProbeReport, ...],
-        refused: Mapping[str, str | None],
+        refused: Mapping[str, str],
     ) -> tuple[ProbeReport, ...]:
-        """Probe again for the queries whose sink refused, this time into the checkpoint; their results are not lost."""
+        """Probe again for these queries, this time into the checkpoint; their results are not lost."""
         again: dict[str, Delivery] = {
             name: (Spooled if name in refused else Discarded)(query=name, columns=context.wanted[name])
             for name in deliveries

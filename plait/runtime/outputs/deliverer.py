@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import PlaitError, SinkError
+from plait.operators.probe.evaluating import EvaluationError
 from plait.operators.traversal.results import made_rows
 from plait.runtime.outputs.binding import Binding, check_output, project
 from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
@@ -135,14 +136,22 @@ class _SpooledResults:
         """Return the results as Arrow; those that take no expression of Spark need not pass through it."""
         if self.former is not None:
             return self.frame().toArrow()
-        made, schema = self.binding.made, self.binding.arrow_output
+        made, schema = self._made(), self.binding.arrow_output
         if made is None or schema is None:
             found = self.frame().toArrow()
             return found if schema is None else found.cast(schema)
-        parts = []
-        for path in self.paths:
-            with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
-                parts += [made_rows(reader.get_batch(part), made) for part in range(reader.num_record_batches)]
-        table = pa.Table.from_batches(parts)
-        columns = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
+        columns = [column.cast(field.type) for column, field in zip(made.columns, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)
+
+    def _made(self) -> pa.Table | None:
+        """Return the results made without Spark; None if they are not, or for some row cannot be."""
+        made, parts = self.binding.made, list[pa.RecordBatch]()
+        if made is None:
+            return None
+        try:
+            for path in self.paths:
+                with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
+                    parts += [made_rows(reader.get_batch(part), made) for part in range(reader.num_record_batches)]
+        except EvaluationError:
+            return None
+        return pa.Table.from_batches(parts)
