@@ -156,10 +156,12 @@ class Course:
         arrived = frozenset(name for name, counts in totals.sources.items() if counts.rows)
         return hints_for(queries, totals.queries, arrived, evidence)
 
-    def close(self) -> None:
-        """Wait for background work."""
+    def close(self, *, is_replaced: bool = False) -> None:
+        """Wait for background work. One that `is_replaced` by another start leaves the solver alone, whose plan is of
+        no use any more: it may take as long as its time limit, and cannot be interrupted.
+        """
         self.processor.close()
-        self.adapter.close()
+        self.adapter.close(wait=not is_replaced)
 
 
 __all__ = ["Course"]

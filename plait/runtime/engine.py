@@ -280,7 +280,7 @@ class Engine:
         been dropped.
         """
         if self._course is not None:
-            self._course.close()
+            self._course.close(is_replaced=True)
         if not self._registry.bindings:
             return None
         asked = Asked(
