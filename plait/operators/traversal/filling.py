@@ -56,8 +56,8 @@ class Filler:
         pending.rows += table.num_rows
         pending.bytes += table.nbytes
         if pending.rows >= _CHUNK_ROWS or pending.bytes >= _CHUNK_BYTES:
-            self._write(store, started_by, pending)
-            del self._pending[store, started_by]
+            self._write(carried, started_by, pending)
+            del self._pending[carried, started_by]
 
     def finish(self) -> tuple[Bucket, ...]:
         """Write what is left and describe all buckets."""

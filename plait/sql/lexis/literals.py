@@ -15,8 +15,10 @@ from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import Token, rendered
 
 INTERVAL: Final = "interval day to second"
-MONTHS: Final = "interval year to month"
 """The type of differences between times. DuckDB gets them as BIGINT microseconds, whose order and sums are Spark's."""
+
+MONTHS: Final = "interval year to month"
+"""The type of intervals of years and months, which DuckDB gets as their number of months."""
 
 NOTHING: Final = "void"
 """The type of NULL."""
