@@ -85,7 +85,7 @@ class FileSink(SinkKind):
         infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
         files = (info for info in infos if info.type == pafs.FileType.File and info.base_name.startswith("part-"))
         names = sorted(info.path.rpartition(f"/{prefix}/")[2] for info in files)
-        if len(names) < results.files:  # a task each, all of which had rows to write
+        if len(names) < results.tasks:  # a task each, all of which had rows to write
             raise not_shared(directory)
         publications = []
         for number, name in enumerate(names):

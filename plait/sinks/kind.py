@@ -33,7 +33,7 @@ class Sink:
 
 
 class Results(Protocol):
-    """The results of one query and batch, spooled in the checkpoint as files that hold at least a row each."""
+    """The results of one query and batch, spooled in the checkpoint."""
 
     @property
     def query(self) -> str:
@@ -48,8 +48,8 @@ class Results(Protocol):
         """The id of the checkpoint they belong to."""
 
     @property
-    def files(self) -> int:
-        """How many files hold them, a Spark task each."""
+    def tasks(self) -> int:
+        """How many Spark tasks their frame has, each with a row at least."""
 
     @property
     def kept(self) -> MutableMapping[int, pa.Table]:

@@ -12,7 +12,7 @@ from plait.operators.probe.evaluating import EvaluationError
 from plait.operators.traversal.results import made_rows
 from plait.runtime.outputs.binding import Binding, check_output, project
 from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
-from plait.runtime.spark.tasks import read_spool
+from plait.runtime.outputs.spooled import joined_rows, tasks_for
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
@@ -119,18 +119,14 @@ class _SpooledResults:
         return self.binding.query.name
 
     @property
-    def files(self) -> int:
-        """How many files hold them, a Spark task each."""
-        return len(self.paths)
+    def tasks(self) -> int:
+        """How many tasks Spark spreads them over."""
+        return tasks_for(self.storage, self.paths, (self.former or self.binding.shape).joined)
 
     def frame(self) -> DataFrame:
         """Return the results as Spark computes them: joined rows in, one task a file."""
         shape = self.former or self.binding.shape
-        schema = shape.joined
-        joined = self.spark.range(0, self.files, 1, self.files).mapInArrow(
-            read_spool(self.paths, self.storage, tuple(schema.names)), schema
-        )
-        return project(joined, shape)
+        return project(joined_rows(self.spark, self.storage, self.paths, shape.joined), shape)
 
     def table(self) -> pa.Table:
         """Return the results as Arrow; those that take no expression of Spark need not pass through it."""

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.query.model import ColumnRef
 from plait.runtime.outputs.binding import Binding, computed
-from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
+from plait.runtime.outputs.spooled import joined_rows
+from plait.runtime.spark.tasks import REPORT, reports, write_results
 from plait.sinks.delivery import Delivery, Direct, Discarded, Projection
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
@@ -56,9 +57,7 @@ def deliver_together(
 
 def _written(spark: SparkSession, storage: Storage, binding: Binding, late: Backlog, delivery: Delivery) -> DataFrame:
     """Return the reports of the tasks that write one query's results, a file for each that is spooled."""
-    files, schema = len(late.paths), binding.joined_schema
-    numbers = spark.range(0, files, 1, files)
-    joined = numbers.mapInArrow(read_spool(late.paths, storage, tuple(schema.names)), schema)
+    joined = joined_rows(spark, storage, late.paths, binding.joined_schema)
     return computed(joined, binding.shape).mapInArrow(write_results(delivery, late.batch, storage), REPORT)
 
 

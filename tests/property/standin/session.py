@@ -71,6 +71,14 @@ class Session:
         found = schema_of_query(named, {name: frame.columns_ for name, frame in frames.items()})
         return _Schema(struct_of(found))
 
+    def createDataFrame(self, table: pa.Table, schema: StructType) -> Frame:
+        """Return the table, in as many partitions as tasks run at a time."""
+        declared = schema_of(schema)
+        whole = as_declared(table, declared)
+        bounds = [whole.num_rows * part // _SLOTS for part in range(_SLOTS + 1)]
+        parts = [whole.slice(low, high - low) for low, high in pairwise(bounds) if high > low]
+        return Frame(declared, lambda *_: parts)
+
     @property
     def read(self) -> _Reader:
         return _Reader(self)
