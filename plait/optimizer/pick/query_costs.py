@@ -1,8 +1,7 @@
 """What the steps of one query cost, by sets of its relations as bit masks.
 
-How many tuples go on is γ · μ where that was measured of the step, else |⋈ X ∪ next| / |⋈ X|. Both are as of now, with
-the stores as they are: without the share 1/j of a history that began with nothing, by which the papers' costs are those
-of a whole run.
+How many tuples go on is |⋈ X ∪ next| / |⋈ X| (`set_sizes`), as of now, with the stores as they are: without the share
+1/j of a history that began with nothing, by which the papers' costs are those of a whole run.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.pick.best_order import StepCost, Units
+from plait.optimizer.pick.set_sizes import SetSizes
 from plait.optimizer.pick.step_costs import Joined, Probe, step_cost
 from plait.optimizer.probe_orders import one_per_source
 from plait.plan.conditions import between, conditions, key_pairs, placed
 from plait.plan.model import part_column
 from plait.plan.relations import window_of
-from plait.plan.step_names import StepName, joined_name
+from plait.plan.step_names import joined_name
 from plait.query.masks import Mask, connected_levels, positions
 from plait.query.model import Query
 
@@ -48,9 +48,6 @@ class QueryCosts:
         self.sizes = JoinSizes(query, cardinality, options)
         self.kept: frozenset[Mask] = frozenset()
         self._partitionings = partitionings or {}
-        self._measured = {
-            StepName(step.before, step.after): step.matching * step.matches for step in cardinality.statistics.steps
-        }
         graph = query.graph
         self._near = [self.mask(*graph.neighbours(alias)) for alias in self.aliases]
         self._pairs = {
@@ -59,6 +56,12 @@ class QueryCosts:
             for right in range(len(self.aliases))
             if left != right
         }
+        self._set_sizes = SetSizes(
+            [member_of(query, alias, one_per_source) for alias in self.aliases],
+            [self._extent(position) for position in range(len(self.aliases))],
+            {pair: on for pair, on in self._pairs.items() if pair[0] < pair[1]},
+            cardinality,
+        )
         self._joins_itself = len({relation.source for relation in query.relations}) < len(query.relations)
         self._names: dict[tuple[Mask, Mask], str] = {}
         self._steps: dict[tuple[Mask, Mask], StepCost] = {}
@@ -131,7 +134,7 @@ class QueryCosts:
 
     def size(self, mask: Mask) -> float:
         """Return |⋈ X|."""
-        return self.sizes.size(frozenset(self.among(mask)))
+        return self._set_sizes.size(mask)
 
     def rate(self, start: Mask) -> float:
         """Return how many tuples of a relation arrive per second."""
@@ -146,19 +149,12 @@ class QueryCosts:
             if self._pairs[left, right]
         )
         probe = Probe(
-            rows=self.size(unit), joins=joins, copies=self._copies(joined, unit), growth=self._growth(joined, unit)
+            rows=self.size(unit),
+            joins=joins,
+            copies=self._copies(joined, unit),
+            growth=self._set_sizes.growth(joined, unit),
         )
         return step_cost(probe, self._cardinality, self._options.costs)
-
-    def _growth(self, joined: Mask, unit: Mask) -> float:
-        if self._measured:
-            measured = self._measured.get(
-                StepName(self.name(joined, self.everything), self.name(joined | unit, self.everything))
-            )
-            if measured is not None:
-                return measured
-        before = self.size(joined)
-        return self.size(joined | unit) / before if before > 0 else 0.0
 
     def _extent(self, position: int) -> Extent:
         relation = self.query.relation(self.aliases[position])

@@ -79,7 +79,7 @@ def _candidates(queries: Sequence[QueryCosts], budget: StorageBudget) -> list[Ca
         rows = costs.size(mask)
         width = sum(budget.width_bytes[costs.query.relation(alias).source] for alias in costs.among(mask))
         size = budget.size(rows, rows * width)
-        if size <= budget.left:
+        if 0 < size <= budget.left:  # one that is thought to be empty is not known well enough
             found.append((rows, Candidate(id=store, masks=tuple(sorted(by_query.items())), size=size)))
     return [candidate for _, candidate in sorted(found, key=lambda each: (each[0], each[1].id))[:_MOST]]
 

@@ -1,0 +1,131 @@
+"""|⋈ X| of sets of relations, as one function of the set: estimates, put right by what was measured.
+
+Whichever way a plan goes through it, a set has one size. Else steps in force, which are measured, would be compared
+with others that are guessed, and a guess that is too low would win until it is taken, and measured, and another wins.
+
+- Equalities on one value (r.k = s.k = t.k) are implied by each other once enough of them hold: of those that compare
+  what is equal already, none counts.
+- A measured step says how large its sets are: |X ∪ next| = |X| · γ · μ. Of one set the ways there are averaged.
+- A set nobody has reached is estimated, times what the largest measured one in it was off by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from plait.optimizer.estimate.cardinality import Cardinality, Extent
+from plait.plan.conditions import Joining, conditions, key_pairs, placed
+from plait.plan.model import Member
+from plait.plan.step_names import joined_name
+from plait.query.masks import Mask, positions
+from plait.stats.model import Statistics
+
+Pairs = Mapping[tuple[int, int], Joining]
+"""What joins two relations, by their positions, the smaller one first."""
+
+
+class SetSizes:
+    """Sizes of all sets of some relations, each computed once."""
+
+    def __init__(
+        self, members: Sequence[Member], extents: Sequence[Extent], pairs: Pairs, cardinality: Cardinality
+    ) -> None:
+        self._members, self._pairs = members, pairs
+        self._rows = [
+            cardinality.selected_rows(extent, member.selection) for member, extent in zip(members, extents, strict=True)
+        ]
+        self._shares = {
+            (left, right): cardinality.between(extents[left], extents[right], on)
+            for (left, right), on in sorted(pairs.items())
+            if on
+        }
+        self._estimates: dict[Mask, float] = {}
+        self._sizes: dict[Mask, float] = {}
+        self._known = self._measured(cardinality.statistics)
+
+    def size(self, mask: Mask) -> float:
+        """Return |⋈ X|."""
+        known = self._sizes.get(mask)
+        if known is None:
+            known = self._sizes[mask] = self._corrected(mask)
+        return known
+
+    def growth(self, joined: Mask, unit: Mask) -> float:
+        """Return how many tuples of X ∪ next there are for one of X."""
+        before = self.size(joined)
+        return self.size(joined | unit) / before if before > 0 else 0.0
+
+    def _corrected(self, mask: Mask) -> float:
+        if mask in self._known:
+            return self._known[mask]
+        inside = [each for each in self._known if each & mask == each]
+        if not inside:
+            return self._estimate(mask)
+        largest = max(inside, key=lambda each: (each.bit_count(), -each))
+        estimate = self._estimate(largest)
+        return self._estimate(mask) * (self._known[largest] / estimate if estimate > 0 else 1.0)
+
+    def _estimate(self, mask: Mask) -> float:
+        known = self._estimates.get(mask)
+        if known is None:
+            inside = positions(mask)
+            rows = math.prod(self._rows[position] for position in inside)
+            known = self._estimates[mask] = rows * math.prod(self._counting(inside))
+        return known
+
+    def _counting(self, inside: tuple[int, ...]) -> list[float]:
+        """Return the selectivities that count: of a single equality only if it does not follow from others, the least
+        selective ones first, as relations that are joined already have values in common.
+        """
+        edges = [(self._shares[pair], pair) for pair in combinations(inside, 2) if pair in self._shares]
+        equal: dict[tuple[int, str], tuple[int, str]] = {}
+
+        def root(key: tuple[int, str]) -> tuple[int, str]:
+            while key in equal:
+                key = equal[key]
+            return key
+
+        found = []
+        for share, (left, right) in sorted(edges, key=lambda edge: (-edge[0], edge[1])):
+            on = self._pairs[left, right]
+            ends = [(root((left, mine.name)), root((right, theirs.name))) for mine, theirs in key_pairs(on)]
+            if len(on) == 1 and ends and ends[0][0] == ends[0][1]:
+                continue
+            found.append(share)
+            equal.update({one: other for one, other in ends if one != other})
+        return found
+
+    def _measured(self, statistics: Statistics) -> dict[Mask, float]:
+        """Return the sizes of the sets of two or more relations that measured steps lead to."""
+        if not statistics.steps:
+            return {}
+        everything = (1 << len(self._members)) - 1
+        by_name = {self.name(mask): mask for mask in range(1, everything + 1)}
+        steps = [
+            (by_name[step.before], by_name[step.after], step.matching * step.matches)
+            for step in statistics.steps
+            if step.before in by_name and step.after in by_name
+        ]
+        known: dict[Mask, float] = {1 << position: rows for position, rows in enumerate(self._rows)}
+        found: dict[Mask, list[float]] = {}
+        for before, after, growth in sorted(steps, key=lambda step: (step[0].bit_count(), step[0], step[1])):
+            if before not in known and before in found:
+                known[before] = math.fsum(found[before]) / len(found[before])
+            if before in known:
+                found.setdefault(after, []).append(known[before] * growth)
+        return {mask: math.fsum(sizes) / len(sizes) for mask, sizes in found.items()}
+
+    def name(self, mask: Mask) -> str:
+        """Return the name of a set by content."""
+        inside = positions(mask)
+        joined_on = conditions(
+            predicate
+            for (left, one), (right, other) in combinations(enumerate(inside), 2)
+            for predicate in placed(self._pairs.get((one, other), ()), left, right)
+        )
+        return joined_name([self._members[position] for position in inside], joined_on)
+
+
+__all__ = ["Pairs", "SetSizes"]

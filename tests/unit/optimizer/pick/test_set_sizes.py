@@ -1,0 +1,55 @@
+"""A set of relations has one size, whichever way leads to it, and measured steps put estimates right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from plait.optimizer.estimate.cardinality import Cardinality
+from plait.optimizer.examples import example_options, example_query, example_statistics
+from plait.optimizer.pick.query_costs import QueryCosts
+from plait.query.model import Query
+from plait.stats.model import Statistics, StepStatistics
+
+OPTIONS = example_options("dppick")
+CHAIN = example_query("q", "r.a = s.a", "s.b = t.b", "t.c = u.c")
+ALL_EQUAL = example_query("q", "r.a = s.a", "s.a = t.a", "r.a = t.a")
+R, S, T, U = 1, 2, 4, 8
+
+
+def costs_of(query: Query, statistics: Statistics) -> QueryCosts:
+    return QueryCosts(query, Cardinality(statistics=statistics), OPTIONS)
+
+
+def told(query: Query, before: int, after: int, growth: float) -> Statistics:
+    costs = costs_of(query, example_statistics(OPTIONS))
+    names = costs.name(before, costs.everything), costs.name(after, costs.everything)
+    step = StepStatistics(before=names[0], after=names[1], matching=0.5, matches=2 * growth)
+    return replace(example_statistics(OPTIONS), steps=(step,))
+
+
+def test_an_equality_that_follows_from_others_does_not_count() -> None:
+    costs = costs_of(ALL_EQUAL, example_statistics(OPTIONS))
+    # 100 rows each with 100 values: one partner each, however many of the equalities are written down.
+    assert costs.size(R | S) == pytest.approx(100.0)
+    assert costs.size(R | S | T) == pytest.approx(100.0)
+    assert costs.step(R | S, T).growth == pytest.approx(1.0)
+
+
+def test_a_measured_step_tells_the_size_of_the_set_it_leads_to_on_every_way() -> None:
+    plain, seen = costs_of(CHAIN, example_statistics(OPTIONS)), costs_of(CHAIN, told(CHAIN, R, R | S, 20.0))
+    assert seen.step(R, S).growth == pytest.approx(20.0)
+    assert seen.step(S, R).growth == pytest.approx(20.0)
+    # What has not been reached is off by as much as what it contains.
+    assert seen.size(R | S | T) == pytest.approx(20.0 * plain.size(R | S | T))
+    assert seen.step(R | S, T).growth == pytest.approx(plain.step(R | S, T).growth)
+    assert seen.size(S | T) == plain.size(S | T)
+
+
+def test_a_way_that_is_guessed_does_not_look_better_than_one_that_is_measured() -> None:
+    """Both ways to a set have its one size, so that plans do not change places for being measured."""
+    seen = costs_of(CHAIN, told(CHAIN, S, S | T, 7.0))
+    by_way_of_t = seen.step(S, T).growth * seen.step(S | T, R).growth
+    by_way_of_r = seen.step(S, R).growth * seen.step(S | R, T).growth
+    assert by_way_of_r == pytest.approx(by_way_of_t)
