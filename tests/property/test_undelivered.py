@@ -255,3 +255,14 @@ def test_what_duckdb_cannot_compute_for_some_row_spark_computes_in_the_same_batc
     else:
         assert len(asked) == 1  # the second batch goes to Spark at once
         assert sink == "noop" or place.delivered() == [1, 2]
+
+
+def test_a_sink_that_takes_nothing_is_named_once_with_its_reason_however_many_batches_wait(place: Place) -> None:
+    place.fail_to_deliver(1)
+    place.fail_to_deliver(2)
+    place.arrive(3)
+    block = (place.folder / "shy").write_text
+    summary = place.run(SCRIPT + SHY, lambda engine: block("in the way")).summary()
+    ((query, reason),) = summary.failing
+    assert query == "shy"
+    assert reason.startswith("NotADirectoryError")

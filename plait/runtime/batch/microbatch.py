@@ -311,10 +311,7 @@ class BatchProcessor:
             phases=phases,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
-            failing=(
-                *_unpublished(work),
-                *((late.query, late.reason) for late in manifest.backlog if late.query in epoch.bindings),
-            ),
+            failing=_failing(work),
             dropped=tuple(sorted(self.dropped)),
             sources=counts_of(ingested),
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
@@ -322,6 +319,15 @@ class BatchProcessor:
             lacking=self.lacking,
             change=self._change,
         )
+
+
+def _failing(work: Batch) -> tuple[tuple[str, str], ...]:
+    """Return whose results wait and why, each once: what comes after the first that waits has no reason of its own."""
+    reasons = dict[str, str]()
+    waiting = ((late.query, late.reason) for late in work.settled.backlog if late.query in work.epoch.bindings)
+    for name, reason in (*_unpublished(work), *waiting):
+        reasons.setdefault(name, reason)
+    return tuple(reasons.items())
 
 
 def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:
