@@ -31,7 +31,7 @@ JVM = {
 }
 LOCAL_DISKS = {
     # Without Hadoop's native library Spark starts a process for every permission it sets and every link it reads on a
-    # local disk, about fifty a batch for its offset log. These two need none.
+    # local disk, about fifty a batch for its offset log. With these two one is left for each file of its logs.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
