@@ -1,24 +1,23 @@
-"""The engine: what a Python program talks to."""
+"""The engine: what a Python program talks to. It runs what is declared (`declarations`)."""
 
 from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
-from pyspark.sql.types import StructType
 
 from plait.adapt.planning import PlanRequest
 from plait.errors import OptionError, PlaitError, SinkError
 from plait.filesystems import absolute_path
 from plait.plan.explain import ExplainFormat
 from plait.plan.strategy_names import StrategyName
-from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
+from plait.query.model import Query, Stream
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.batch.stream import Run
@@ -28,29 +27,24 @@ from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.preparing import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.course import Course
-from plait.runtime.engine_options import EngineOptions, RoutingChoice
+from plait.runtime.declarations import Declarations
+from plait.runtime.engine_options import RoutingChoice
 from plait.runtime.explaining import explained_plan
 from plait.runtime.handles import QueryHandle, RunHandle
-from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
 from plait.runtime.outputs.deliverer import MemoryResults
-from plait.runtime.registry import Registry
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
-from plait.sinks import Sink
-from plait.sql.lexis.durations import delay_us, idle_us, window_us
-from plait.sql.script.check import Script
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
-from plait.sql.select.binder import bind_query
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
 from plait.stats.latency import Latency, LatencyWindow
 
 
-class Engine:
+class Engine(Declarations):
     """Runs continuous join queries over streams as one plan. `checkpoint`: directory or URI of all state.
 
     `strategy` names the optimizer's strategy, `parallelism` the partitions per store (default: tasks at a time),
@@ -68,19 +62,17 @@ class Engine:
         listener: Callable[[BatchEvent], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._spark = spark
         self._checkpoint = absolute_path(checkpoint)
         zone = str(spark.conf.get(TIME_ZONE, "UTC"))
         problem = spark_setting_problem(TIME_ZONE, zone)
         if problem is not None:
             raise OptionError(f"{problem}. Set it first: spark.conf.set('{TIME_ZONE}', 'UTC')")
-        self._options = EngineOptions()
+        super().__init__(spark, self._checkpoint)
         self.set_option("plait.strategy", strategy)
         self.set_option("plait.routing", routing)
         if parallelism is not None:
             self.set_option("plait.parallelism", parallelism)
         take_running_interpreter(spark)
-        self._registry = Registry(spark, self._checkpoint)
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
@@ -89,155 +81,6 @@ class Engine:
         self._run: Run | None = None
         self._course: Course | None = None
         self._started = 0.0
-        self._dropped: set[str] = set()
-
-    # -- what is read and asked ------------------------------------------------------------------------------------
-
-    def stream(
-        self,
-        name: str,
-        frame: DataFrame | None = None,
-        *,
-        time: str,
-        format: str | None = None,
-        schema: str | StructType | None = None,
-        options: Mapping[str, object] | None = None,
-        window: str | None = "unbounded",
-        delay: str = "0 seconds",
-        idle: str | None = None,
-        dead_letter: str | None = None,
-        keep: Keep = "needed",
-        placement: Placement = "keys",
-        rate: float | None = None,
-        distinct: Mapping[str, float] | None = None,
-    ) -> None:
-        """Register a streaming DataFrame; or, with `format` (and `options` such as the path, and `schema` as Spark
-        DDL where Spark wants one), a stream that Plait opens itself, as ``CREATE STREAM`` does, and reads in batches of
-        the right size: what is read of a DataFrame is bounded by its own options alone. `time` names the event-time
-        column; durations are like ``"30 seconds"``.
-
-        On a session of `plait.runtime.spark.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame
-        with ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
-        """
-        source = Stream(
-            name=name,
-            time=time,
-            window_us=window_us(window),
-            delay_us=delay_us(delay),
-            idle_us=None if idle is None else idle_us(idle),
-            dead_letter=None if dead_letter is None else absolute_path(dead_letter),
-            keep=keep,
-            placement=placement,
-            declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
-        )
-        if frame is None:
-            connector = read_by(name, format, {key: str(value) for key, value in (options or {}).items()})
-            declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
-            self._registry.add_source(open_source(self._spark, declared))
-            return
-        if format is not None:
-            raise OptionError(f"stream '{name}': expected a DataFrame or a format, found both; leave one out")
-        corrupt = CORRUPT if CORRUPT in frame.columns else None
-        self._registry.add_source(OpenSource(source=source, frame=frame, corrupt_column=corrupt))
-
-    def table(
-        self,
-        name: str,
-        frame: DataFrame,
-        *,
-        rows: float | None = None,
-        distinct: Mapping[str, float] | None = None,
-    ) -> None:
-        """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
-        declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
-        self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
-
-    def predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
-        """Register a join predicate that queries call by `name`: ``... JOIN b ON similar(a.name, b.name)``.
-
-        `function` takes one Arrow array per argument, all of one length, and returns a boolean array of that length;
-        NULL counts as false. It runs in Spark's Python workers, must depend on its arguments alone, and has to be
-        registered again, the same, by every program that opens the checkpoint.
-        """
-        self._registry.add_predicate(name, function)
-
-    def query(
-        self,
-        name: str,
-        select: str,
-        *,
-        sink: Sink,
-        windows: Mapping[str, str | None] | None = None,
-    ) -> QueryHandle:
-        """Register a continuous query. `windows` overrides the streams' windows per relation.
-
-        While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
-        """
-        overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
-        query = bind_query(
-            name=name,
-            select=select,
-            sink=sink.spec,
-            windows=overrides,
-            sources=self.sources(),
-            predicates=self._registry.predicates,
-            is_function=self._spark.catalog.functionExists,
-        )
-        self._add_query(query, sink)
-        return QueryHandle(name, self.results)
-
-    def _add_query(self, query: Query, sink: Sink) -> None:
-        self._registry.add_query(query, sink)
-        self._refuse_results_of_others(query.name)
-        self._changed()
-
-    def _refuse_results_of_others(self, name: str) -> None:
-        """Forget the query again, and raise SinkError, if it would end a run that goes on: its sink is not its own."""
-        if self._run is None or not self._run.is_alive() or self._course is None:
-            return
-        try:
-            refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[name]])
-        except SinkError:
-            self._registry.drop_query(name)
-            raise
-
-    def drop(self, name: str) -> None:
-        """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another.
-
-        Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
-        """
-        self._registry.drop_query(name)
-        self._dropped.add(name)
-        self._changed()
-
-    def _changed(self) -> None:
-        if self._run is not None and self._run.is_alive():
-            self._run.restart()
-
-    def sources(self) -> dict[str, Source]:
-        """Return the registered streams and tables by name."""
-        return self._registry.sources()
-
-    def load(self, script: Script) -> None:
-        """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
-        for option in script.options:
-            self.set_option(option.name, option.value)
-        for source in script.sources:
-            if source.name not in self._registry.opened:
-                self._registry.add_source(open_source(self._spark, source))
-        self._dropped |= set(script.drops) - {query.name for query in script.queries}
-        for query in script.queries:
-            self._add_query(query, Sink(spec=query.sink))
-
-    def describe_source(self, source: Source) -> tuple[Column, ...]:
-        """Return the schema that Spark finds for a source without a declared one."""
-        return schema_of(open_source(self._spark, source).frame)
-
-    def set_option(self, name: str, value: str | float) -> None:
-        """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
-        session. Raises OptionError for what ``SET`` in a script would refuse.
-        """
-        self._options.apply(self._spark, name, value)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -261,6 +104,17 @@ class Engine:
         if not run.is_alive():
             run.raise_failure()
         return RunHandle(run, self._finish, self.status)
+
+    def _take_up(self, added: str | None) -> None:
+        if self._run is None or not self._run.is_alive():
+            return
+        if added is not None and self._course is not None:
+            try:
+                refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[added]])
+            except SinkError:
+                self._registry.drop_query(added)
+                raise
+        self._run.restart()
 
     def _begin(self, trigger: str | None) -> Run:
         if self._run is not None and self._run.is_alive():

@@ -1,0 +1,174 @@
+"""What a program declares to an engine: sources, predicates, queries and options."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from plait.errors import OptionError
+from plait.filesystems import absolute_path
+from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
+from plait.runtime.engine_options import EngineOptions
+from plait.runtime.handles import QueryHandle
+from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
+from plait.runtime.registry import Registry
+from plait.sinks import Sink
+from plait.sql.lexis.durations import delay_us, idle_us, window_us
+from plait.sql.script.check import Script
+from plait.sql.select.binder import bind_query
+
+
+class Declarations(ABC):
+    """Everything that is registered on one checkpoint. `_dropped`: the queries whose results may be discarded."""
+
+    def __init__(self, spark: SparkSession, checkpoint: str) -> None:
+        self._spark = spark
+        self._registry = Registry(spark, checkpoint)
+        self._options = EngineOptions()
+        self._dropped: set[str] = set()
+
+    @abstractmethod
+    def results(self, query: str) -> pa.Table:
+        """Return all results of a query with a memory sink so far."""
+
+    @abstractmethod
+    def _take_up(self, added: str | None) -> None:
+        """Let a run that goes on hear that a query was added, or that one was dropped. Raises SinkError, and forgets
+        the query again, if it would end that run.
+        """
+
+    def stream(
+        self,
+        name: str,
+        frame: DataFrame | None = None,
+        *,
+        time: str,
+        format: str | None = None,
+        schema: str | StructType | None = None,
+        options: Mapping[str, object] | None = None,
+        window: str | None = "unbounded",
+        delay: str = "0 seconds",
+        idle: str | None = None,
+        dead_letter: str | None = None,
+        keep: Keep = "needed",
+        placement: Placement = "keys",
+        rate: float | None = None,
+        distinct: Mapping[str, float] | None = None,
+    ) -> None:
+        """Register a streaming DataFrame; or, with `format` (and `options` such as the path, and `schema` as Spark
+        DDL where Spark wants one), a stream that Plait opens itself, as ``CREATE STREAM`` does, and reads in batches of
+        the right size: what is read of a DataFrame is bounded by its own options alone. `time` names the event-time
+        column; durations are like ``"30 seconds"``.
+
+        On a session of `plait.runtime.spark.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame
+        with ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
+        """
+        source = Stream(
+            name=name,
+            time=time,
+            window_us=window_us(window),
+            delay_us=delay_us(delay),
+            idle_us=None if idle is None else idle_us(idle),
+            dead_letter=None if dead_letter is None else absolute_path(dead_letter),
+            keep=keep,
+            placement=placement,
+            declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
+        )
+        if frame is None:
+            connector = read_by(name, format, {key: str(value) for key, value in (options or {}).items()})
+            declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
+            self._registry.add_source(open_source(self._spark, declared))
+            return
+        if format is not None:
+            raise OptionError(f"stream '{name}': expected a DataFrame or a format, found both; leave one out")
+        corrupt = CORRUPT if CORRUPT in frame.columns else None
+        self._registry.add_source(OpenSource(source=source, frame=frame, corrupt_column=corrupt))
+
+    def table(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        rows: float | None = None,
+        distinct: Mapping[str, float] | None = None,
+    ) -> None:
+        """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
+        declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
+        self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
+
+    def predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
+        """Register a join predicate that queries call by `name`: ``... JOIN b ON similar(a.name, b.name)``.
+
+        `function` takes one Arrow array per argument, all of one length, and returns a boolean array of that length;
+        NULL counts as false. It runs in Spark's Python workers, must depend on its arguments alone, and has to be
+        registered again, the same, by every program that opens the checkpoint.
+        """
+        self._registry.add_predicate(name, function)
+
+    def query(
+        self,
+        name: str,
+        select: str,
+        *,
+        sink: Sink,
+        windows: Mapping[str, str | None] | None = None,
+    ) -> QueryHandle:
+        """Register a continuous query. `windows` overrides the streams' windows per relation.
+
+        While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
+        """
+        overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
+        query = bind_query(
+            name=name,
+            select=select,
+            sink=sink.spec,
+            windows=overrides,
+            sources=self.sources(),
+            predicates=self._registry.predicates,
+            is_function=self._spark.catalog.functionExists,
+        )
+        self._add_query(query, sink)
+        return QueryHandle(name, self.results)
+
+    def _add_query(self, query: Query, sink: Sink) -> None:
+        self._registry.add_query(query, sink)
+        self._take_up(query.name)
+
+    def drop(self, name: str) -> None:
+        """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another.
+
+        Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
+        """
+        self._registry.drop_query(name)
+        self._dropped.add(name)
+        self._take_up(None)
+
+    def sources(self) -> dict[str, Source]:
+        """Return the registered streams and tables by name."""
+        return self._registry.sources()
+
+    def load(self, script: Script) -> None:
+        """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
+        for option in script.options:
+            self.set_option(option.name, option.value)
+        for source in script.sources:
+            if source.name not in self._registry.opened:
+                self._registry.add_source(open_source(self._spark, source))
+        self._dropped |= set(script.drops) - {query.name for query in script.queries}
+        for query in script.queries:
+            self._add_query(query, Sink(spec=query.sink))
+
+    def describe_source(self, source: Source) -> tuple[Column, ...]:
+        """Return the schema that Spark finds for a source without a declared one."""
+        return schema_of(open_source(self._spark, source).frame)
+
+    def set_option(self, name: str, value: str | float) -> None:
+        """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
+        session. Raises OptionError for what ``SET`` in a script would refuse.
+        """
+        self._options.apply(self._spark, name, value)
