@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.simulator.record import Batch
+from benchmarks.simulator.recording import Batch
 from benchmarks.workloads.stored import generator
 from benchmarks.workloads.tpcds_returns import ADDRESSES, ORDERS, ReturnsInput, make_streams, time_column
 from plait.query.model import Column, Query, SinkSpec, Stream

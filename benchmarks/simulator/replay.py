@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from benchmarks.simulator.record import EVERY_BATCH, Cycle, EdgeCounts, Recording, plan_options, plans_of
+from benchmarks.simulator.recording import EVERY_BATCH, Cycle, EdgeCounts, Recording, plan_options, plans_of
 from plait.adapt.forecast import NEXT_CYCLE, Outlook, forecast
 from plait.adapt.history import Batch, counts_of
 from plait.adapt.planning import probing_only

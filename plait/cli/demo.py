@@ -45,8 +45,8 @@ def demo(
     from rich.console import Console
 
     from plait.cli.story import show_answers, show_run, show_sharing, show_where
+    from plait.workloads.flights import Replay, prepare
     from plait.workloads.questions import QUESTIONS, read_answer
-    from plait.workloads.replay import Replay, prepare
 
     if everything:
         start, days = datetime(2013, 1, 1), WHOLE_YEAR

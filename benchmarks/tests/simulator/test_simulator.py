@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.simulator.experiments import Drift, Experiment, chain, random_drift, step_at
-from benchmarks.simulator.record import Recording, record
+from benchmarks.simulator.recording import Recording, record
 from benchmarks.simulator.replay import Policy, best_by_cycle, best_single, replay
 
 FIXED = Policy(name="fixed", strategy="fixed", adapts=False)

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plait.errors import OptionError
-from plait.workloads.flights import TIME_COLUMNS
-from plait.workloads.replay import SCRIPT, STAMP, Replay, prepare
+from plait.workloads.flights import SCRIPT, STAMP, TIME_COLUMNS, Replay, prepare
 
 TWO_DAYS = Replay(first_day=date(2013, 2, 7), days=2, hours_per_file=12)
 
