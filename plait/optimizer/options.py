@@ -24,9 +24,9 @@ class ProbeCosts:
     row that an intermediate store keeps `keep`.
     """
 
-    query: float = 20.0
-    query_base: float = 2.0
-    match: float = 40.0
+    query: float = 15.0
+    query_base: float = 0.0
+    match: float = 15.0
     keep: float = 200.0
 
     def of_queries(self) -> ProbeCosts:
