@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
 from plait.query.model import Operand, Query, Relation, relations_of
 from plait.query.predicates import Band, Equality, Order, Residual
+from plait.query.types import is_calendar
 from plait.spelling import backquoted
 
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
@@ -70,7 +71,7 @@ def operand_name(operand: Operand) -> str:
 def _operand(operand: Operand) -> str | ValueColumn:
     expression = operand.expression
     bare = expression.columns[:1]
-    if bare and expression.sql == backquoted(bare[0]):
+    if bare and expression.sql == backquoted(bare[0]) and not is_calendar(operand.type or UNKNOWN_TYPE):
         return bare[0]
     return ValueColumn(expression=expression, type=operand.type or UNKNOWN_TYPE)
 
