@@ -28,9 +28,10 @@ before may be filled up, too, but with nothing that has a member of that time.
 
 Batches: while a stream that is read has a file that was not taken, a batch takes the next file of each. A stream that
 is not read stays where it is. The watermark restates the rule of `tests.property.arrivals` for streams that come and
-go: it is the smallest, over the streams that are read, of (largest τ of earlier batches − delay); there is none while
-one of these has never sent anything. A row is late if it is older than the highest watermark its stream was read under,
-and a stream counts as having come at least that far.
+go: it is the smallest, over the streams that are read and not idle, of (largest τ of earlier batches − delay); there is
+none while one of these has never sent anything. Idle is an impatient stream in a batch, not its first, in which it
+sends nothing; if all are idle the watermark stays where it came to for any of them. A row is late if it is older than
+the highest watermark its stream was read under, and a stream counts as having come at least that far.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from tests.oracle.duckdb_oracle import MOST_ROWS, MOST_UNWINDOWED_ROWS, Unsuitab
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import CaseQuery
 from tests.property.expressions import Expression
-from tests.property.lives import Incarnation, Life, Span, incarnations
+from tests.property.lives import Declared, Incarnation, Life, Span, incarnations
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ def history(life: Life) -> History:
     taken: Counter[str] = Counter()
     newest: dict[str, int] = {}
     late_before: dict[str, int] = {}
+    known: set[str] = set()
     for number, span in enumerate(life.spans):
         read = span.read()
         while any(taken[each.name] < span.until for each in read):
@@ -135,13 +137,32 @@ def history(life: Life) -> History:
                     batch.files[each.name] = taken[each.name]
                     taken[each.name] += 1
             _arrive(found, span, batch, newest, late_before)
-            if all(each.name in newest for each in read):
-                marks = {each.name: newest[each.name] - each.source.delay_us for each in read}
-                watermark = min(max(mark, late_before.get(name, mark)) for name, mark in marks.items())
-                late_before.update({name: max(watermark, late_before.get(name, watermark)) for name in marks})
-                batch.next_watermark_us = watermark
+            silent = {each.name for each in read if each.is_impatient and each.name in known and not _rows(each, batch)}
+            watermark = _watermark([each for each in read if each.name not in silent], read, newest, late_before)
+            if watermark is not None:
+                late_before.update({each.name: max(watermark, late_before.get(each.name, watermark)) for each in read})
+            batch.next_watermark_us = watermark
+            known |= {each.name for each in read}
             found.batches.append(batch)
     return found
+
+
+def _rows(declared: Declared, batch: Batch) -> int:
+    """Return how many rows a stream sends in a batch."""
+    file = batch.files.get(declared.name)
+    return 0 if file is None else declared.source.batch(file)[1]
+
+
+def _watermark(
+    awake: list[Declared], read: list[Declared], newest: Mapping[str, int], late_before: Mapping[str, int]
+) -> int | None:
+    """Return the next batch's watermark, None if there is none."""
+    if not awake:
+        return max((late_before[each.name] for each in read if each.name in late_before), default=None)
+    if not all(each.name in newest for each in awake):
+        return None
+    marks = {each.name: newest[each.name] - each.source.delay_us for each in awake}
+    return min(max(mark, late_before.get(name, mark)) for name, mark in marks.items())
 
 
 def _arrive(found: History, span: Span, batch: Batch, newest: dict[str, int], late_before: Mapping[str, int]) -> None:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected
 from tests.property.case import Case, CaseColumn, CaseQuery, CaseSource
 from tests.property.cases import random_case
 from tests.property.expressions import Expression, column, equality
@@ -60,7 +61,7 @@ def random_life(seed: int) -> Life:
 def _base_case(rng: random.Random, seed: int) -> Case:
     """Return sources with files; half of the time nothing is ever late or forgotten."""
     case = random_case(seed * 7 + 10**7, late=rng.random() < 0.25, rows_scale=0.6)
-    while case.batches < 2 or all(source.is_table for source in case.sources):
+    while case.batches < 3 or all(source.is_table for source in case.sources):
         case = random_case(rng.randrange(10**9), rows_scale=0.6)
     is_endless = rng.random() < 0.5
     sources = tuple(
@@ -68,7 +69,7 @@ def _base_case(rng: random.Random, seed: int) -> Case:
         if source.is_table
         else replace(
             source,
-            window_us=None if rng.random() < 0.25 else source.window_us,
+            window_us=None if rng.random() < 0.4 else source.window_us,
             delay_us=ENDLESS_US if is_endless else source.delay_us,
         )
         for source in case.sources
@@ -104,7 +105,7 @@ def _way(rng: random.Random, independent: bool) -> Way:
         routing=rng.choice(("local", "local", "shuffle")),
         capacity=rng.choice((16, 1024)),
         compaction=rng.random() < 0.3,
-        backfill=rng.random() < 0.25,
+        backfill=rng.random() < 0.35,
     )
 
 
@@ -115,7 +116,23 @@ def _kill(rng: random.Random) -> tuple[int, str] | None:
 def _declared(rng: random.Random, source: CaseSource) -> Declared:
     if source.is_table:
         return Declared(name=source.name, source=source)
-    return Declared(name=source.name, source=source, keep_all=rng.random() < 0.25, dead_letter=rng.random() < 0.3)
+    return Declared(
+        name=source.name,
+        source=_told_otherwise(rng, source),
+        keep_all=rng.random() < 0.25,
+        dead_letter=rng.random() < 0.3,
+        is_impatient=rng.random() < 0.15,
+    )
+
+
+def _told_otherwise(rng: random.Random, source: CaseSource) -> CaseSource:
+    """Return the source as it is, or with another window or delay."""
+    window_us, delay_us = source.window_us, source.delay_us
+    if rng.random() < 0.12:
+        window_us = None if window_us is not None and rng.random() < 0.5 else rng.choice((1, 10 * (window_us or 10**6)))
+    if delay_us != ENDLESS_US and rng.random() < 0.15:
+        delay_us = rng.choice((0, delay_us // 2, 2 * delay_us + 1))
+    return replace(source, window_us=window_us, delay_us=delay_us)
 
 
 # -- queries -----------------------------------------------------------------------------------------------------------
@@ -135,20 +152,39 @@ def _live_queries(draft: _Draft) -> tuple[CaseQuery, ...]:
 
 def _new_query(draft: _Draft, name: str) -> CaseQuery:
     """Return a query like another one, or one of its own kind."""
-    rng, case = draft.rng, draft.case
+    rng = draft.rng
     others = [versions[-1] for other, versions in draft.versions.items() if other != name]
-    if others and rng.random() < 0.5:
+    if others and rng.random() < 0.7:
         like = rng.choice(others)
         return _changed(draft, plain_query(name, like.relations, like.conditions, like.projection, like.windows))
     relations = rng.choice((1, 2, 2, 2, 2, 3, 3, _MOST_RELATIONS))
-    drawn = random_query(rng, name, case.sources, relations, draft.windows_us, draft.thetas)
+    query = _drawn(draft, name, relations)
+    for _ in range(3):  # of queries without results nothing is seen
+        if _has_results(draft, query):
+            break
+        query = _drawn(draft, name, relations)
+    return query
+
+
+def _drawn(draft: _Draft, name: str, relations: int) -> CaseQuery:
+    drawn = random_query(draft.rng, name, draft.case.sources, relations, draft.windows_us, draft.thetas)
     return plain_query(name, drawn.relations, drawn.conditions, drawn.projection, drawn.windows)
+
+
+def _has_results(draft: _Draft, query: CaseQuery) -> bool:
+    """Tell whether a query has results if nothing is ever late or forgotten."""
+    case = replace(draft.case, queries=(query,))
+    try:
+        return expected(case)[query.name].num_rows > 0
+    except UnsuitableCaseError:
+        return False
 
 
 def _changed(draft: _Draft, query: CaseQuery) -> CaseQuery:
     """Change one thing of a query, as people do: a selection, a key, the columns, a window."""
     rng = draft.rng
-    changes = [_other_selection, _other_selection, _other_columns, _other_columns, _other_windows, _less, _other_key]
+    changes = [_other_selection, _other_selection, _other_columns, _kept_columns, _kept_columns, _other_windows, _less]
+    changes.append(_other_key)
     return rng.choice(changes)(draft, query)
 
 
@@ -193,6 +229,11 @@ def _other_columns(draft: _Draft, query: CaseQuery) -> CaseQuery:
     columns = [each for alias, _ in query.relations for each in _columns(draft, query, alias)]
     every = [each for each in columns if BY_NAME[each.kind].is_kept]
     return _rebuilt(query, projection=draft.rng.sample(every, draft.rng.randint(1, min(4, len(every)))))
+
+
+def _kept_columns(draft: _Draft, query: CaseQuery) -> CaseQuery:
+    """Ask for some of the columns that the query has, which rows from before carry."""
+    return _rebuilt(query, projection=draft.rng.choices(query.projection, k=draft.rng.randint(1, 4)))
 
 
 def _other_windows(draft: _Draft, query: CaseQuery) -> CaseQuery:

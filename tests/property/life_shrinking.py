@@ -102,8 +102,9 @@ def _simpler_spans(span: Span) -> Iterator[Span]:
     if span.kill is not None:
         yield replace(span, kill=None)
     for number, each in enumerate(span.declared):
-        for simpler in (replace(each, dead_letter=False), replace(each, keep_all=False)):
-            if simpler.dead_letter != each.dead_letter or simpler.keep_all != each.keep_all:
+        for name in ("dead_letter", "keep_all", "is_impatient"):
+            if getattr(each, name):
+                simpler = replace(each, **{name: False})
                 yield replace(span, declared=(*span.declared[:number], simpler, *span.declared[number + 1 :]))
     simple = Way(parallelism=1)
     for name in ("strategy", "parallelism", "routing", "capacity", "compaction", "backfill"):

@@ -10,12 +10,16 @@ from tests.property.case import CaseQuery, CaseSource, interval, quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Declared:
-    """A source as one span declares it. `source` has the rows; `batch_of` are the numbers of the files they are in."""
+    """A source as one span declares it. `source` has the rows; `batch_of` are the numbers of the files they are in.
+
+    `is_impatient`: silence of a millisecond makes it idle, which is any batch in which it sends nothing.
+    """
 
     name: str
     source: CaseSource
     keep_all: bool = False
     dead_letter: bool = False
+    is_impatient: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -65,6 +69,11 @@ class Span:
         windows = dict(query.windows)
         return windows[alias] if alias in windows else self.named(dict(query.relations)[alias]).source.window_us
 
+    def windows_us(self, query: CaseQuery) -> tuple[int | None, ...]:
+        """Return the windows of all stream relations, in FROM order: by these too a query means what it means."""
+        aliases = [alias for alias, name in query.relations if not self.named(name).is_table]
+        return tuple(self.window_us(query, alias) for alias in aliases)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Life:
@@ -88,12 +97,15 @@ class Incarnation:
 
 
 def incarnations(life: Life) -> Iterator[Incarnation]:
-    """Yield them in order of their beginnings. A query is another one as soon as it is written otherwise."""
+    """Yield them in order of their beginnings. A query is another one as soon as it is written otherwise, or a stream
+    that it gives no window has another one.
+    """
     open_: dict[str, Incarnation] = {}
     for number, span in enumerate(life.spans):
         live = {query.name: query for query in span.queries}
         for name, known in list(open_.items()):
-            if live.get(name) is known.query:
+            windows_us = life.spans[known.last].windows_us(known.query)
+            if live.get(name) is known.query and span.windows_us(known.query) == windows_us:
                 open_[name] = replace(known, last=number)
             else:
                 yield open_.pop(name)
@@ -129,6 +141,7 @@ def _source_text(declared: Declared) -> str:
     text += ", maxFilesPerTrigger '1'"
     text += ", keep 'all'" if declared.keep_all else ""
     text += f", deadLetter 'dead/{declared.name}'" if declared.dead_letter else ""
+    text += ", idle '1 millisecond'" if declared.is_impatient else ""
     text += ", placement 'random'" if source.at_random else ""
     text += f")\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"
     return text + f" DELAY INTERVAL {source.delay_us} MICROSECONDS;"

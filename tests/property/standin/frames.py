@@ -33,7 +33,8 @@ Parts = list[pa.Table]
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
-_TO_INTERVAL = re.compile(r"CAST\(.* AS (INTERVAL [A-Z ]+)\)( AS `.*`)?", re.IGNORECASE)
+_TO_INTERVAL = re.compile(r"CAST\(.* AS (INTERVAL [A-Z ]+)\)", re.IGNORECASE)
+_SUM = re.compile(r"^(?!.*(CAST|CASE|IS|hash|[=<>])).*[-+*]", re.DOTALL)
 _lock = threading.RLock()
 _task = threading.local()
 
@@ -257,7 +258,7 @@ def select_schema(columns: Schema, expressions: tuple[str, ...]) -> Schema:
         found = list(zip(relation.columns, map(str, relation.types), strict=True))
         database.unregister("#part")
     known = dict(columns)
-    bare = [known.get(expression.strip("`").replace("``", "`")) or _interval(expression) for expression in expressions]
+    bare = [_type_of(_cut(expression)[0], known) for expression in expressions]
     if expressions[0] == "*":
         bare = [type_ for _, type_ in columns] + bare[1:]
     return tuple(
@@ -266,10 +267,16 @@ def select_schema(columns: Schema, expressions: tuple[str, ...]) -> Schema:
     )
 
 
-def _interval(expression: str) -> str | None:
-    """Return the type of a cast to an interval, which is a number to DuckDB."""
-    found = _TO_INTERVAL.fullmatch(expression)
-    return None if found is None else found[1].lower()
+def _type_of(sql: str, known: Mapping[str, str]) -> str | None:
+    """Return the type of a column, or of what is an interval and a number to DuckDB: a cast to one, and sums of such
+    columns. None: DuckDB knows.
+    """
+    cast = _TO_INTERVAL.fullmatch(sql)
+    if cast is not None:
+        return cast[1].lower()
+    read = [type_ for name, type_ in known.items() if f"`{name.replace('`', '``')}`" in sql]
+    is_sum = _SUM.search(sql) is not None and any(type_.startswith("interval") for type_ in read)
+    return read[0] if is_sum else known.get(sql.strip("`").replace("``", "`"))
 
 
 def select(part: pa.Table, expressions: tuple[str, ...], schema: Schema) -> pa.Table:
@@ -296,11 +303,16 @@ def _projection(expressions: tuple[str, ...]) -> str:
 
 
 def _item(expression: str) -> str:
+    sql, name = _cut(expression)
+    return to_duckdb(sql) if name is None else f"{to_duckdb(sql)} AS " + '"' + name.replace('"', '""') + '"'
+
+
+def _cut(expression: str) -> tuple[str, str | None]:
+    """Cut an expression into SQL and the name behind AS, None if there is none."""
     sql, separator, name = expression.rpartition(" AS ")
     if not separator or not _NAME.fullmatch(name) or sql.count("(") != sql.count(")"):
-        return to_duckdb(expression)
-    plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
-    return f"{to_duckdb(sql)} AS " + '"' + plain.replace('"', '""') + '"'
+        return expression, None
+    return sql, name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
 def schema_of_query(text: str, tables: Mapping[str, Schema]) -> Schema:
