@@ -17,6 +17,7 @@ from typing import Protocol
 from plait.plan.conditions import Joining, in_order, joining, measured_name
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
 from plait.plan.step_names import StepName, named_steps
+from plait.plan.traversals import probes
 from plait.state.model import Bucket, SourceProgress
 from plait.stats.cycles import Count, Counts
 from plait.stats.model import conjunction
@@ -87,9 +88,14 @@ def _step_counts(batch: Batch) -> Iterator[Count]:
         )
     )
     added: dict[StepName, Counts] = {}
-    for edge, name in _names_of(batch.plan).items():
-        if sent.get(edge):
-            added[name] = _sum(added.get(name), (sent[edge], matched.get(edge, 0), matches.get(edge, 0)))
+    names = _names_of(batch.plan)
+    for _, step in probes(batch.plan):
+        if sent.get(step.edge):
+            # A tuple that is sent to every partition is one tuple, and may match in several.
+            target = batch.plan.store(step.member.store)
+            tuples = sent[step.edge] // (1 if is_routed(target, step) else target.parallelism)
+            counted: Counts = (tuples, min(matched.get(step.edge, 0), tuples), matches.get(step.edge, 0))
+            added[names[step.edge]] = _sum(added.get(names[step.edge]), counted)
     for name, counts in sorted(added.items()):
         yield Count(kind="step", name=tuple(name), counts=counts)
 

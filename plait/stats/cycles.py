@@ -5,7 +5,7 @@ so that a step which has not been in force for long is not forgotten. All that i
 
 - `source`: rows that arrived, and by how much the largest event time moved on; together the rate. Named (source,).
 - `keys`: distinct values of a key that came into a store and that went (eq. 11). Named (store, key).
-- `step`: tuples that probed, once for each partition they were sent to; how many of them matched anything; all matches
+- `step`: tuples that probed, however many partitions they were sent to; how many of them matched anything; all matches
   they had. So γ = matched / probes (eq. 9), and μ = matches / matched (eq. 10). Named (joined before, joined after), as
   `plait.plan.step_names` says.
 - `join`: pairs of an arriving and a stored tuple that were within reach of each other, and how many of them matched:

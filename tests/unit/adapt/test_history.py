@@ -75,9 +75,19 @@ def test_steps_that_join_the_same_are_counted_together_whichever_relation_began(
         matched=(("r→s→t", 4), ("s→r→t", 1), ("t→s", 0)),
         matches=(("r→s→t", 8), ("s→r→t", 3), ("t→s", 0)),
     )
-    counted = counts_of(batch(probed=(report,)))
+    undivided = replace(PLAN, stores=tuple(replace(each, parallelism=1) for each in PLAN.stores))
+    counted = counts_of(batch(undivided, probed=(report,)))
     found = {count.name[1].split("~")[0]: count.counts for count in counted if count.kind == "step"}
     assert found == {"r⋈s⋈t": (15, 5, 11), "s⋈t": (4, 0, 0)}
+
+
+def test_a_tuple_that_is_sent_to_all_partitions_takes_a_step_once_and_matches_at_most_once() -> None:
+    broadcast = replace(
+        PLAN, stores=tuple(replace(each, partition_by=()) if each.id == "s" else each for each in PLAN.stores)
+    )
+    report = ProbeReport(probe_tuples=(("r→s", 20),), matched=(("r→s", 13),), matches=(("r→s", 50),))
+    (found,) = (count for count in counts_of(batch(broadcast, probed=(report,))) if count.kind == "step")
+    assert found.counts == (10, 10, 50)
 
 
 def test_of_a_source_rows_in_time_and_the_advance_of_its_event_time_are_counted() -> None:
