@@ -15,8 +15,7 @@ from plait.plan.explain import cost_of, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded
 from plait.plan.explain.predicate_wording import joined
-from plait.plan.explain.summary import solved
-from plait.plan.explain.table import aligned
+from plait.plan.explain.summary import aligned, solved
 from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.relations import store_name
 from plait.stats.model import SourceStatistics, Statistics

@@ -1,4 +1,4 @@
-"""Run a script and show it: what `plait run` and `plait demo` have in common."""
+"""Run a script and show it: what `plait run` and `plait demo` have in common, Ctrl-C included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from plait.cli.interrupt import StopOnSignal
 from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
 from plait.cli.sparklog import spark_log
@@ -23,6 +22,14 @@ if TYPE_CHECKING:
     from plait.runtime.batch.events import Summary
     from plait.runtime.engine import Engine, RunHandle
     from plait.sql import Script
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 DEFAULT_STRATEGY = "greedy"
 DEFAULT_TRIGGER = "1 second"
@@ -182,3 +189,34 @@ def _wait(handle: RunHandle, stop: StopOnSignal, output: Output) -> Summary:
     while not (stop.requested.is_set() or output.is_abandoned) and not handle.await_termination(_POLL_SECONDS):
         pass
     return handle.stop()
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopOnSignal:
+    """While entered, the first signal sets `requested`; the second raises KeyboardInterrupt in the main thread.
+
+    Enter it after the Spark session is open: Spark installs a handler of its own that cancels the jobs of the batch.
+    """
+
+    def __init__(self, on_request: Callable[[], None]) -> None:
+        self.requested = threading.Event()
+        self._on_request = on_request
+        self._before: list[tuple[signal.Signals, object]] = []
+
+    def __enter__(self) -> StopOnSignal:
+        self._before = [(number, signal.signal(number, self._handle)) for number in _SIGNALS]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before:
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() itself returned
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested.is_set():
+            raise KeyboardInterrupt
+        self.requested.set()
+        self._on_request()

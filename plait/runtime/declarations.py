@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,13 +14,24 @@ from plait.errors import OptionError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
-from plait.runtime.handles import QueryHandle
 from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
 from plait.runtime.registry import Registry
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.script.check import Script
 from plait.sql.select.binder import bind_query
+
+
+@dataclass(slots=True)
+class QueryHandle:
+    """A registered query."""
+
+    name: str
+    _results: Callable[[str], pa.Table]
+
+    def results(self) -> pa.Table:
+        """Return all results of a query with a memory sink so far, as an Arrow table."""
+        return self._results(self.name)
 
 
 class Declarations(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,10 +27,9 @@ from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.preparing import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.course import Course
-from plait.runtime.declarations import Declarations
+from plait.runtime.declarations import Declarations, QueryHandle
 from plait.runtime.engine_options import RoutingChoice
 from plait.runtime.explaining import explained_plan
-from plait.runtime.handles import QueryHandle, RunHandle
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.losses.times import implausible_times
@@ -265,6 +264,33 @@ class Engine(Declarations):
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
+
+
+@dataclass(slots=True)
+class RunHandle:
+    """A running engine."""
+
+    _run: Run
+    _finish: Callable[[Run], Summary]
+    _status: Callable[[], dict[str, Any]]
+
+    def stop(self) -> Summary:
+        """Finish the batch under way and end; return the summary. Raises what ended the run, if it failed."""
+        self._run.stop()
+        return self._finish(self._run)
+
+    def status(self) -> dict[str, Any]:
+        """Return the engine's status."""
+        return self._status()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it
+        failed.
+        """
+        ended = self._run.wait(timeout)
+        if ended:
+            self._run.raise_failure()
+        return ended
 
 
 __all__ = ["Engine", "QueryHandle", "RunHandle"]

@@ -16,8 +16,15 @@ from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
 from plait.sinks import Sink
-from plait.sinks.directories import archive_places, checkpoint_place, letter_places, read_places, sink_places
-from plait.sinks.overlaps import Place, overlap
+from plait.sinks.overlaps import (
+    Place,
+    archive_places,
+    checkpoint_place,
+    letter_places,
+    overlap,
+    read_places,
+    sink_places,
+)
 from plait.spelling import backquoted, folded
 from plait.sql.lexis.names import naming_problem
 from plait.sql.lexis.text import SourceText

@@ -4,16 +4,21 @@ Records become objects of their fields. Buckets, of which there may be thousands
 these the values of `_INTERNED` fields are positions in a list of distinct values. Field types are checked on the way
 in, so whatever decodes is a well-formed manifest; fields added to the model later take their default when an older
 manifest lacks them.
+
+Manifests of earlier formats are brought into today's form. Format 1 counted what probing showed as sums by source
+(`joins`); format 2 keeps series (`plait.stats.cycles`), in which those sums are what was counted before the first
+cycle. Fields that were added take their defaults and need nothing.
 """
 
 from __future__ import annotations
 
 import types
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from plait.state.model import Bucket, Manifest
+from plait.stats.cycles import Cycles, Series, from_totals
 
 _INTERNED = ("store", "sort_key", "layout", "partition_by")
 _SCALARS = frozenset((int, str, bool, float, type(None)))
@@ -125,3 +130,33 @@ def _record(kind: Any, values: dict[str, Any], given: dict[str, Any]) -> Any:
 @lru_cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+FORMAT = 2
+READ = (1, 2)
+
+
+def without_sums(document: dict[str, Any]) -> tuple[dict[str, Any], tuple[Series, ...]]:
+    """Return the values of a manifest of format 1 as those of today's, and the series its sums become."""
+    totals: dict[tuple[str, ...], tuple[int, int]] = {}
+    sources = []
+    for source in document["sources"]:
+        for seen in source.get("joins", ()):
+            sides = sorted(((source["source"], seen["key"]), (seen["other"], seen["other_key"])))
+            name = tuple(part for side in sides for part in side)
+            pairs, matches = totals.get(name, (0, 0))
+            totals[name] = pairs + round(seen["pairs"]), matches + round(seen["matches"])
+        sources.append({name: value for name, value in source.items() if name != "joins"})
+    series = tuple(from_totals("join", name, counts) for name, counts in sorted(totals.items()))
+    return {**document, "sources": sources}, series
+
+
+def held_to_one_watermark(manifest: Manifest) -> Manifest:
+    """Return a manifest that was written before there were bars: every source was held to the one watermark."""
+    held = (replace(found, late_before_us=manifest.watermark_us) for found in manifest.sources)
+    return replace(manifest, sources=tuple(held))
+
+
+def with_series(manifest: Manifest, series: tuple[Series, ...]) -> Manifest:
+    """Return a manifest with what was known before there were cycles."""
+    return replace(manifest, cycles=Cycles(series=series))

@@ -13,7 +13,7 @@ from typing import Any
 
 from plait.errors import CheckpointError
 from plait.state import codec
-from plait.state.earlier_formats import FORMAT, READ, held_to_one_watermark, with_series, without_sums
+from plait.state.codec import FORMAT, READ, held_to_one_watermark, with_series, without_sums
 from plait.state.model import Manifest
 from plait.state.storage import Storage, checksum_of
 

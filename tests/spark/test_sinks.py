@@ -9,8 +9,8 @@ import pytest
 
 import plait
 from plait.errors import OptionError, SinkError, SqlError
+from plait.runtime.outputs.binding import spark_type
 from plait.runtime.outputs.rejections import nullable
-from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.kinds import KINDS
 from plait.sinks.storable import SparkType, arrow_problem
 

@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 from plait.kernels.bands import ordered_int64
 from plait.kernels.sketch import kmv
 from plait.operators.column_names import ROW, TAU, bit_of, word_names
-from plait.operators.ingest.badrows import any_of, bad_masks, bad_rows, damaged_rows, merged_bad
-from plait.operators.ingest.deadletter import DeadLetterWriter
+from plait.operators.ingest.badrows import DeadLetterWriter, any_of, bad_masks, bad_rows, damaged_rows, merged_bad
 from plait.operators.ingest.placing import int64_values, split
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.reports import IngestReport

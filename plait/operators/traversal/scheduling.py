@@ -16,9 +16,8 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Plan, Store
-from plait.plan.phases import phases
 from plait.plan.pruning import last_filling
-from plait.plan.traversals import intermediates
+from plait.plan.traversals import intermediates, phases
 from plait.state.model import Bucket
 
 

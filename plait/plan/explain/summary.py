@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from plait.plan.explain import wording
 from plait.plan.explain.costs import Comparison, PlanCost, cost_of, factor
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
-from plait.plan.explain.table import aligned
 from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Solution
 
@@ -96,3 +95,20 @@ def assumptions(comparison: Comparison) -> str:
     named += [f"{more:,} more"] if more else []
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
     return f"Assumed: {listed} (`plait advise` says which of them matter)"
+
+
+def aligned(rows: Sequence[Sequence[str]], *, gap: str = "  ", left: int = 1) -> Iterator[str]:
+    """Yield one line a row; the first `left` columns are to the left.
+
+    >>> print(*aligned([["", "rows"], ["r", "1,000"], ["orders", "5"]]), sep="\\n")
+             rows
+    r       1,000
+    orders      5
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield gap.join(cells).rstrip()

@@ -20,7 +20,7 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer
-from plait.runtime.outputs.together import deliver_together, written_by_tasks
+from plait.runtime.outputs.spooled import deliver_together, written_by_tasks
 from plait.sinks.staging import Publication
 from plait.state.model import Backlog, Manifest
 from plait.state.storage import Storage

@@ -1,4 +1,8 @@
-"""Spark's own offset log: checked against Plait's manifests, and completed where Spark 4.2 leaves a gap.
+"""Spark's own offset log: checked against Plait's manifests, completed where Spark 4.2 leaves a gap, and told where
+each stream goes on when a checkpoint is opened again: where our last finished batch left it, or at its start.
+
+The log alone cannot say that. It notes how far a batch reads before it is carried out, so a batch that was begun with a
+stream and finished without it has noted rows that nobody has seen; and it forgets a stream that was left out.
 
 With named sources Spark writes its offset log in format 2. On a restart after an unfinished batch Spark 4.2.0 looks
 for the setting ``spark.sql.shuffle.partitions`` in the log's last two entries, which its format 2 never records, and
@@ -17,8 +21,11 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from plait.errors import CheckpointError
+from plait.runtime.checkpoint.catalog import Catalog
+from plait.sources import spark_name
 from plait.state.model import Manifest
 from plait.state.storage import Storage
 
@@ -150,3 +157,21 @@ def _spark(checkpoint: str) -> Storage:
 def _entries(storage: Storage, log: str) -> list[int]:
     names = (posixpath.basename(file.path) for file in storage.list(log))
     return [int(name) for name in names if name.isdigit()]
+
+
+def resume_streams(checkpoint: str, last: Catalog | None, now: Catalog, manifest: Manifest | None) -> Catalog:
+    """Let each stream of the plan (`now.read`) go on where it had come to when a finished batch last read it, and begin
+    where none has; return the catalog with where that is. `last`: the catalog of the start before.
+    """
+    if manifest is None or manifest.batch < 0 or not now.named:
+        return now
+    noted = offsets_at(checkpoint, manifest.batch)
+    was_read = noted.keys() if last is None or last.read is None else {spark_name(name) for name in last.read}
+    # What the log says of a stream that was not read stems from a batch that was begun with it and finished without.
+    offsets = dict(now.offsets) | {name: offset for name, offset in noted.items() if name in was_read}
+    added = {spark_name(name) for name in now.read or ()} - was_read
+    seen = added & {spark_name(known.source) for known in manifest.sources if known.rows}
+    offsets = last_offsets(checkpoint, manifest.batch, seen - offsets.keys()) | offsets
+    resume_offsets(checkpoint, {name: offsets[name] for name in added & offsets.keys()})
+    forget_offsets(checkpoint, added - offsets.keys() - seen)
+    return replace(now, offsets=tuple(sorted(offsets.items())))

@@ -28,14 +28,15 @@ from plait.query.model import Source, Stream
 from plait.runtime.checkpoint.catalog import Catalog, evolve, write_catalog
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.notices import notices
+from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, finish_last_batch, open_checkpoint
-from plait.runtime.checkpoint.resuming import resume_streams
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources
-from plait.runtime.spark.shared_checkpoint import share
+from plait.runtime.spark.tasks import REPORT, look_at, reports
+from plait.state.mark import leave_mark, not_shared
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
 from plait.version import __version__
@@ -289,4 +290,18 @@ def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: P
     return tuple(loaded)
 
 
-__all__ = ["Asked", "Prepared", "prepare"]
+def share(spark: SparkSession, storage: Storage, slots: int) -> Storage:
+    """Return the storage with a mark that the executors there are now see; raise CheckpointError if one does not.
+
+    Executors that come later are asked too: every task looks for the mark before it does anything.
+    """
+    marked = leave_mark(storage, __version__)
+    tasks = 2 * slots
+    looked = reports(spark.range(0, tasks, 1, tasks).mapInArrow(look_at(marked), REPORT).collect())
+    blind = tuple(sorted({host for host, sees in looked if not sees}))
+    if blind:
+        raise not_shared(marked, blind)
+    return marked
+
+
+__all__ = ["Asked", "Prepared", "prepare", "share"]

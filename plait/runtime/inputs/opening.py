@@ -18,8 +18,7 @@ from plait.errors import OptionError, SourceError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
-from plait.sinks.directories import owner_of
-from plait.sinks.overlaps import Place
+from plait.sinks.overlaps import Place, owner_of
 from plait.sources import format_of, format_problem, reader_option_problem, spark_name
 from plait.spelling import folded
 from plait.sql.script.source_files import checks_header

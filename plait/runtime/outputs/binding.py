@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from plait.errors import OptionError, SqlError
 from plait.query.model import ColumnRef, JoinedExpression, Operand, Query
@@ -22,11 +22,10 @@ from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
 from plait.runtime.outputs.shape import Shape, encoded_sink
-from plait.runtime.outputs.spark_types import spark_type
 from plait.sinks.delivery import Delivery, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
-from plait.sinks.storable import arrow_problem
+from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, arrow_problem
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.formulas import made_of
@@ -204,3 +203,16 @@ def computed(frame: DataFrame, shape: Shape) -> DataFrame:
         for i, (sql, field) in enumerate(zip(shape.sql, shape.output.fields, strict=True))
     ]
     return frame.select(*columns)
+
+
+def spark_type(type_: DataType) -> SparkType:
+    """Return the type as sinks judge it."""
+    match type_:
+        case ArrayType():
+            return Array(spark_type(type_.elementType))
+        case MapType():
+            return Map(spark_type(type_.keyType), spark_type(type_.valueType))
+        case StructType():
+            return Struct(tuple((field.name, spark_type(field.dataType)) for field in type_.fields))
+        case _:
+            return Atomic(str(type_.simpleString()).lower())

@@ -1,16 +1,27 @@
-"""Spooled joined rows as Spark has them."""
+"""Spooled joined rows as Spark has them, and the results of many queries computed of them in one job that writes them.
+
+For sinks that tasks can write (`plait.sinks.delivery.Direct`, `Discarded`) nothing is left to Spark but to evaluate the
+SELECT lists, and that it can do for all queries at once: a job for each would cost about 100 ms whatever is in it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from plait.runtime.spark.tasks import read_spool
+from plait.query.model import ColumnRef
+from plait.runtime.outputs.binding import Binding, computed
+from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
+from plait.sinks.delivery import Delivery, Direct, Discarded, Projection
+from plait.sinks.kinds import kind_of
+from plait.sinks.staging import Publication
+from plait.state.model import Backlog
 from plait.state.storage import Storage
 
 _MOST_BYTES: Final = 4 << 20
@@ -57,4 +68,43 @@ def _read(storage: Storage, paths: Sequence[str], schema: StructType) -> pa.Tabl
     return pa.concat_tables(parts)
 
 
-__all__ = ["joined_rows", "tasks_for"]
+def written_by_tasks(binding: Binding, checkpoint: str) -> Delivery | None:
+    """Return how tasks hand over results that Spark has computed, None if the sink takes them in another way only."""
+    columns = tuple(ColumnRef(relation="", column=name) for name in binding.output.names)
+    projection = Projection(
+        query=binding.query.name,
+        checkpoint=checkpoint,
+        joined=columns,
+        made=tuple(range(len(columns))),
+        schema=binding.arrow_output,
+    )
+    found = kind_of(binding.sink.spec).delivery(binding.sink.spec, projection)
+    return found if isinstance(found, Direct | Discarded) else None
+
+
+def deliver_together(
+    spark: SparkSession,
+    storage: Storage,
+    found: Sequence[tuple[Binding, Backlog, Delivery]],
+    *,
+    slots: int,
+) -> dict[str, tuple[Publication, ...]]:
+    """Deliver the results of all these queries, `slots` tasks at a time; return what is to be published, by query.
+
+    Whatever is wrong with one of them fails all: then each has to be delivered by itself.
+    """
+    frames = [_written(spark, storage, binding, late, delivery) for binding, late, delivery in found]
+    united = reduce(lambda left, right: left.union(right), frames)
+    publications: dict[str, tuple[Publication, ...]] = {late.query: () for _, late, _ in found}
+    for query, publication in reports(united.coalesce(slots).collect()):
+        publications[query] += (publication,)
+    return publications
+
+
+def _written(spark: SparkSession, storage: Storage, binding: Binding, late: Backlog, delivery: Delivery) -> DataFrame:
+    """Return the reports of the tasks that write one query's results, a file for each that is spooled."""
+    joined = joined_rows(spark, storage, late.paths, binding.joined_schema)
+    return computed(joined, binding.shape).mapInArrow(write_results(delivery, late.batch, storage), REPORT)
+
+
+__all__ = ["deliver_together", "joined_rows", "tasks_for", "written_by_tasks"]

@@ -7,10 +7,17 @@ from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SinkError, SqlError
 from plait.query.model import Query, Source
-from plait.sinks.directories import archive_places, checkpoint_place, letter_places, read_places, sink_places
 from plait.sinks.kinds import format_problem, kind_of
 from plait.sinks.options import option_of
-from plait.sinks.overlaps import Place, overlap
+from plait.sinks.overlaps import (
+    Place,
+    archive_places,
+    checkpoint_place,
+    letter_places,
+    overlap,
+    read_places,
+    sink_places,
+)
 from plait.sql.lexis.names import folded
 from plait.sql.script.paths import output_problem
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, place_of

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
-from plait.sinks.directories import archive_places
+from plait.sinks.overlaps import archive_places
 from plait.sources import column_problem, format_of, format_problem, reader_option_problem
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from plait.cli.interrupt import StopOnSignal
+from plait.cli.execution import StopOnSignal
 
 
 def test_the_first_signal_asks_for_an_end_and_says_so_once() -> None:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from plait.optimizer import STRATEGIES, plan
 from plait.plan.model import Member, Output, Plan, Selection, Step
-from plait.plan.phases import phases
 from plait.plan.relations import selection_of
-from plait.plan.traversals import split_part
+from plait.plan.traversals import phases, split_part
 from plait.plan.validate import validate
 from plait.query.model import Query, SourceExpression
 from plait.stats.model import Statistics

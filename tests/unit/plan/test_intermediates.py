@@ -16,8 +16,8 @@ from plait.plan.changelog import StoreAdded, TreeSet, changelog, needs_filling
 from plait.plan.codec import decode, encode
 from plait.plan.explain import explain
 from plait.plan.model import Intermediate, Member, Plan, Selection, Step, Store
-from plait.plan.phases import phases
 from plait.plan.pruning import last_filling
+from plait.plan.traversals import phases
 from plait.plan.validate import validate
 from plait.query.model import Query
 

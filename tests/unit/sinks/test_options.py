@@ -9,8 +9,8 @@ import pytest
 from plait import sinks
 from plait.errors import OptionError
 from plait.query.model import SinkSpec
+from plait.sinks.files import partition_columns, partition_problem
 from plait.sinks.kinds import KINDS
-from plait.sinks.partitions import partition_columns, partition_problem
 from plait.sinks.storable import Array, Atomic, SparkType
 
 TEXT = Atomic("string")

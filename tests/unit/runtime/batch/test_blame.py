@@ -6,8 +6,7 @@ import pytest
 
 from plait.query.model import Operand, Query
 from plait.query.types import resolve_types
-from plait.runtime.batch.blame import blamed_condition
-from plait.runtime.batch.run_errors import explained
+from plait.runtime.batch.run_errors import blamed_condition, explained
 from tests.unit.sql.reading import bound
 
 VALUE = 'The value \'x1\' of the type "STRING" cannot be cast to "BIGINT" because it is malformed'

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from plait.runtime.checkpoint.catalog import Catalog
-from plait.runtime.checkpoint.offsets import complete_offsets, forget_offsets, last_offsets, offsets_at, resume_offsets
-from plait.runtime.checkpoint.resuming import resume_streams
+from plait.runtime.checkpoint.offsets import (
+    complete_offsets,
+    forget_offsets,
+    last_offsets,
+    offsets_at,
+    resume_offsets,
+    resume_streams,
+)
 from plait.state.model import Manifest, SourceProgress
 
 SETTING = "spark.sql.shuffle.partitions"
