@@ -3,6 +3,10 @@
 A file is written to ``_staging`` inside its final directory (names with a leading underscore are invisible to Spark,
 Arrow and Hive readers) and renamed by `publish` once the manifest that names it exists. Publishing twice is harmless,
 so recovery simply publishes the last manifest again.
+
+A file that is not staged any more has been published if it is in its place. If it is in neither place, that depends:
+after a start, the run before may have published it and a reader may have taken it away since; while a run knows that
+it has not published it, the file system is not mounted, or somebody has removed it.
 """
 
 from __future__ import annotations
@@ -120,9 +124,10 @@ class Unpublished:
         return directory is not None and self.publication.final.startswith(posixpath.join(directory, ""))
 
 
-def publish(publications: Iterable[Publication]) -> tuple[Unpublished, ...]:
+def publish(publications: Iterable[Publication], *, may_be_out: bool = False) -> tuple[Unpublished, ...]:
     """Make staged files visible; those already published are left alone. Return those that could not be renamed: they
-    keep no other from being published.
+    keep no other from being published. `may_be_out`: a run that has ended may have published them, and a reader may
+    have taken them away.
 
     What Spark staged as a directory goes as a whole: nothing is left of it.
     """
@@ -130,7 +135,7 @@ def publish(publications: Iterable[Publication]) -> tuple[Unpublished, ...]:
     failed = []
     for publication in publications:
         try:
-            _move(publication)
+            _move(publication, may_be_out)
         except (OSError, SinkError) as error:
             reason = f"cannot publish '{publication.final}': {error}. It is tried again once the path is writable."
             failed.append(Unpublished(publication=publication, reason=reason))
@@ -145,12 +150,17 @@ def publish(publications: Iterable[Publication]) -> tuple[Unpublished, ...]:
     return tuple(failed)
 
 
-def _move(publication: Publication) -> None:
+def _move(publication: Publication, may_be_out: bool) -> None:
     filesystem, staged = filesystem_of(publication.staged)
-    if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
-        return
-    reach("publish")
     _, path = filesystem_of(publication.final)
+    if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
+        if may_be_out or filesystem.get_file_info(path).type != pafs.FileType.NotFound:
+            return
+        raise SinkError(
+            f"it is not there, and '{publication.staged}', which it is to be made of, is not either. If its file "
+            "system is not mounted, mount it; if the file was removed, what was in it is lost"
+        )
+    reach("publish")
     if "=" in posixpath.basename(posixpath.dirname(path)):  # a partition that this may be the first file of
         filesystem.create_dir(posixpath.dirname(path), recursive=True)
     filesystem.move(staged, path)

@@ -90,7 +90,7 @@ def finish_last_batch(
             kind_of(spec).take(spec, claim)
             claimed.add(claim.owner.query)
     keep_identity(storage, identity)
-    failed = () if manifest is None else publish(manifest.publications)
+    failed = () if manifest is None else _publish_again(storage, manifest)
     for spec, claim in claims:
         name, directory = claim.owner.query, kind_of(spec).directory(spec)
         # What is staged there is not all left by attempts that lost.
@@ -110,6 +110,18 @@ def finish_last_batch(
         log = ManifestLog(storage)
         collect(storage, tuple(log.read(number) for number in log.batches()))
     return Finished(claimed=frozenset(claimed), unpublished=tuple(each.publication for each in failed))
+
+
+def _publish_again(storage: Storage, manifest: Manifest) -> tuple[Unpublished, ...]:
+    """Publish what the manifest names. What it names for the second time could not be published with the batch before,
+    so that it is nowhere to be seen does not tell that it has been.
+    """
+    log = ManifestLog(storage)
+    earlier = [number for number in log.batches() if number < manifest.batch]
+    known = set(log.read(earlier[-1]).publications) if earlier else set()
+    waited = [publication for publication in manifest.publications if publication in known]
+    fresh = [publication for publication in manifest.publications if publication not in known]
+    return (*publish(waited), *publish(fresh, may_be_out=True))
 
 
 def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) -> None:

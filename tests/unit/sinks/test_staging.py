@@ -68,3 +68,20 @@ def test_a_file_that_cannot_be_published_keeps_no_other_back_and_is_published_la
     assert publish(publications) == ()
     assert [(tmp_path / folder / "out.json").read_text() for folder in names] == ["a", "b", "c"]
     assert not (tmp_path / "a" / "_staging" / "batch").exists()
+
+
+def test_a_file_that_is_nowhere_to_be_seen_is_not_published_unless_an_earlier_run_may_have_done_it(
+    tmp_path: Path,
+) -> None:
+    staged = stage(str(tmp_path / "mounted"), "1.parquet")
+    with staged.filesystem.open_output_stream(staged.path) as stream:
+        stream.write(b"rows")
+    (tmp_path / "mounted").rename(tmp_path / "unmounted")
+    assert publish([staged.publication], may_be_out=True) == ()
+    (failed,) = publish([staged.publication])
+    assert failed.publication == staged.publication
+    assert "it is not there, and " in failed.reason
+    assert "is not mounted, mount it" in failed.reason
+    (tmp_path / "unmounted").rename(tmp_path / "mounted")
+    assert publish([staged.publication]) == publish([staged.publication]) == ()
+    assert (tmp_path / "mounted" / "1.parquet").read_bytes() == b"rows"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch
 from plait.sinks.claims import Claim, Owner, file_name, read_owners
 from plait.sinks.kind import Sink
 from plait.sinks.kinds.json import Json
+from plait.sinks.staging import stage
 from plait.state.identity import identity_of
+from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
 from plait.state.storage import Storage
 
@@ -106,3 +109,22 @@ def test_dead_letters_that_others_have_staged_are_left_alone(tmp_path: Path) -> 
     stream = replace(Stream(name="a", time="ts"), dead_letter=str(tmp_path / "letters"))
     finish_last_batch(storage, MANIFEST, [], [stream])
     assert [path.exists() for path in (ours, *others)] == [False, True, True]
+
+
+def test_results_that_could_not_be_published_outlive_a_start_without_their_file_system(tmp_path: Path) -> None:
+    storage, identity = checkpoint(tmp_path / "ck")
+    out, binding = tmp_path / "out", bound(tmp_path / "out")
+    names = [f"{file_name('q', batch, '00000', identity[:8])}.json" for batch in (2, 3)]
+    waits, fresh = (stage(str(out), name).publication for name in names)
+    Path(waits.staged).write_text("{}")
+    log = ManifestLog(storage)
+    log.commit(replace(MANIFEST, batch=2, publications=(waits,)))
+    manifest = replace(MANIFEST, publications=(waits, fresh))
+    log.commit(manifest)
+    out.rename(tmp_path / "unmounted")
+    finished = finish_last_batch(storage, manifest, [binding], [])
+    assert (finished.claimed, finished.unpublished) == (frozenset(), (waits,)), "a reader may have taken the fresh one"
+    shutil.rmtree(out)
+    (tmp_path / "unmounted").rename(out)
+    claim_sink(storage, replace(manifest, publications=finished.unpublished), binding)
+    assert (out / names[0]).read_text() == "{}"
