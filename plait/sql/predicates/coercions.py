@@ -31,7 +31,7 @@ class Untranslatable(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """DuckDB SQL, and the Spark type of what it yields. `never_zero`: safe to divide by. `never_negative`: not below 0,
-    or NaN, or NULL; squares, absolute values and their sums are.
+    or NaN, or NULL; squares, absolute values and their sums are. `can_fail`: for some rows it may be an error.
     """
 
     sql: str
@@ -39,6 +39,7 @@ class Value:
     literal: Literal | None = None
     never_zero: bool = False
     never_negative: bool = False
+    can_fail: bool = False
 
 
 def common_type_of(values: Sequence[Value], what: str) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from typing import Final
 
 from plait.errors import UnsupportedQueryError
 from plait.query.model import Operand, Query, Source
-from plait.query.predicates import Conjunction, Predicate, Residual
+from plait.query.predicates import Conjunction, Predicate, Residual, by_kind, operands_of
 from plait.sql.expressions.inference import type_over
 from plait.sql.lexis.operations import taken_apart
 from plait.sql.lexis.tokens import rendered, tokens_of
 from plait.sql.predicates.bands import band_of, signed_literal
-from plait.sql.predicates.coercions import Untranslatable
-from plait.sql.predicates.translation import translated
+from plait.sql.predicates.coercions import Untranslatable, Value
+from plait.sql.predicates.translation import condition_of
 
 UTC: Final = frozenset({"utc", "etc/utc", "z", "gmt", "etc/gmt", "+00:00", "universal", "zulu"})
 """Names of the one time zone results are right in, in lower case."""
@@ -29,8 +29,8 @@ def resolve_residuals(query: Query, type_of: Callable[[Operand], str], *, time_z
     from Spark.
     """
     asked = cache(type_of)
-    found = (_resolved(query, each, asked, time_zone) for each in query.predicates)
-    return replace(query, predicates=tuple(dict.fromkeys(predicate for each in found for predicate in each)))
+    found = [predicate for each in query.predicates for predicate in _resolved(query, each, asked, time_zone)]
+    return replace(query, predicates=_with_guards(found, time_zone))
 
 
 def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Query:
@@ -52,7 +52,7 @@ def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Quer
             found += _resolved(query, predicate, type_of, "UTC")
         except _UnknownType:
             found.append(predicate)
-    return replace(query, predicates=tuple(dict.fromkeys(found)))
+    return replace(query, predicates=_with_guards(found, "UTC"))
 
 
 class _UnknownType(Exception):
@@ -74,9 +74,7 @@ def _resolved(
     if is_all:
         return implied
     try:
-        types = [operand.type or "" for operand in residual.operands]
-        never_zero = {position for position, operand in enumerate(residual.operands) if _is_never_zero(operand)}
-        evaluated = translated(residual.text, types, never_zero=never_zero, time_zone=None if is_utc else time_zone)
+        evaluated = _evaluated(residual, time_zone).sql
     except Untranslatable as problem:
         place = predicate.place or query.place
         raise UnsupportedQueryError(
@@ -87,6 +85,65 @@ def _resolved(
             file=place.file,
         ) from problem
     return (*implied, replace(residual, sql=evaluated))
+
+
+def _evaluated(residual: Residual[Operand], time_zone: str) -> Value:
+    types = [operand.type or "" for operand in residual.operands]
+    never_zero = {position for position, operand in enumerate(residual.operands) if _is_never_zero(operand)}
+    zone = None if time_zone.lower() in UTC else time_zone
+    return condition_of(residual.text, types, never_zero=never_zero, time_zone=zone)
+
+
+def _with_guards(predicates: Sequence[Predicate[Operand]], time_zone: str) -> Conjunction[Operand]:
+    """Return the predicates, each once, those that can fail as one with what is written before them of the same two
+    relations: Spark evaluates these first, and a plan keeps no order among predicates.
+    """
+    found: list[Predicate[Operand]] = []
+    for predicate in dict.fromkeys(predicates):
+        if _can_fail(predicate, time_zone):
+            guards = [each for each in found if _is_typed(each) and _relations(each) == _relations(predicate)]
+            if guards:
+                found = [each for each in found if each not in guards]
+                predicate = _all_of([*guards, predicate], time_zone)
+        found.append(predicate)
+    return tuple(found)
+
+
+def _can_fail(predicate: Predicate[Operand], time_zone: str) -> bool:
+    return isinstance(predicate, Residual) and _is_typed(predicate) and _evaluated(predicate, time_zone).can_fail
+
+
+def _is_typed(predicate: Predicate[Operand]) -> bool:
+    """Tell whether DuckDB evaluates it, and the types of its operands are known."""
+    return (
+        isinstance(predicate, Residual)
+        and not predicate.is_function
+        and all(operand.type is not None for operand in predicate.operands)
+    )
+
+
+def _relations(predicate: Predicate[Operand]) -> frozenset[str]:
+    return frozenset(operand.relation for operand in operands_of(predicate))
+
+
+def _all_of(predicates: Sequence[Predicate[Operand]], time_zone: str) -> Residual[Operand]:
+    """Return residual predicates as one, in their order."""
+    residuals = by_kind(predicates).residuals
+    numbers = {operand: n for n, operand in enumerate(dict.fromkeys(o for each in residuals for o in each.operands))}
+    texts = [_renumbered(each, numbers) for each in residuals]
+    text = reduce(lambda left, right: f"({left} AND {right})", texts)
+    whole = Residual(operands=tuple(numbers), sql=text, text=text, place=residuals[-1].place)
+    return replace(whole, sql=_evaluated(whole, time_zone).sql)
+
+
+def _renumbered(residual: Residual[Operand], numbers: Mapping[Operand, int]) -> str:
+    tokens = tokens_of(residual.text)
+    places = {
+        token.start: (token.end, f"`{numbers[residual.operands[int(token.value)]]}`")
+        for token in tokens
+        if token.kind == "quoted"
+    }
+    return rendered(residual.text, tokens, places)
 
 
 def _is_never_zero(operand: Operand) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
-from plait.sql.lexis.literals import INTERVAL, NOTHING, Literal
+from plait.sql.lexis.literals import INTERVAL, NOTHING, Literal, literal
 from plait.sql.lexis.numbers import is_numeric
 from plait.sql.lexis.operators import Additive, Comparison, ConstantTest
+from plait.sql.lexis.text import SourceText
+from plait.sql.lexis.tokens import tokenize
 from plait.sql.predicates.arithmetic import quotient
-from plait.sql.predicates.coercions import Value, common_type_of, condition
+from plait.sql.predicates.coercions import Untranslatable, Value, common_type_of, condition, converted
 from plait.sql.predicates.duckdb_functions import STRING
 
 
@@ -108,6 +110,20 @@ def _later(writer: Writer, kind: Additive, parts: Sequence[Value]) -> Value | No
 def _nothing(writer: Writer, kind: ConstantTest, parts: Sequence[Value]) -> Value | None:
     """``isnull(x)`` and ``isnotnull(x)``."""
     return writer.is_constant(kind, parts[0]) if len(parts) == 1 else None
+
+
+def like(value: Value, pattern: Value, tail: str) -> str:
+    """Write ``value LIKE pattern``. `tail`: its ESCAPE clause, or "". Raises Untranslatable."""
+    if not {value.type, pattern.type} <= {STRING, NOTHING}:
+        raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
+    escape = r"'\'"
+    if tail:
+        text = tail.removeprefix(" ESCAPE ")
+        found = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
+        if found is None or found.type != STRING:
+            raise Untranslatable(f"ESCAPE {text}", "write the escape character as a string")
+        escape = found.sql
+    return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"
 
 
 SPECIAL: Final[Mapping[str, Special]] = MappingProxyType(

@@ -10,30 +10,30 @@ where it cannot fail.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, Literal
 
 from typing_extensions import assert_never
 
 from plait.query.types import is_calendar, is_clock
 from plait.sql.lexis.literals import INTERVAL, MONTHS, NOTHING, duckdb_type, literal
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, is_decimal, is_numeric
-from plait.sql.lexis.operations import Operation, taken_apart
+from plait.sql.lexis.operations import Operation, Tokens, taken_apart
 from plait.sql.lexis.operators import (
     Additive,
     Binary,
     Bitwise,
     Comparison,
-    Connective,
     ConstantTest,
     NegatedWord,
     PredicateWord,
 )
-from plait.sql.lexis.text import SourceText
-from plait.sql.lexis.tokens import Token, tokenize, tokens_of, without_outer_parentheses
+from plait.sql.lexis.tokens import Token, tokens_of, without_outer_parentheses
 from plait.sql.predicates.arithmetic import number
 from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
 from plait.sql.predicates.duckdb_functions import FUNCTIONS, INEXACT, STRING
-from plait.sql.predicates.special_functions import SPECIAL
+from plait.sql.predicates.guarding import connected, with_failures
+from plait.sql.predicates.special_functions import SPECIAL, like
 
 _COMPARISONS: Final[Mapping[Comparison, str]] = {
     "=": "=",
@@ -60,17 +60,17 @@ _UNITS_US: Final = {
 _DAY_US: Final = _UNITS_US["DAY"]
 
 
-def translated(
+def condition_of(
     sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
-) -> str:
-    """Return a predicate over operands of these types as DuckDB SQL. Raises Untranslatable.
+) -> Value:
+    """Translate a predicate over operands of these types. Raises Untranslatable.
 
     `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
     """
     found = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
     if found.type not in ("boolean", NOTHING):
         raise Untranslatable(f"it is of type {found.type}", "a condition must be true or false")
-    return found.sql
+    return found
 
 
 def value_of(
@@ -129,12 +129,19 @@ class _Translator:
     def _operation(self, operation: Operation) -> Value:
         if operation.name in _DIFFERENCES and len(operation.parts) == 3:
             return self._time_between(operation)
+        if operation.kind in ("AND", "OR"):
+            return self._connected(operation)
         parts = [self.translate(part) for part in operation.parts]
+        return with_failures(operation, parts, self._written(operation, parts))
+
+    def _written(self, operation: Operation, parts: Sequence[Value]) -> Value:
         match operation.kind:
             case "=" | "==" | "<=>" | "<" | "<=" | ">" | ">=" | "<>" | "!=" as kind:
                 return self.compared(kind, *parts)
-            case "AND" | "OR" | "NOT" as kind:
-                return self._logic(kind, parts)
+            case "AND" | "OR":
+                return self._connected(operation)
+            case "NOT":
+                return _boolean(f"(NOT {condition(parts[0], 'NOT')})")
             case "IS NULL" | "IS NOT NULL" | "IS TRUE" | "IS NOT TRUE" | "IS FALSE" | "IS NOT FALSE" as kind:
                 return self.is_constant(kind, parts[0])
             case "IS DISTINCT":
@@ -175,9 +182,17 @@ class _Translator:
         type_ = common_type_of((left, right), kind)
         return _boolean(f"({self.as_type(left, type_)} {_COMPARISONS[kind]} {self.as_type(right, type_)})")
 
-    def _logic(self, kind: Connective, parts: Sequence[Value]) -> Value:
-        written = [condition(part, kind) for part in parts]
-        return _boolean(f"(NOT {written[0]})" if kind == "NOT" else f"({written[0]} {kind} {written[1]})")
+    def _connected(self, operation: Operation) -> Value:
+        kind: Literal["AND", "OR"] = "AND" if operation.kind == "AND" else "OR"
+        parts = [self.translate(part) for part in self._chain(operation)]
+        return connected(kind, [replace(part, sql=condition(part, kind), type="boolean") for part in parts])
+
+    def _chain(self, operation: Operation) -> tuple[Tokens, ...]:
+        """Return the conditions of ``a AND b AND c``, so that none is written more than twice."""
+        first, *others = operation.parts
+        before = taken_apart(self._text, first)
+        is_longer = before is not None and before.kind == operation.kind
+        return (*(self._chain(before) if before is not None and is_longer else (first,)), *others)
 
     def is_constant(self, kind: ConstantTest, part: Value) -> Value:
         constant = kind.rsplit(" ", 1)[1]
@@ -190,19 +205,28 @@ class _Translator:
         word = kind.removeprefix("NOT ")
         value, others = parts[0], parts[1:]
         if word == "IN":
-            type_ = common_type_of(parts, word)
-            written = f"({self.as_type(value, type_)} IN ({', '.join(self.as_type(other, type_) for other in others)}))"
+            written = self._in(value, others)
         elif word == "BETWEEN":
             low, high = others
-            written = f"({self.compared('>=', value, low).sql} AND {self.compared('<=', value, high).sql})"
+            bounds = self.compared(">=", value, low), self.compared("<=", value, high)
+            written = connected("AND", (bounds[0], replace(bounds[1], can_fail=high.can_fail))).sql
         elif word == "LIKE":
-            written = _like(value, others[0], tail)
+            written = like(value, others[0], tail)
         else:
             raise Untranslatable(
                 f"{word} differs between Spark and DuckDB",
                 "use LIKE, contains(), startswith() or endswith() on text that each relation prepares",
             )
         return _boolean(f"(NOT {written})" if kind.startswith("NOT ") else written)
+
+    def _in(self, value: Value, others: Sequence[Value]) -> str:
+        type_ = common_type_of((value, *others), "IN")
+        sought, among = self.as_type(value, type_), [self.as_type(other, type_) for other in others]
+        if any(other.can_fail for other in others[1:]):
+            equal = [f"({sought} = {each})" for each in among]
+            parts = zip(equal, others, strict=True)
+            return connected("OR", [replace(_boolean(sql), can_fail=other.can_fail) for sql, other in parts]).sql
+        return f"({sought} IN ({', '.join(among)}))"
 
     def _case(self, operation: Operation, parts: Sequence[Value]) -> Value:
         words = [piece.split()[-1] if piece.split() else "" for piece in operation.pieces]
@@ -313,7 +337,7 @@ class _Translator:
             )
         self._require_utc("the difference of timestamps")
         micros = [f"epoch_us({self.as_type(side, 'timestamp')})" for side in (end, start)]
-        return Value(sql=f"(({micros[0]} - {micros[1]}) // {_UNITS_US[unit]})", type="bigint")
+        return Value(sql=f"(({micros[0]} - {micros[1]}) // {_UNITS_US[unit]})", type="bigint", can_fail=True)
 
 
 def _boolean(sql: str) -> Value:
@@ -323,16 +347,3 @@ def _boolean(sql: str) -> Value:
 def _may_differ(name: str, parts: Sequence[Value]) -> bool:
     """Tell whether a function may give another value than Spark's, if only by its last bit or the sign of a zero."""
     return name in INEXACT or (name in ("greatest", "least") and any(part.type in FLOATING for part in parts))
-
-
-def _like(value: Value, pattern: Value, tail: str) -> str:
-    if not {value.type, pattern.type} <= {STRING, NOTHING}:
-        raise Untranslatable(f"LIKE between {value.type} and {pattern.type}", "cast it to a string")
-    escape = r"'\'"
-    if tail:
-        text = tail.removeprefix(" ESCAPE ")
-        found = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
-        if found is None or found.type != STRING:
-            raise Untranslatable(f"ESCAPE {text}", "write the escape character as a string")
-        escape = found.sql
-    return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"

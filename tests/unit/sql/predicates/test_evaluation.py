@@ -267,3 +267,36 @@ def test_is_distinct_compares_nulls_as_values() -> None:
         written = value_of(sql, ["int", "int"]).sql
         rows = duckdb.connect().from_arrow(given).select(written).fetchall()
         assert [row[0] for row in rows] == expected
+
+
+GUARDED = (
+    (
+        "(a.b <> b.b AND a.b * b.b < 50) OR a.s = b.s",
+        [(4 * 10**9, 4 * 10**9, "u", "u"), (7, 6, "u", "v")],
+        [True, True],
+    ),
+    ("a.b IN (b.b, a.b * b.b)", [(2**62, 2**62, "", ""), (None, 2**62, "", "")], [True, False]),
+    ("a.s <> b.s AND a.b * b.b < 50", [(2**62, 2**62, "u", "u"), (7, 7, "u", "v")], [False, True]),
+    ("a.b + b.b < 99 AND a.b * b.b < 50", [(2**40, 2**40, "", ""), (7, 7, "", "")], [False, True]),
+    ("a.b < a.b * b.b", [(None, 2**62, "", ""), (7, 7, "", "")], [False, True]),
+)
+
+
+@pytest.mark.parametrize(("condition", "rows", "expected"), GUARDED)
+def test_what_an_earlier_part_settles_need_not_be_computable(
+    condition: str, rows: list[tuple[Any, ...]], expected: list[bool]
+) -> None:
+    found = by_kind(resolve_residuals(bound(condition), type_of).predicates)
+    (residual,) = found.residuals
+    left = dict(zip(("`b`", "`s`"), ("a", "s"), strict=True))
+    names = [f"{operand.relation}{left[operand.expression.sql]}" for operand in residual.operands]
+    columns = dict(zip(("aa", "ba", "as", "bs"), zip(*rows, strict=True), strict=True))
+    table = pa.table({str(number): pa.array(columns[name]) for number, name in enumerate(names)})
+    truths = duckdb.from_arrow(table).project(residual.sql).fetchall()
+    assert [truth is True for (truth,) in truths] == expected
+
+
+def test_conditions_that_cannot_fail_are_written_as_they_are() -> None:
+    types = ["double", "double", "bigint", "bigint"]
+    text = '((("0" - "1") < "0") AND ("2" IN ("3", "2"))) OR ("2" = "3")'
+    assert value_of(text.replace('"', "`"), types).sql == f"({text})"

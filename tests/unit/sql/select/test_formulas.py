@@ -33,7 +33,7 @@ def test_arithmetic_is_computed_over_the_numbers_of_the_columns_it_reads() -> No
     formula = found[1]
     assert isinstance(formula, Formula)
     assert formula.reads == (1, 2)
-    assert formula.sql == '("1" + (CAST(\'5\' AS INTEGER) * "2"))'
+    assert formula.sql == '(CASE WHEN "1" IS NULL THEN NULL ELSE ("1" + (CAST(\'5\' AS INTEGER) * "2")) END)'
 
 
 def test_a_constant_reads_nothing() -> None:
