@@ -185,12 +185,13 @@ class QueryProgress:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreWindow:
     """How long a store of a stream keeps its rows, in microseconds of event time; None: for ever. `keeps_all`: the
-    stream kept all when the store was last in use.
+    stream kept all when the store was last in use; `since`: of which batches on, None if that is not known.
     """
 
     store: str
     window_us: int | None
     keeps_all: bool = False
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

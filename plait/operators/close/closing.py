@@ -137,12 +137,14 @@ def _stream_windows(
     plan: Plan, previous: Manifest | None, windows: Mapping[str, int | None], kept: tuple[Bucket, ...]
 ) -> tuple[StoreWindow, ...]:
     """Return the windows to remember: intermediate stores can be filled again, tables loaded again."""
-    used, before = windows_of(plan), () if previous is None else previous.windows
-    full = {found.store for found in before if found.keeps_all and found.store not in used}
-    full |= {store.id for store in plan.stores if store.keeps_all}
+    used, batch = windows_of(plan), 0 if previous is None else previous.batch + 1
+    before = {} if previous is None else {found.store: found for found in previous.windows if found.keeps_all}
+    full = {name: found.since for name, found in before.items() if name not in used}
+    for store in (store for store in plan.stores if store.keeps_all):
+        full[store.id] = before[store.id].since if store.id in before else batch
     others = {store.id for store in plan.stores if store.intermediate is not None or store.is_table}
     return tuple(
-        StoreWindow(store=store, window_us=windows[store], keeps_all=store in full)
+        StoreWindow(store=store, window_us=windows[store], keeps_all=store in full, since=full.get(store))
         for store in sorted({bucket.store for bucket in kept} - others)
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.plan.traversals import kept_stores
-from plait.state.model import Bucket, Manifest
+from plait.state.model import Bucket, Manifest, StoreWindow
 from plait.state.retention import retain
 
 
@@ -64,23 +64,52 @@ def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
     where every query has one of its own.
 
     All of its stores have the same rows while they are in use, and one that rests lacks the later ones. So each takes
-    over the files of the one with the latest rows, which are never changed, unless it is that.
+    over the files of the one with the latest rows, which are never changed, unless it is that. What it has itself it
+    gives up only for one that has all of it: one with a shorter window, or of a time when the stream did not keep
+    all, adds just what arrived later.
     """
     stores: dict[str, list[Bucket]] = {}
     for bucket in manifest.buckets:
         stores.setdefault(bucket.store, []).append(bucket)
-    full = {found.store for found in manifest.windows if found.keeps_all and found.store in stores}
-    planned, taken = {store.id for store in plan.stores}, dict[str, str]()
+    known = {found.store: found for found in manifest.windows}
+    planned, gone, added = {store.id for store in plan.stores}, set[str](), list[Bucket]()
     for store in (each for each in plan.stores if each.id != each.source):
-        same = {name for name in full if source_of(name) == store.source} | ({store.id} & stores.keys())
-        ranks = {name: (_latest(stores[name]), name in full, name == store.id, name) for name in same}
-        fullest = max(ranks, key=ranks.__getitem__, default=store.id)
-        if fullest != store.id:
-            taken[store.id] = fullest
-    gone = {*taken, *(name for name in taken.values() if name not in planned)}
-    kept = [bucket for bucket in manifest.buckets if bucket.store not in gone]
-    kept += [replace(bucket, store=name) for name, other in taken.items() for bucket in stores[other]]
-    return replace(manifest, buckets=tuple(kept))
+        other = _fullest(store.id, store.source, stores, known)
+        if other == store.id:
+            continue
+        own = stores.get(store.id, [])
+        if _covers(known.get(other), known.get(store.id), own):
+            gone |= {store.id} if other in planned else {store.id, other}
+            taken = stores[other]
+            known[store.id] = replace(known[other], store=store.id)
+        else:
+            # A merged file may hold rows of both times; then those of the later one cannot be had.
+            taken = [bucket for bucket in stores[other] if bucket.batch_min > _latest(own)]
+            known = {name: found for name, found in known.items() if name != store.id}
+        added += [replace(bucket, store=store.id) for bucket in taken]
+    kept = tuple(bucket for bucket in manifest.buckets if bucket.store not in gone)
+    windows = tuple(known[name] for name in sorted(known))
+    return replace(manifest, buckets=(*kept, *added), windows=windows)
+
+
+def _fullest(
+    store: str, source: str | None, stores: Mapping[str, list[Bucket]], known: Mapping[str, StoreWindow]
+) -> str:
+    """Return the one with the latest rows of this store and those of its source that keep all."""
+    full = {name for name, found in known.items() if found.keeps_all and name in stores}
+    same = {name for name in full if source_of(name) == source} | ({store} & stores.keys())
+    ranks = {name: (_latest(stores[name]), name in full, name == store, name) for name in same}
+    return max(ranks, key=ranks.__getitem__, default=store)
+
+
+def _covers(other: StoreWindow | None, own: StoreWindow | None, stored: Iterable[Bucket]) -> bool:
+    """Tell whether a store has all rows that another has `stored`."""
+    oldest = min((bucket.batch_min for bucket in stored), default=None)
+    if oldest is None:
+        return True
+    if other is None or own is None or other.since is None or other.since > oldest:
+        return False
+    return other.window_us is None or (own.window_us is not None and own.window_us <= other.window_us)
 
 
 def _latest(buckets: Iterable[Bucket]) -> int:
