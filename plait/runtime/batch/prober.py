@@ -56,6 +56,8 @@ class Prober:
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
         work, pace = work_of(tasks, context), self._paces.find(tasks, context.plan)
+        if self.routing == "local":  # also where tasks probe: the driver may have for earlier batches
+            keep_open(context)
         is_here = self.routing == "local" and is_quicker_here(work, pace, self.slots)
         found = (self._probe_here if is_here else self._probe_in_tasks)(tasks, context, deliveries)
         self._paces.note(tasks, context.plan, work.rows, found)
@@ -64,7 +66,6 @@ class Prober:
     def _probe_here(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
-        keep_open(context)
         return (Walker(context, deliveries, uuid.uuid4().hex[:12]).run_local(as_one(tasks)),)
 
     def _probe_in_tasks(
