@@ -194,10 +194,10 @@ def test_what_could_not_be_published_is_published_with_the_next_batch_of_the_sam
 ) -> None:
     publish_one, refusals = staging._move, [OSError("busy")]
 
-    def refused(publication: staging.Publication) -> None:
+    def refused(publication: staging.Publication, may_be_out: bool) -> None:
         if refusals and "/shy/" in publication.final:
             raise refusals.pop()
-        publish_one(publication)
+        publish_one(publication, may_be_out)
 
     monkeypatch.setattr(staging, "_move", refused)
     failing: list[tuple[str, ...]] = []
