@@ -154,10 +154,10 @@ def test_a_sink_in_which_nothing_can_be_published_is_set_aside_alone_and_tried_a
 ) -> None:
     publish_one, is_full = staging._move, [True]
 
-    def refused(publication: staging.Publication) -> None:
+    def refused(publication: staging.Publication, may_be_out: bool) -> None:
         if is_full[0] and "/shy/" in publication.final:
             raise OSError("no space left on device")
-        publish_one(publication)
+        publish_one(publication, may_be_out)
 
     monkeypatch.setattr(staging, "_move", refused)
     script = SCRIPT + SHY + LOUD

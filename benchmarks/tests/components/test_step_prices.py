@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.components.costs import measured
+from benchmarks.components.step_prices import measured
 
 
 def test_a_look_up_takes_longer_in_a_larger_store_and_a_match_takes_time() -> None:
