@@ -25,7 +25,7 @@ from plait.state import indexes as index_files
 from plait.state.file_errors import explained
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
-from plait.state.naming import STORES, bucket_path, index_path
+from plait.state.naming import bucket_path, index_path
 from plait.state.paging import release
 from plait.state.storage import Storage, checksum_of
 
@@ -252,26 +252,6 @@ def verify(storage: Storage, bucket: Bucket) -> None:
     if found != expected:
         raise damaged(storage, bucket, f"expected {expected}, found {found}")
     index_files.discard_damaged(storage, bucket)
-
-
-def verify_all(storage: Storage, buckets: Iterable[Bucket]) -> None:
-    """Raise `CheckpointError` unless the bucket files are what the manifest says.
-
-    Of a remote storage only sizes are compared: it has checksums of its own, and reading it all would take long.
-    """
-    if storage.is_local:
-        for bucket in buckets:
-            verify(storage, bucket)
-        return
-    sizes = {file.path: file.bytes for file in storage.list(STORES, recursive=True)}
-    for bucket in buckets:
-        found = sizes.get(bucket.path)
-        if found != bucket.bytes:
-            raise damaged(
-                storage,
-                bucket,
-                f"expected {bucket.bytes} bytes, found {'no file' if found is None else f'{found} bytes'}",
-            )
 
 
 def damaged(storage: Storage, bucket: Bucket, reason: str) -> CheckpointError:

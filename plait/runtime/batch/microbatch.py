@@ -52,6 +52,7 @@ from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
 from plait.state.model import Backlog, Bucket, Manifest
 from plait.state.storage import Storage
+from plait.state.trust import trust
 
 _KEPT_MANIFESTS = 10
 _TIDY_EVERY = 16
@@ -185,6 +186,7 @@ class BatchProcessor:
         adopted = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
         manifest = self._within_budget(adopted, work.epoch)
         self._log.commit(manifest)
+        trust(self._storage, manifest.buckets)
         self.before = manifest
         reach("committed")
         return replace(work, manifest=manifest)

@@ -17,12 +17,12 @@ from plait.runtime.outputs.binding import Binding
 from plait.sinks.claims import Claim, Owner, remove_later, tag_of
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, Unpublished, discard_staged, publish
-from plait.state.buckets import verify_all
 from plait.state.garbage import collect
 from plait.state.identity import identity_of, keep_identity, kept_identity
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
 from plait.state.storage import Storage
+from plait.state.trust import verify_all
 from plait.version import __version__
 
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from plait.errors import CheckpointError, InvalidPlanError
 from plait.kernels.matching import iter_matches
 from plait.state import buckets
-from plait.state.buckets import OpenBucket, close_others, open_bucket, verify, verify_all, write_bucket
+from plait.state.buckets import OpenBucket, close_others, open_bucket, verify, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
+from plait.state.trust import verify_all
 from tests.unit.kernels import reference
 from tests.unit.state.builders import A, B, layout, written
 
