@@ -14,7 +14,7 @@ so that a step which has not been in force for long is not forgotten. All that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -119,20 +119,23 @@ def with_batch(
 ) -> Cycles:
     """Return the series with a batch added that ends at `clock_ms`, to a cycle that it begins if the last one is over.
 
-    At most `history` cycles are kept one by one, and `MOST_SERIES` series of each kind.
+    At most `history` cycles are kept one by one, and `MOST_SERIES` series of each kind: what this batch has counted
+    before what was counted lately, so that what is new is learned also where there is much that was busy once.
     """
     begun = _with_cycle(cycles).latest(history) if length.is_over(cycles) else cycles
     known = {(series.kind, series.name): series for series in begun.series}
+    fresh = set[tuple[str, tuple[str, ...]]]()
     for count in counts:
         key = count.kind, count.name
         known[key] = _added(known.get(key) or _empty(count.kind, count.name), count.counts)
+        fresh |= {key} if any(count.counts) else set()
     seconds = 0.0 if cycles.until_ms is None else max(clock_ms - cycles.until_ms, 0) / 1000
     return Cycles(
         number=begun.number,
         batches=(*begun.batches[:-1], begun.batches[-1] + 1),
         seconds=(*begun.seconds[:-1], begun.seconds[-1] + seconds),
         until_ms=clock_ms,
-        series=_most_counted(known.values()),
+        series=_most_useful(known.values(), fresh),
     )
 
 
@@ -191,14 +194,20 @@ def _cut(series: Series, cycles: int) -> Series:
     )
 
 
-def _most_counted(found: Iterable[Series]) -> tuple[Series, ...]:
+def _most_useful(found: Iterable[Series], fresh: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Series, ...]:
+    """Return the series to keep, by kind and name. `fresh`: those that the last batch has counted."""
+
+    def rank(series: Series) -> tuple[bool, int, int, int, tuple[str, ...]]:
+        counts = series.counts[0]
+        silent = next((ago for ago, count in enumerate(reversed(counts)) if count), len(counts) or HISTORY)
+        return ((series.kind, series.name) not in fresh, silent, -sum(counts), -series.earlier[0], series.name)
+
     by_kind: dict[SeriesKind, list[Series]] = {}
     for series in found:
         by_kind.setdefault(series.kind, []).append(series)
     kept: list[Series] = []
     for kind in sorted(by_kind):
-        ordered = sorted(by_kind[kind], key=lambda each: (-sum(each.counts[0]), -each.earlier[0], each.name))
-        kept += sorted(ordered[:MOST_SERIES], key=lambda each: each.name)
+        kept += sorted(sorted(by_kind[kind], key=rank)[:MOST_SERIES], key=lambda each: each.name)
     return tuple(kept)
 
 

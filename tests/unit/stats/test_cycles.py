@@ -63,6 +63,13 @@ def test_there_are_never_more_series_than_allowed_and_those_that_count_stay() ->
     assert [series.name for series in cycles.series] == sorted(series.name for series in cycles.series)
 
 
+def test_what_is_new_is_learned_before_what_was_busy_once_is_remembered() -> None:
+    busy = [step(f"r{number:04}", 1_000_000) for number in range(MOST_SERIES)]
+    cycles = after(busy, busy, [step("new", 1)], [step("new", 1)], [step("newer", 1)])
+    counted = {series.name[0]: series.counts[0] for series in cycles.series}
+    assert (len(cycles.series), counted["new"], counted["newer"]) == (MOST_SERIES, (1, 1, 0), (1,))
+
+
 def test_no_count_is_lost_whatever_the_lengths() -> None:
     for seed in range(30):
         rng = random.Random(seed)
