@@ -266,3 +266,26 @@ def test_a_sink_that_takes_nothing_is_named_once_with_its_reason_however_many_ba
     ((query, reason),) = summary.failing
     assert query == "shy"
     assert reason.startswith("NotADirectoryError")
+
+
+def test_results_of_a_dropped_query_that_cannot_be_published_are_named_as_long_as_they_wait(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_one, is_full = staging._move, [True]
+
+    def refused(publication: staging.Publication, may_be_out: bool) -> None:
+        if is_full[0] and "/shy/" in publication.final:
+            raise OSError("no space left on device")
+        publish_one(publication, may_be_out)
+
+    monkeypatch.setattr(staging, "_move", refused)
+    place.arrive(1)
+    place.run(SCRIPT + SHY)
+    place.arrive(2)
+    ((name, reason),) = place.run(SCRIPT).summary().failing
+    assert name == f"results in '{place.folder}/shy', which no query has now"
+    assert "no space left on device" in reason
+    is_full.clear()
+    is_full.append(False)
+    place.arrive(3)
+    assert (place.run(SCRIPT).summary().failing, place.delivered()) == ((), [1])

@@ -15,6 +15,7 @@ backlog; the batch goes on.
 
 from __future__ import annotations
 
+import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
@@ -338,7 +339,10 @@ def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:
     directories = {name: kind_of(spec).directory(spec) for name, spec in sinks.items()}
     directories |= {f"dead letters of stream '{stream.name}'": stream.dead_letter for stream in work.epoch.streams}
     for each in work.unpublished:
-        yield from ((name, each.reason) for name, directory in directories.items() if each.is_in(directory))
+        named = [name for name, directory in directories.items() if each.is_in(directory)]
+        # What a query has left that was dropped since is still tried with every batch.
+        folder = posixpath.dirname(each.publication.final)
+        yield from ((name, each.reason) for name in named or [f"results in '{folder}', which no query has now"])
 
 
 __all__ = ["BatchProcessor"]
