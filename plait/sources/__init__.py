@@ -8,11 +8,12 @@ line is a connector Plait knows nothing of; Spark judges it.
 
 from plait.sources.formats import FORMATS, SourceFormat, column_problem, format_of, format_problem
 from plait.sources.log_names import spark_name
-from plait.sources.options import reader_option_problem
+from plait.sources.options import clashing_option, reader_option_problem
 
 __all__ = [
     "FORMATS",
     "SourceFormat",
+    "clashing_option",
     "column_problem",
     "format_of",
     "format_problem",

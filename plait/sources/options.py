@@ -7,7 +7,7 @@ is known, so nothing is refused; nor are names with a dot, which go to Hadoop (`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -96,6 +96,17 @@ def reader_option_problem(format_: str, name: str, value: str, *, is_stream: boo
     hint = did_you_mean(name, [*names, *(_OWN_STREAM if is_stream else _OWN_TABLE)])
     advice = hint if hint.startswith("; did") else "; leave it out, or correct its name"
     return f"{format_} has no option '{name}', which would be ignored{advice}"
+
+
+def clashing_option(options: Iterable[str]) -> tuple[str, str] | None:
+    """Return the option of a stream that Spark does not take beside another one, and why; None if there is none."""
+    names = {folded(name): name for name in options}
+    files, size = names.get("maxfilespertrigger"), names.get("maxbytespertrigger")
+    if files is None or size is None:
+        return None
+    later = max(files, size, key=list(names.values()).index)
+    problem = f"options '{files}' and '{size}' cannot be both set, Spark fails on that; leave one of them out"
+    return later, problem
 
 
 def _value_problem(name: str, value: str) -> str | None:

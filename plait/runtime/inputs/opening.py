@@ -19,7 +19,7 @@ from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
 from plait.sinks.overlaps import Place, owner_of
-from plait.sources import format_of, format_problem, reader_option_problem, spark_name
+from plait.sources import clashing_option, format_of, format_problem, reader_option_problem, spark_name
 from plait.spelling import folded
 from plait.sql.script.source_files import checks_header
 
@@ -83,6 +83,8 @@ def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Conn
         )
     problems = [reader_option_problem(format, name, value, is_stream=True) for name, value in options.items()]
     problems.append(format_problem(format, is_stream=True))
+    clash = clashing_option(options) if format_of(format).reads_files else None
+    problems.append(None if clash is None else clash[1])
     if format_of(format).reads_files and "path" not in map(folded, options):
         problems.append(f"{format} needs the path of what to read; add options={{'path': 'directory'}}")
     for problem in filter(None, problems):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sinks.overlaps import archive_places
-from plait.sources import column_problem, format_of, format_problem, reader_option_problem
+from plait.sources import clashing_option, column_problem, format_of, format_problem, reader_option_problem
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time
@@ -72,6 +72,9 @@ class SourceCheck:
             self._report(problem, f"option {folded(name)}", OptionError)
         if not known.reads_files:
             return
+        clash = clashing_option(name for name, _ in connector.options) if self._is_stream else None
+        if clash is not None:
+            self._report(clash[1], f"option {folded(clash[0])}", OptionError)
         path = next((value for name, value in connector.options if folded(name) == "path"), None)
         if not path:
             message = f"{connector.format} needs the path of what to read; add OPTIONS (path 'directory')"

@@ -204,6 +204,12 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸maxFilesPerTrigger '1')", OptionError, "on a table"),
     ("CREATE TABLE t (a INT) USING parquet OPTIONS (path 'in', ▸sep ';')", OptionError, "parquet has no option 'sep'"),
     (
+        "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', maxBytesPerTrigger '1m', ▸maxFilesPerTrigger 1) "
+        "TIMESTAMP BY ts",
+        OptionError,
+        "leave one of them out",
+    ),
+    (
         "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', ▸maxFilePerTrigger 1) TIMESTAMP BY ts",
         OptionError,
         "did you mean 'maxFilesPerTrigger'",
