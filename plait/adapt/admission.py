@@ -105,6 +105,16 @@ def horizon_us(waiting: Sequence[Waiting]) -> int | None:
     return min(known) if known and len(known) == len(ends) else None
 
 
+def level_rows(waiting: Sequence[Waiting]) -> float | None:
+    """Return after how many rows the streams that Plait bounds have come to the horizon; None if none waits beyond.
+
+    Shares serve to come there together: one whose rows are all later has hardly any, and needs another from there on.
+    """
+    free, horizon = [stream for stream in waiting if stream.is_free], horizon_us(waiting)
+    until = sum(stream.rows_until(horizon) for stream in free)
+    return until if sum(stream.rows for stream in free) > until else None
+
+
 def _taken_by_others(waiting: Sequence[Waiting]) -> float:
     """Return the rows that a batch takes of streams Plait does not bound, as far as that is known."""
     others = (stream for stream in waiting if not stream.is_free)
@@ -152,4 +162,4 @@ def _share(stream: Waiting, rows: float) -> Share:
     return Share(source=stream.source, rows=rows, unit=stream.unit, value=max(math.ceil(value), 1), basis=stream.basis)
 
 
-__all__ = ["Basis", "Share", "Unit", "Waiting", "admit", "horizon_us"]
+__all__ = ["Basis", "Share", "Unit", "Waiting", "admit", "horizon_us", "level_rows"]

@@ -3,7 +3,8 @@
 Shares are settled when Spark's query starts, from what waits then. They may turn out wrong: sizes were assumed, or a
 stream sends much more than when there was a backlog to share with. Settling them anew takes a look at the
 folders and a restart of Spark's query, about a second; so it is done if it saves more than that, or if batches
-are much larger than they may be.
+are much larger than they may be. They serve until the first backlog ends: from there on a stream that had hardly a
+share, because its rows were all later, holds the others' watermark back.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from plait.adapt.admission import Share, Waiting
 _TOO_LARGE: Final = 2.0
 """A batch of so many times the rows it may have is too large."""
 _TOO_SMALL: Final = 0.5
+_LATER: Final = 1.5
+"""Rows are estimates: a backlog that has not ended yet is looked at again after so many times as many."""
 _IN_A_ROW: Final = 3
 _SMALLER: Final = 1.5
 _SAVED_BATCHES: Final = 5
@@ -25,30 +28,39 @@ _SAVED_BATCHES: Final = 5
 
 @dataclass(slots=True)
 class Watch:
-    """What the batches since the last look have come to. It looks again after twice as many if a look was in vain."""
+    """What the batches since the last look have come to. It looks again after twice as many if a look was in vain.
+    `level_rows`: how many rows are taken until the first backlog ends, None if no other goes on from there.
+    """
 
     batch_rows: int
     shares: tuple[Share, ...]
+    level_rows: float | None = None
+    _taken: int = 0
     _patience: int = _IN_A_ROW
     _held_back: int = 0
     _too_large: int = 0
 
     def batch_done(self, rows: Mapping[str, int]) -> bool:
         """Tell whether to look again, after a batch that took so many rows of each stream: it was much too large, or
-        streams had to wait though there was room, several times in a row.
+        streams had to wait though there was room, several times in a row; or the first backlog has ended.
         """
+        self._taken += sum(rows.get(share.source, 0) for share in self.shares)
+        is_past = self.level_rows is not None and self._taken >= self.level_rows
         total = sum(rows.values())
         is_full = any(rows.get(share.source, 0) >= share.rows / 2 for share in self.shares)
         self._too_large = self._too_large + 1 if total > _TOO_LARGE * self.batch_rows else 0
         self._held_back = self._held_back + 1 if is_full and total < _TOO_SMALL * self.batch_rows else 0
         # One batch that is too large is a reason; but once looked at in vain, so are only more of them.
         enough = max(self._patience // _IN_A_ROW, 1)
-        return bool(self.shares) and (self._too_large >= enough or self._held_back >= self._patience)
+        return bool(self.shares) and (is_past or self._too_large >= enough or self._held_back >= self._patience)
 
     def settled(self, waiting: Sequence[Waiting], then: tuple[Share, ...]) -> bool:
         """Take note of a look and what the shares would be; tell whether these are worth a restart."""
         is_worth = self._is_worth(waiting, then)
         self._held_back = self._too_large = 0
+        if self.level_rows is not None and self._taken >= self.level_rows:
+            self.level_rows = _LATER * max(self._taken, self.batch_rows)
+            return is_worth
         self._patience = _IN_A_ROW if is_worth else 2 * self._patience
         return is_worth
 

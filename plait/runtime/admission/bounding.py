@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from plait.adapt.admission import Share, Waiting
+from plait.adapt.admission import Share, Waiting, level_rows
 from plait.adapt.admitting import Watch
 from plait.adapt.bounds import Bound, bounds_of, described
 from plait.query.model import Connector, Stream
@@ -34,7 +34,9 @@ class Admission:
         self._streams = tuple(streams)
         self._waiting, shares = self._look(progress)
         self._shares = {share.source: share for share in shares}
-        self._watch = None if self.batch_rows is None else Watch(batch_rows=self.batch_rows, shares=shares)
+        self._watch = None
+        if self.batch_rows is not None:
+            self._watch = Watch(batch_rows=self.batch_rows, shares=shares, level_rows=level_rows(self._waiting))
 
     def bounded(self, opened: OpenSource) -> OpenSource:
         """Return the source opened with its bound; as it is if Plait has none for it."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from plait.adapt.admission import Waiting, admit
+from dataclasses import replace
+
+from plait.adapt.admission import Waiting, admit, level_rows
 from plait.adapt.admitting import Watch
 
 
@@ -67,3 +69,25 @@ def test_what_is_done_in_a_few_batches_is_not_worth_a_restart() -> None:
 def test_without_streams_that_plait_bounds_there_is_nothing_to_look_at() -> None:
     watch = watch_of(Waiting(source="rate", rows=1e9))
     assert asks(watch, {"rate": 10**9}) == [False]
+
+
+def test_a_stream_whose_rows_are_all_later_than_the_first_backlog_gets_its_share_when_that_has_ended() -> None:
+    short = replace(files("short", 50, 100), first_us=0, last_us=100)
+    long = replace(files("long", 1000, 100), first_us=0, last_us=2000)
+    later = replace(files("later", 1000, 10), first_us=200, last_us=2000)
+    waiting = (short, long, later)
+    watch = Watch(batch_rows=1000, shares=admit(waiting, 1000), level_rows=level_rows(waiting))
+    assert {share.source: share.rows for share in watch.shares}["later"] == 0
+    batch = {"short": 500, "long": 500, "later": 10}
+    assert asks(watch, *[batch] * 10) == [False] * 9 + [True]
+    # Estimates were wrong: the short one goes on, so nothing is gained, and it is looked at later.
+    assert not watch.settled(waiting, admit(waiting, 1000))
+    assert asks(watch, *[batch] * 5) == [False] * 4 + [True]
+    now = (files("short", 0, 0), replace(long, first_us=100), later)
+    assert watch.settled(now, admit(now, 1000))
+
+
+def test_streams_that_end_together_are_not_looked_at_for_it() -> None:
+    waiting = tuple(replace(files(name, 100, 100), first_us=0, last_us=100) for name in "rs")
+    assert level_rows(waiting) is None
+    assert level_rows((files("r", 10, 10), files("s", 1, 1))) is None
