@@ -57,11 +57,11 @@ class LatencyWindow:
 
     since_ms: int
     _batches: deque[Sequence[Arrived]] = field(default_factory=lambda: deque(maxlen=_BATCHES))
-    _unknown: set[str] = field(default_factory=set)
+    _unknown: deque[frozenset[str]] = field(default_factory=lambda: deque(maxlen=_BATCHES))
 
     def add(self, arrived: Iterable[Arrived], published_ms: int, unknown: Iterable[str] = ()) -> None:
         """Add a batch whose results could be seen at a time. A file of the future, by another clock, waited nothing."""
-        self._unknown |= set(unknown)
+        self._unknown.append(frozenset(unknown))
         waited = [
             Arrived(at_ms=max(published_ms - max(each.at_ms, self.since_ms), 0), rows=each.rows)
             for each in arrived
@@ -77,7 +77,7 @@ class LatencyWindow:
             batches=len(self._batches),
             p50_seconds=_quantile(waited, 0.5),
             p99_seconds=_quantile(waited, 0.99),
-            unknown=tuple(sorted(self._unknown)),
+            unknown=tuple(sorted(frozenset().union(*self._unknown))),
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote
 
 import pyarrow.fs as pafs
@@ -25,18 +27,35 @@ class ListedFile:
     bytes: int
 
 
-def logged_files(checkpoint: str, stream: str) -> dict[str, int]:
-    """Return the files that Spark's log of a source names, with the time of change it saw; none if there is no log."""
+def logged_files(checkpoint: str, stream: str, most: int | None = None) -> dict[str, int]:
+    """Return the files that Spark's log of a source names, with the time of change it saw; none if there is no log.
+    Where there are more than `most`, no more are looked at than tell that.
+    """
     log = Storage.open(posixpath.join(checkpoint, "spark", "sources", spark_name(stream)))
     read: dict[str, int] = {}
-    for file in log.list():
-        if not posixpath.basename(file.path).split(".")[0].isdigit():
-            continue
-        for line in log.read_bytes(file.path).decode().split("\n")[1:]:
-            if line:
+    for path in _entries(log):
+        for line in islice(_lines(log, path), 1, None):
+            if line.strip():
                 entry = json.loads(line)
                 read[entry["path"]] = int(entry["timestamp"])
+            if most is not None and len(read) > most:
+                return read
     return read
+
+
+def _entries(log: Storage) -> list[str]:
+    """Return the log's entries from the last one on that holds all before it, in order."""
+    names = [file.path for file in log.list() if file.path.removesuffix(".compact").isdigit()]
+    numbers = {path: int(path.removesuffix(".compact")) for path in names}
+    last = max((number for path, number in numbers.items() if path.endswith(".compact")), default=0)
+    kept = [path for path in names if numbers[path] > last or path == f"{last}.compact" or path == f"{last}"]
+    return sorted(kept, key=numbers.__getitem__)
+
+
+def _lines(log: Storage, path: str) -> Iterator[bytes]:
+    local = log.local_path(path)
+    with io.BytesIO(log.read_bytes(path)) if local is None else local.open("rb") as file:
+        yield from file
 
 
 def below(folder: str, read: Mapping[str, int]) -> dict[str, int]:

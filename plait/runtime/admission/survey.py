@@ -171,7 +171,7 @@ def _unread(
     folder: Folder, stream: Stream, path: str, checkpoint: str | None
 ) -> tuple[Sequence[ListedFile], Sequence[ListedFile]]:
     """Return the files that wait, and those that were read; all wait if nothing is known of any."""
-    read = {} if checkpoint is None else logged_files(checkpoint, stream.name)
+    read = {} if checkpoint is None else logged_files(checkpoint, stream.name, _MOST_FILES)
     if len(read) > _MOST_FILES:
         return (), ()
     names = below(_base(path), read)

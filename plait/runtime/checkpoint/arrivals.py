@@ -17,7 +17,7 @@ from plait.state.storage import Storage
 from plait.stats.latency import Arrived
 
 _MOST_BYTES = 4 << 20
-"""Now and then Spark writes all that a source has ever read into one entry; a larger one is not worth reading."""
+"""Now and then Spark writes all that a source has ever read into one entry, what is new last: no more of it is read."""
 
 
 @dataclass(slots=True)
@@ -52,13 +52,15 @@ class Arrivals:
         return before, now
 
     def _times(self, name: str, before: int | None, now: int | None) -> list[int]:
-        """Return when the files of the entries after `before` up to `now` were last changed."""
+        """Return when the files of the entries after `before` up to `now` were last changed. A stream that was not read
+        in the batch before has one entry for this one: those before that are of batches long ago.
+        """
         if now is None:
             return []
         log = Storage.open(posixpath.join(self.checkpoint, "spark", "sources", name))
         times: list[int] = []
         try:
-            for number in range(-1 if before is None else before, now):
+            for number in range(now - 1 if before is None else before, now):
                 times += _changed(log, number + 1)
         except (PlaitError, OSError, ValueError, KeyError):
             return []
@@ -76,10 +78,19 @@ def _entry(offset: str | None) -> int | None:
 
 
 def _changed(log: Storage, number: int) -> list[int]:
-    """Return when the files of one entry were last changed, none if the entry is too long to be read."""
+    """Return when the files of one entry were last changed, none if there are more of them than are read."""
     path = next((path for path in (str(number), f"{number}.compact") if log.exists(path)), None)
-    content = b"" if path is None else log.read_bytes(path)
-    if len(content) > _MOST_BYTES:
-        return []
-    entries = (json.loads(line) for line in content.decode().split("\n")[1:] if line)
-    return [int(entry["timestamp"]) for entry in entries if entry["batchId"] == number]
+    content = b"" if path is None else _end_of(log, path)
+    lines = content.decode(errors="replace").split("\n")[1:]  # the first is the version, or was cut off
+    entries = [json.loads(line) for line in lines if line]
+    is_cut = len(content) == _MOST_BYTES and bool(entries) and entries[0]["batchId"] == number
+    return [] if is_cut else [int(entry["timestamp"]) for entry in entries if entry["batchId"] == number]
+
+
+def _end_of(log: Storage, path: str) -> bytes:
+    local = log.local_path(path)
+    if local is None:
+        return log.read_bytes(path)[-_MOST_BYTES:]
+    with local.open("rb") as file:
+        file.seek(max(local.stat().st_size - _MOST_BYTES, 0))
+        return file.read(_MOST_BYTES)

@@ -47,7 +47,7 @@ def skipped_files(checkpoint: str, streams: Iterable[Stream]) -> Iterator[Notice
         if folder is None or has_pattern(folder):
             continue
         try:
-            read = logged_files(checkpoint, stream.name)
+            read = logged_files(checkpoint, stream.name, _MOST_FILES)
             if read and len(read) <= _MOST_FILES:
                 yield from skipped(stream.name, listed(folder), below(folder, read), options)
         except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):

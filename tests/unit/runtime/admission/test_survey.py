@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plait.query.model import Connector, DeclaredStatistics, Stream
+from plait.runtime.admission.stream_files import logged_files
 from plait.runtime.admission.survey import explained_bounds, look, survey
 from plait.state.model import SourceProgress
 
@@ -184,3 +185,16 @@ def test_what_bounds_a_batch_is_said_in_a_sentence(tmp_path: Path) -> None:
     own = explained_bounds([stream(tmp_path, maxFilesPerTrigger="1")], None, {})
     assert own.endswith("of s about 100 (maxFilesPerTrigger)")
     assert "at a guess" in explained_bounds([stream(tmp_path / "missing")], None, {})
+
+
+def test_of_a_log_no_more_is_parsed_than_tells_that_it_is_too_long(tmp_path: Path) -> None:
+    checkpoint = have_read(tmp_path, *(Path(f"/in/{number}") for number in range(10)))
+    log = tmp_path / "spark" / "sources" / "s"
+    (log / "1.compact").write_text(
+        (log / "0").read_text() + "\n" + (log / "0").read_text().replace("/in/", "/new/")[3:]
+    )
+    (log / "2").write_text("v1\nnot JSON")
+    assert len(logged_files(checkpoint, "s", 5)) == 6
+    (log / "2").unlink()
+    (log / "0").write_text("v1\nnot JSON")
+    assert len(logged_files(checkpoint, "s")) == 20, "an entry that holds all spares those before it"

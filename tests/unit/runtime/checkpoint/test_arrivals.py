@@ -79,3 +79,20 @@ def test_an_entry_that_is_missing_damaged_or_very_long_is_passed_over(
     (tmp_path / "spark" / "sources" / "r" / "0").write_text("v1\n{")
     monkeypatch.undo()
     assert known.of_batch(0, {"r": 1}) == ([], frozenset({"r"}))
+
+
+def test_a_stream_that_comes_back_has_not_all_files_it_ever_had_in_that_batch(tmp_path: Path) -> None:
+    log_batch(tmp_path, 7, {"s": {"logOffset": 3}})
+    log_batch(tmp_path, 8, {"r": {"logOffset": 2}})
+    for number in range(3):
+        log_files(tmp_path, "r", str(number), (number, 100 * number))
+    assert Arrivals(str(tmp_path)).of_batch(8, {"r": 4}) == ([Arrived(at_ms=200, rows=4)], frozenset())
+
+
+def test_of_an_entry_that_holds_all_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log_batch(tmp_path, 8, {"r": {"logOffset": 8}})
+    log_batch(tmp_path, 9, {"r": {"logOffset": 9}})
+    log_files(tmp_path, "r", "9.compact", *((number, 7) for number in range(9) for _ in range(50)), (9, 90), (9, 91))
+    monkeypatch.setattr(arrivals, "_MOST_BYTES", 300)
+    arrived, unknown = Arrivals(str(tmp_path)).of_batch(9, {"r": 2})
+    assert ([each.at_ms for each in arrived], unknown) == ([90, 91], frozenset())
