@@ -22,8 +22,8 @@ STEPS = {
     "plait.cli.script": (("", "read_sound_script", "check"),),
     "plait.runtime.spark.session": (("", "open_session", "session"),),
     "pyspark.java_gateway": (("", "launch_gateway", "jvm"),),
+    "plait.runtime.declarations": (("Declarations", "load", "sources"),),
     "plait.runtime.engine": (
-        ("Engine", "load", "sources"),
         ("Engine", "_start_streaming", "streaming"),
         ("Engine", "_process", "batch"),
     ),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing_extensions import assert_never
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
-from plait.query.model import Operand, Query, Relation, relations_of
+from plait.query.model import Column, Operand, Query, Relation, SourceExpression, relations_of
 from plait.query.predicates import Band, Equality, Order, Residual
 from plait.query.types import is_calendar
 from plait.spelling import backquoted
@@ -74,6 +74,12 @@ def _operand(operand: Operand) -> str | ValueColumn:
     if bare and expression.sql == backquoted(bare[0]) and not is_calendar(operand.type or UNKNOWN_TYPE):
         return bare[0]
     return ValueColumn(expression=expression, type=operand.type or UNKNOWN_TYPE)
+
+
+def bare_value(column: Column) -> ValueColumn:
+    """Return a column of the user, of a type that no task can hold, as the value that Spark makes of it."""
+    expression = SourceExpression(sql=backquoted(column.name), columns=(column.name,))
+    return ValueColumn(expression=expression, type=column.type)
 
 
 def operands_of(query: Query, alias: str, others: Collection[str] | None = None) -> tuple[str | ValueColumn, ...]:

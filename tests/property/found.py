@@ -88,8 +88,8 @@ def case(sources: tuple[CaseSource, ...], *queries: CaseQuery, **options: Any) -
 def _columns(text: str) -> tuple[CaseColumn, ...]:
     """Read ``k BIGINT, d DECIMAL(10,2)``."""
     columns = []
-    for part in text.replace(", ", "\n").splitlines():
-        name, kind = part.split(" ")
+    for part in re.split(r", (?![^<(]*[>)])", text):
+        name, kind = part.split(" ", 1)
         columns.append(CaseColumn(name=name, kind=_BY_TYPE[kind]))
     return tuple(columns)
 

@@ -16,8 +16,9 @@ from plait.operators.column_names import TAU, word_names
 from plait.operators.ingest.projection import IngestSpec, bits_sql, ingest_spec, layout_of
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
-from plait.plan.model import KeyColumn, Selection, Store, ValueColumn
-from plait.query.model import Column, Source, SourceExpression, Stream
+from plait.plan.model import KeyColumn, Selection, Store
+from plait.plan.relations import bare_value
+from plait.query.model import Column, Source, Stream
 from plait.query.types import is_calendar
 from plait.spelling import backquoted
 from plait.state.model import Bucket, Layout, SourceProgress
@@ -144,14 +145,13 @@ def _recovered(column: Column, source: Source, old: Layout) -> str | None:
     """Return a raw column as SQL over event time, a kept value or a key that is the column itself; None if none is."""
     if isinstance(source, Stream) and column.name == source.time and old.has_tau:
         return _from_micros(backquoted(TAU), column.type)
-    bare = SourceExpression(sql=backquoted(column.name), columns=(column.name,))
-    value = ValueColumn(expression=bare, type=column.type).name
-    if value in old.values:
-        held = backquoted(value)
+    value = bare_value(column)
+    if value.name in old.values:
+        held = backquoted(value.name)
         return f"CAST(CAST({held} AS INTERVAL MONTH) AS {column.type})" if is_calendar(column.type) else held
     # The common type of an equality may be wider than the column.
     wider = _INTEGERS[_INTEGERS.index(column.type) :] if column.type in _INTEGERS else (column.type,)
-    keys = (KeyColumn(expression=bare, type=kind).name for kind in wider)
+    keys = (KeyColumn(expression=value.expression, type=kind).name for kind in wider)
     key = next((backquoted(name) for name in keys if name in old.keys), None)
     if key is None:
         return None

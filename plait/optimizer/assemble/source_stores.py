@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
-from plait.plan.relations import columns_of, keys_of, operands_of, requirement_of, widest_window, window_of
+from plait.plan.relations import bare_value, columns_of, keys_of, operands_of, requirement_of, widest_window, window_of
 from plait.query.model import Query, Relation, Source, Stream
+from plait.query.types import is_calendar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def _store(store_id: str, source: Source, uses: list[Use], options: PlanOptions)
         parallelism=options.parallelism_of(source.name),
         window_us=_window_us(source, uses),
         keeps_all=_keeps_all(source),
-        values=_values(uses),
+        values=_values(source, uses),
     )
 
 
@@ -67,7 +68,7 @@ def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
     needed = {column for use in uses for column in columns_of(use.query, use.relation.alias)}
     needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
     if _keeps_all(source):
-        needed |= {column.name for column in source.schema or ()}
+        needed |= {column.name for column in source.schema or () if not is_calendar(column.type)}
     return tuple(sorted(needed))
 
 
@@ -75,8 +76,11 @@ def _operands(uses: list[Use]) -> Iterator[str | ValueColumn]:
     return (operand for use in uses for operand in operands_of(use.query, use.relation.alias))
 
 
-def _values(uses: list[Use]) -> tuple[ValueColumn, ...]:
+def _values(source: Source, uses: list[Use]) -> tuple[ValueColumn, ...]:
     values = {operand.name: operand for operand in _operands(uses) if not isinstance(operand, str)}
+    if _keeps_all(source):
+        kept = (bare_value(column) for column in source.schema or () if is_calendar(column.type))
+        values.update((value.name, value) for value in kept)
     return tuple(values[name] for name in sorted(values))
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plait.plan.model import Requirement, Selection, Store, is_routed
 from plait.plan.traversals import kept_stores
-from plait.query.model import Query
+from plait.query.model import Column, Query
 from plait.stats.model import SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, equality, expression, planned, query, stream, table
 
@@ -115,6 +117,14 @@ def test_a_stream_that_keeps_all_keeps_every_column_and_row_as_long_as_its_own_w
     assert store.columns == ("a", "ts", "v")
     assert Requirement(selection=Selection(), keys=()) in store.requirements
     assert store.window_us == 100 * SECOND_US
+
+
+def test_a_stream_that_keeps_all_keeps_intervals_of_months_as_values_since_no_task_can_hold_them() -> None:
+    schema = (Column(name="a", type="bigint"), Column(name="m", type="interval year to month"))
+    everything = replace(stream("r", keep="all"), schema=schema)
+    store = planned((), sources=(everything,)).store("r")
+    assert store.columns == ("a",)
+    assert [(value.expression.columns, value.type) for value in store.values] == [(("m",), "interval year to month")]
 
 
 def test_a_stream_that_keeps_all_has_a_store_before_anybody_asks() -> None:

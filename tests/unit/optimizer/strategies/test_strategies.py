@@ -72,7 +72,7 @@ def test_a_strategy_has_an_example_in_its_docstring(strategy: str) -> None:
 def test_an_unknown_strategy_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
         OptionError,
-        match=r"'ilpp'.*bushy, chain, fixed, flat, greedy, ilp, independent, left-deep, selectivity, shared",
+        match=r"'ilpp'.*bushy, chain, dppick, fixed, flat, greedy, ilp, independent, left-deep, selectivity, shared",
     ):
         plan((CHAIN,), Statistics(), options("ilpp", [stream("r"), stream("s"), stream("t")]))
 
