@@ -161,7 +161,7 @@ class _Recorder:
                 ingested=ingested,
                 probed=(),
                 publications=(),
-                backlog=(),
+                undelivered=(),
             )
             yield Cycle(
                 stored=live,

@@ -19,6 +19,9 @@ from plait.plan.model import Plan
 FORMAT = 6
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
 
+_STORED_AS = {"residual_filters": "narrowings"}
+"""Fields that stand under an earlier name in the JSON, so that plans of this format are read whoever wrote them."""
+
 
 def encode(plan: Plan) -> str:
     """Return the plan as JSON text, the same text for an equal plan."""
@@ -53,7 +56,7 @@ def decode(text: str) -> Plan:
 def _to_plain(value: Any) -> Any:
     """Return records as dicts and tuples as lists, all the way down; what a record works out by itself is left out."""
     if is_dataclass(value):
-        return {field.name: _to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        return {_stored_as(field.name): _to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
     return value
@@ -68,7 +71,7 @@ def _from_plain(kind: Any, value: Any) -> Any:
     if get_origin(kind) in (Union, UnionType):
         wanted = [option for option in get_args(kind) if option is not NoneType]
         if len(wanted) > 1:  # records, told apart by their fields
-            wanted = [option for option in wanted if isinstance(value, dict) and value.keys() == _hints(option).keys()]
+            wanted = [option for option in wanted if isinstance(value, dict) and value.keys() == _stored_names(option)]
         return None if value is None else _from_plain(wanted[0], value)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
@@ -83,10 +86,14 @@ def _from_plain(kind: Any, value: Any) -> Any:
 
 def _record(kind: Any, value: Any) -> Any:
     hints = _hints(kind)
-    if not isinstance(value, dict) or value.keys() != hints.keys():
+    if not isinstance(value, dict) or value.keys() != _stored_names(kind):
         found = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise TypeError(f"expected a {(get_origin(kind) or kind).__name__} with {sorted(hints)}, found {found}")
-    return (get_origin(kind) or kind)(**{name: _from_plain(hint, value[name]) for name, hint in hints.items()})
+        raise TypeError(
+            f"expected a {(get_origin(kind) or kind).__name__} with {sorted(_stored_names(kind))}, found {found}"
+        )
+    return (get_origin(kind) or kind)(
+        **{name: _from_plain(hint, value[_stored_as(name)]) for name, hint in hints.items()}
+    )
 
 
 def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
@@ -95,6 +102,15 @@ def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
     if items[-1:] == (Ellipsis,):
         return tuple(_from_plain(items[0], item) for item in value)
     return tuple(_from_plain(item, found) for item, found in zip(items, value, strict=True))
+
+
+def _stored_as(field: str) -> str:
+    return _STORED_AS.get(field, field)
+
+
+@cache
+def _stored_names(kind: Any) -> frozenset[str]:
+    return frozenset(map(_stored_as, _hints(kind)))
 
 
 @cache

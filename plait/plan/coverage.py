@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from plait.plan.conditions import conditions_of, renamed, shown
-from plait.plan.model import Member, Narrowing, Output, Plan, Selection, Step
+from plait.plan.model import Member, Output, Plan, ResidualFilter, Selection, Step
 from plait.plan.relations import columns_of, requirement_of, selection_of, window_of
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
@@ -45,21 +45,23 @@ def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
             continue
         path = path_members(start, steps)
         for alias, position in output.positions:
-            narrowed = Narrowing(position=position)
-            narrowed = next((each for each in output.narrowings if each.position == position), narrowed)
-            if not _stands_for(plan, path[position], narrowed, query.relation(alias), query.canonical(alias)):
+            residual = ResidualFilter(position=position)
+            residual = next((each for each in output.residual_filters if each.position == position), residual)
+            if not _stands_for(plan, path[position], residual, query.relation(alias), query.canonical(alias)):
                 yield f"query '{query.name}' takes '{alias}' from {path[position]}"
 
 
-def _stands_for(plan: Plan, member: Member, narrowed: Narrowing, relation: Relation, place: tuple[str, int]) -> bool:
-    """Tell whether a member is the relation, or a wider one that is narrowed to it."""
+def _stands_for(
+    plan: Plan, member: Member, residual: ResidualFilter, relation: Relation, place: tuple[str, int]
+) -> bool:
+    """Tell whether a member is the relation, or a wider one that a residual filter makes it."""
     if (plan.store(member.store).source, member.ordinal) != place:
         return False
     own, window_us = selection_of(relation), window_of(relation)
-    if member.selection != own and not (narrowed.selection == own and _includes(member.selection, own)):
+    if member.selection != own and not (residual.selection == own and _includes(member.selection, own)):
         return False
     is_wider = window_us is not None and (member.window_us is None or member.window_us > window_us)
-    return member.window_us == window_us or (is_wider and narrowed.window_us == window_us)
+    return member.window_us == window_us or (is_wider and residual.window_us == window_us)
 
 
 def _includes(wide: Selection, own: Selection) -> bool:
@@ -105,7 +107,7 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
             need, columns = needs[output.query, alias]
             if need not in store.requirements:
                 yield f"store '{store.id}' lacks requirement {need} of query '{output.query}'"
-            told = {name for each in output.narrowings if each.position == position for name in each.columns}
+            told = {name for each in output.residual_filters if each.position == position for name in each.columns}
             missing = sorted((told | set(columns)) - kept[position])
             if missing:
                 yield f"'{alias}' of query '{output.query}' lacks columns {missing} via {_edge(steps)}"

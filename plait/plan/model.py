@@ -221,7 +221,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowing:
+class ResidualFilter:
     """At `position` a query takes less than the path carries: only tuples that satisfy `selection` and are at most
     `window_us` older than the newest member of the result. None: in this respect it takes what the path carries.
     """
@@ -241,12 +241,12 @@ class Narrowing:
 class Output:
     """A query that is complete at this point of a tree: (alias, position) for each of its relations, by alias.
 
-    `narrowings`, by position: where the query splits off from others that share the wider steps before.
+    `residual_filters`, by position: where the query splits off from others that share the wider steps before.
     """
 
     query: str
     positions: tuple[tuple[str, int], ...]
-    narrowings: tuple[Narrowing, ...] = ()
+    residual_filters: tuple[ResidualFilter, ...] = ()
 
     @property
     def aliases(self) -> tuple[str, ...]:

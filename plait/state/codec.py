@@ -21,6 +21,9 @@ from plait.state.model import Bucket, Manifest
 from plait.stats.cycles import Cycles, Series, from_totals
 
 _INTERNED = ("store", "sort_key", "layout", "partition_by")
+_STORED_AS = {"undelivered": "backlog"}
+"""Fields of a manifest that stand under an earlier name in the file."""
+
 _SCALARS = frozenset((int, str, bool, float, type(None)))
 
 
@@ -28,14 +31,19 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
     """Return everything but batch and watermark as JSON values."""
     document: dict[str, Any] = _plain(manifest, skip=("batch", "watermark_us", "buckets"))
     document["buckets"] = _columns(manifest.buckets)
-    return document
+    return {_STORED_AS.get(name, name): value for name, value in document.items()}
 
 
 def from_json(document: dict[str, Any]) -> Manifest:
     """Return the manifest `to_json` was given; raise ValueError, TypeError, KeyError or IndexError if it cannot be
     one.
     """
-    values = {name: value for name, value in document.items() if name not in ("format", "checksum", "buckets")}
+    fields_of = {stored: name for name, stored in _STORED_AS.items()}
+    values = {
+        fields_of.get(name, name): value
+        for name, value in document.items()
+        if name not in ("format", "checksum", "buckets")
+    }
     manifest = _record(Manifest, values, given={"buckets": _buckets(document["buckets"])})
     if not isinstance(manifest, Manifest):
         raise TypeError("not a manifest")

@@ -27,7 +27,7 @@ def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
     if oldest_ns is None:
         return 0
     buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.buckets}
-    spooled = {path for manifest in kept for backlog in manifest.backlog for path in backlog.paths}
+    spooled = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
     deleted = 0
     for folder in FOLDERS:
         for file in storage.list(folder, recursive=True):

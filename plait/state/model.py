@@ -156,7 +156,7 @@ class SourceProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
+class Undelivered:
     """Results of one query and batch that its sink has not taken yet: spooled Arrow files under the checkpoint.
 
     They are offered again with every later batch and after a restart, oldest first, until the sink takes them. `shape`
@@ -214,7 +214,7 @@ class Manifest:
     queries: tuple[QueryProgress, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     publications: tuple[Publication, ...] = ()
-    backlog: tuple[Backlog, ...] = ()
+    undelivered: tuple[Undelivered, ...] = ()
     probe_tuples: tuple[tuple[str, int], ...] = field(default=())
     windows: tuple[StoreWindow, ...] = ()
     cycles: Cycles = NOTHING_COUNTED

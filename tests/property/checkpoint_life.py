@@ -205,7 +205,7 @@ class Life:
             ingested=tuple(ingested),
             probed=probed,
             publications=(),
-            backlog=(),
+            undelivered=(),
         )
         self.log.commit(following)
         self._collect(queries, probed, ran)

@@ -266,7 +266,7 @@ class DirectRun:
             ingested=ingested,
             probed=probed,
             publications=(),
-            backlog=(),
+            undelivered=(),
         )
         following = self._within_budget(following, plan)
         self.log.commit(following)

@@ -13,7 +13,7 @@ from plait.operators.close.closing import Closed
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
-from plait.state.model import TABLE_BATCH, Backlog, Bucket, Manifest, QueryProgress
+from plait.state.model import TABLE_BATCH, Bucket, Manifest, QueryProgress, Undelivered
 
 
 def queries_after(
@@ -48,7 +48,7 @@ def next_manifest(
     ingested: tuple[IngestReport, ...],
     probed: tuple[ProbeReport, ...],
     publications: tuple[Publication, ...],
-    backlog: tuple[Backlog, ...],
+    undelivered: tuple[Undelivered, ...],
 ) -> Manifest:
     """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
     what `previous` names, is to be published with it.
@@ -68,7 +68,7 @@ def next_manifest(
             *(letter for report in ingested for letter in report.publications),
             *publications,
         ),
-        backlog=backlog,
+        undelivered=undelivered,
         probe_tuples=_added(() if previous is None else previous.probe_tuples, found),
     )
 

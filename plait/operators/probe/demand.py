@@ -79,8 +79,8 @@ def output_columns(output: Output, wanted: Wanted) -> Iterator[tuple[int, str]]:
     """Yield the (position, column) pairs that a query takes where it is complete."""
     for alias, position in output.positions:
         yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
-    for narrowing in output.narrowings:
-        yield from ((narrowing.position, name) for name in narrowing.columns)
+    for residual in output.residual_filters:
+        yield from ((residual.position, name) for name in residual.columns)
 
 
 def carried_columns(store: Store) -> tuple[str, ...]:

@@ -94,16 +94,16 @@ class Partials:
         return self.at(np.arange(start, min(stop, self.count), dtype=np.int32))
 
 
-def narrowed(partials: Partials, output: Output) -> Partials:
+def filtered(partials: Partials, output: Output) -> Partials:
     """Return the partials that the query of `output` takes, out of those it shares with others."""
-    if not output.narrowings:
+    if not output.residual_filters:
         return partials
     taken = np.ones(partials.count, np.bool_)
-    for narrowing in output.narrowings:
-        position = partials.positions[narrowing.position]
-        if narrowing.selection is not None:
-            taken &= position.column(narrowing.selection.column).to_numpy(zero_copy_only=False)
-        low = minus_window(partials.newest, narrowing.window_us)
+    for residual in output.residual_filters:
+        position = partials.positions[residual.position]
+        if residual.selection is not None:
+            taken &= position.column(residual.selection.column).to_numpy(zero_copy_only=False)
+        low = minus_window(partials.newest, residual.window_us)
         if low is not None:
             taken &= position.int64(TAU)[0] >= low
     return partials if taken.all() else partials.at(np.flatnonzero(taken).astype(np.int32))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from plait.operators.column_names import ROW, TAU
 from plait.operators.probe.demand import Demand, demand_of, output_columns
-from plait.operators.probe.partials import Partials, Position, Rows, narrowed, start_partials
+from plait.operators.probe.partials import Partials, Position, Rows, filtered, start_partials
 from plait.operators.probe.probing import (
     Counts,
     Matched,
@@ -140,7 +140,7 @@ class Walker:
         """Add results to the queries that are complete, except those that need what these tuples do not carry."""
         for output in outputs:
             if partials.supply(output_columns(output, self._context.wanted)):
-                self._results.add(output, narrowed(partials, output))
+                self._results.add(output, filtered(partials, output))
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]

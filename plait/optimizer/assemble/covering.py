@@ -1,7 +1,7 @@
 """Covering queries: so that several queries share a step although their selections or windows differ.
 
 A covering query takes every tuple that one of the queries it stands for takes. Its probe orders serve them all; where
-an order ends, each query keeps what is its own by a residual filter (`Narrowing`).
+an order ends, each query keeps what is its own by a residual filter (`ResidualFilter`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from plait.plan.model import Narrowing, Selection
+from plait.plan.model import ResidualFilter, Selection
 from plait.plan.relations import selection_of, widest_window, window_of
 from plait.query.model import Query, Relation
 
@@ -28,7 +28,7 @@ class CoveredQueries:
         by_name = {query.name: query for query in covering}
         return cls(own=own, joined=tuple(by_name.get(query.name, query) for query in own))
 
-    def residual_filters(self, query: str, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+    def residual_filters(self, query: str, positions: Iterable[tuple[str, int]]) -> tuple[ResidualFilter, ...]:
         """Return what the query of this name takes less than is joined for it, by position."""
         return next(
             residual_filters(own, joined, positions)
@@ -92,17 +92,17 @@ def cover(queries: tuple[Query, ...], group: Variant) -> tuple[Query, ...]:
     )
 
 
-def residual_filters(own: Query, covering: Query, positions: Iterable[tuple[str, int]]) -> tuple[Narrowing, ...]:
+def residual_filters(own: Query, covering: Query, positions: Iterable[tuple[str, int]]) -> tuple[ResidualFilter, ...]:
     """Return what `own` takes less than `covering`, by position."""
     filters = []
     for alias, position in positions:
         mine, theirs = own.relation(alias), covering.relation(alias)
         selection, window_us = selection_of(mine), window_of(mine)
-        residual = Narrowing(
+        residual = ResidualFilter(
             position=position,
             selection=None if selection == selection_of(theirs) else selection,
             window_us=None if window_us == window_of(theirs) else window_us,
         )
-        if residual != Narrowing(position=position):
+        if residual != ResidualFilter(position=position):
             filters.append(residual)
     return tuple(sorted(filters, key=lambda residual: residual.position))

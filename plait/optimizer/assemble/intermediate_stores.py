@@ -184,8 +184,8 @@ def _need_for_query(draft: _StoreDraft, subset: Subset, queries: CoveredQueries)
     """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
         draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
-        for narrowing in queries.residual_filters(subset.query.name, ((alias, part),)):
-            draft.columns |= {part_column(part, name) for name in narrowing.columns}
+        for residual in queries.residual_filters(subset.query.name, ((alias, part),)):
+            draft.columns |= {part_column(part, name) for name in residual.columns}
 
 
 def _need_for_store(draft: _StoreDraft, subset: Subset, whole: Subset, target: _StoreDraft) -> None:

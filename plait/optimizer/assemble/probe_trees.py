@@ -114,8 +114,8 @@ def _end(
             node.fills.append(fill)
     else:
         positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
-        narrowings = queries.residual_filters(query.name, positions)
-        node.outputs.append(Output(query=query.name, positions=positions, narrowings=narrowings))
+        residual_filters = queries.residual_filters(query.name, positions)
+        node.outputs.append(Output(query=query.name, positions=positions, residual_filters=residual_filters))
 
 
 def _paths(path: Path, node: _Node) -> Iterable[Path]:

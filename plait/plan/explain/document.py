@@ -204,11 +204,11 @@ def _output(output: Output) -> Json:
         "positions": dict(output.positions),
         "only": [
             {
-                "position": narrowing.position,
-                "selection": None if narrowing.selection is None else narrowing.selection.sql,
-                "window_us": narrowing.window_us,
+                "position": residual.position,
+                "selection": None if residual.selection is None else residual.selection.sql,
+                "window_us": residual.window_us,
             }
-            for narrowing in output.narrowings
+            for residual in output.residual_filters
         ],
     }
 

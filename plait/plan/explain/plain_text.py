@@ -145,12 +145,12 @@ class _Text:
 
     def _order(self, order: QueryOrder) -> Branch:
         cost = self.pace.rate(order.probe_tuples_per_s, "probe tuples") if order.steps else "a result by itself"
-        narrowed = wording.limits(order.output, order.path)
+        filters = wording.limits(order.output, order.path)
         return Branch(
             text=f"{' → '.join('⋈'.join(unit) for unit in order.units)}: {cost}",
             below=(
                 *(Branch(text=text) for shared in order.steps for text in self._shared(shared.step, shared.others)),
-                *((Branch(text=f"splits off at the end: {narrowed}"),) if narrowed else ()),
+                *((Branch(text=f"splits off at the end: {filters}"),) if filters else ()),
             ),
         )
 

@@ -146,20 +146,20 @@ def _expression(shown: KeyColumn, store: Store) -> str:
 def limits(shown: Output, path: tuple[Member, ...]) -> str:
     """Return what a query leaves to others who share the steps before, empty if it takes everything."""
     found = []
-    for narrowing in shown.narrowings:
-        text = member_name(path[narrowing.position])
-        if narrowing.selection is not None:
-            text += selection(narrowing.selection)
-        if narrowing.window_us is not None:
-            text += f" within {duration(narrowing.window_us)}"
+    for residual in shown.residual_filters:
+        text = member_name(path[residual.position])
+        if residual.selection is not None:
+            text += selection(residual.selection)
+        if residual.window_us is not None:
+            text += f" within {duration(residual.window_us)}"
         found.append(text)
     return f"only {', '.join(found)}" if found else ""
 
 
 def taker(shown: Output, path: tuple[Member, ...]) -> str:
     """Return the query that takes what ends here, and what of it."""
-    narrowed = limits(shown, path)
-    return f"{shown.query} ({narrowed})" if narrowed else shown.query
+    filters = limits(shown, path)
+    return f"{shown.query} ({filters})" if filters else shown.query
 
 
 def requirement(store: Store, need: Requirement) -> str:

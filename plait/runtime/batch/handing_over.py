@@ -22,7 +22,7 @@ from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer
 from plait.runtime.outputs.spooled import deliver_together, written_by_tasks
 from plait.sinks.staging import Publication
-from plait.state.model import Backlog, Manifest
+from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
 _FAILURES = (PySparkException, PlaitError, OSError, pa.ArrowException)
@@ -53,16 +53,16 @@ class Handover:
             claim_sink(self._storage, before, binding)
             self._claimed.add(binding.query.name)
 
-    def deliver(self, work: Batch) -> tuple[tuple[Publication, ...], tuple[Backlog, ...]]:
+    def deliver(self, work: Batch) -> tuple[tuple[Publication, ...], tuple[Undelivered, ...]]:
         """Give sinks what is theirs; return what to publish and what remains undelivered."""
         bindings = work.epoch.bindings
         files = [file for report in work.found for file in report.results]
-        earlier = () if work.before is None else work.before.backlog
+        earlier = () if work.before is None else work.before.undelivered
         fresh = [bindings[late.query].noted(late) for late in _spooled(work.number, files)]
         together = self._deliver_together(work.epoch, fresh, {late.query for late in earlier})
         publications = [file.publication for file in files if file.publication is not None]
         publications += [publication for found in together.values() for publication in found]
-        remaining: list[Backlog] = []
+        remaining: list[Undelivered] = []
         blocked: set[str] = set()
         for late in (*earlier, *(late for late in fresh if late.query not in together)):
             # A query that is left out may come back: what its sink has not taken waits for that.
@@ -80,7 +80,7 @@ class Handover:
         return tuple(publications), tuple(remaining)
 
     def _deliver_together(
-        self, epoch: Epoch, fresh: list[Backlog], behind: set[str]
+        self, epoch: Epoch, fresh: list[Undelivered], behind: set[str]
     ) -> dict[str, tuple[Publication, ...]]:
         """Give what tasks can write to its sinks in one job; return what to publish, by query. If one of them fails,
         none is delivered. `behind`: the queries that have results waiting.
@@ -101,14 +101,14 @@ class Handover:
             return {}  # each by itself will tell which it was
 
 
-def _spooled(batch: int, files: list[ResultFile]) -> list[Backlog]:
+def _spooled(batch: int, files: list[ResultFile]) -> list[Undelivered]:
     """Group this batch's spooled files by query."""
-    found: dict[str, Backlog] = {}
+    found: dict[str, Undelivered] = {}
     for file in files:
         if not file.paths:
             continue
         known = found.get(
-            file.query, Backlog(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
+            file.query, Undelivered(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
         )
         found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
     return [found[query] for query in sorted(found)]

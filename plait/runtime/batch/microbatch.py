@@ -9,8 +9,8 @@ publish   staged files are renamed into sight
 tidy      spool and old manifests go; merging begins
 
 Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
-after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results in the
-backlog; the batch goes on.
+after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results
+undelivered; the batch goes on.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from plait.sinks.staging import publish, require_staged
 from plait.state.garbage import collect
 from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
-from plait.state.model import Backlog, Bucket, Manifest
+from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
 from plait.state.trust import trust
 
@@ -164,10 +164,10 @@ class BatchProcessor:
 
     def _deliver(self, work: Batch) -> Batch:
         """Hand results to their sinks, and make sure that what is staged is in sight of this process."""
-        publications, backlog = self.handover.deliver(work)
+        publications, undelivered = self.handover.deliver(work)
         require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
         reach("delivered")
-        return replace(work, publications=publications, backlog=backlog)
+        return replace(work, publications=publications, undelivered=undelivered)
 
     def _commit(self, work: Batch) -> Batch:
         """Write the manifest. From here on the batch has happened."""
@@ -182,7 +182,7 @@ class BatchProcessor:
             ingested=work.ingested,
             probed=work.probed,
             publications=work.publications,
-            backlog=work.backlog,
+            undelivered=work.undelivered,
         )
         adopted = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
         manifest = self._within_budget(adopted, work.epoch)
@@ -243,7 +243,7 @@ class BatchProcessor:
         )
 
     def _probe(self, epoch: Epoch) -> Probe:
-        failing = {late.query for late in self._backlog()} | self.handover.unclaimed(epoch, self.before)
+        failing = {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
         deliveries = {
             name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
         }
@@ -280,12 +280,12 @@ class BatchProcessor:
         kept = live + resting_buckets(epoch.plan, self.before)
         return walk_past(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
 
-    def _backlog(self) -> tuple[Backlog, ...]:
-        return () if self.before is None else self.before.backlog
+    def _undelivered(self) -> tuple[Undelivered, ...]:
+        return () if self.before is None else self.before.undelivered
 
     def _delete_spooled(self, manifest: Manifest) -> None:
         """Delete spooled results that were delivered and, now and then, manifests and files nothing needs."""
-        kept = {path for late in manifest.backlog for path in late.paths}
+        kept = {path for late in manifest.undelivered for path in late.paths}
         for file in self._storage.list(SPOOL, recursive=True):
             if file.path not in kept:
                 self._storage.delete(file.path)
@@ -327,7 +327,7 @@ class BatchProcessor:
 def _failing(work: Batch) -> tuple[tuple[str, str], ...]:
     """Return whose results wait and why, each once: what comes after the first that waits has no reason of its own."""
     reasons = dict[str, str]()
-    waiting = ((late.query, late.reason) for late in work.settled.backlog if late.query in work.epoch.bindings)
+    waiting = ((late.query, late.reason) for late in work.settled.undelivered if late.query in work.epoch.bindings)
     for name, reason in (*_unpublished(work), *waiting):
         reasons.setdefault(name, reason)
     return tuple(reasons.items())

@@ -8,7 +8,7 @@ from plait.operators.close.closing import Closed
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.sinks.staging import Publication, Unpublished
-from plait.state.model import Backlog, Manifest
+from plait.state.model import Manifest, Undelivered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Batch:
 
     `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
     tasks that took rows in have stored; `probed`: what those that probed have found; `closed`: what has become final;
-    `publications` and `backlog`: results that can be shown once it is committed, and those that no sink has taken;
+    `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
     `manifest`: the state after it; `unpublished`: what it names and could not be shown; `published_ms`: when
     the rest could be seen.
     """
@@ -30,7 +30,7 @@ class Batch:
     probed: tuple[ProbeReport, ...] = ()
     closed: Closed | None = None
     publications: tuple[Publication, ...] = ()
-    backlog: tuple[Backlog, ...] = ()
+    undelivered: tuple[Undelivered, ...] = ()
     manifest: Manifest | None = None
     unpublished: tuple[Unpublished, ...] = ()
     published_ms: int = 0

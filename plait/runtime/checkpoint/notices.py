@@ -72,7 +72,7 @@ def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: fr
 
 def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[str]:
     rows, reasons = dict[str, int](), dict[str, str]()
-    for late in manifest.backlog:
+    for late in manifest.undelivered:
         if late.query in dropped or late.query not in plan.queries:
             rows[late.query] = rows.get(late.query, 0) + late.rows
             reasons.setdefault(late.query, late.reason)

@@ -173,7 +173,7 @@ def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest 
     return replace(
         kept,
         sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),
-        backlog=tuple(late for late in kept.backlog if late.query not in asked.dropped),
+        undelivered=tuple(late for late in kept.undelivered if late.query not in asked.dropped),
     )
 
 

@@ -154,7 +154,7 @@ def _claims(
     storage: Storage, identity: str, manifest: Manifest | None, bindings: Iterable[Binding]
 ) -> list[tuple[SinkSpec, Claim]]:
     begun_without, place = _was_begun_without_markers(storage), posixpath.dirname(storage.uri)
-    waiting = () if manifest is None else manifest.backlog
+    waiting = () if manifest is None else manifest.undelivered
     claims = []
     for binding in bindings:
         query = binding.query.name

@@ -29,7 +29,7 @@ from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, arrow_pr
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.formulas import made_of
-from plait.state.model import Backlog
+from plait.state.model import Undelivered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Binding:
         sql = tuple(column.expression.sql for column in self.query.output)
         return Shape(joined=self.joined_schema, sql=sql, output=self.output)
 
-    def noted(self, late: Backlog) -> Backlog:
+    def noted(self, late: Undelivered) -> Undelivered:
         """Return results of this query with what it says of them and of its sink, in case it is another one when they
         are taken.
         """

@@ -16,7 +16,7 @@ from plait.runtime.outputs.spooled import joined_rows, tasks_for
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
-from plait.state.model import Backlog
+from plait.state.model import Undelivered
 from plait.state.storage import Storage
 
 
@@ -46,7 +46,7 @@ class Deliverer:
         self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
         self.memory: dict[str, MemoryResults] = {}
 
-    def deliver(self, binding: Binding, late: Backlog) -> tuple[Publication, ...]:
+    def deliver(self, binding: Binding, late: Undelivered) -> tuple[Publication, ...]:
         """Give one batch's results of one query to its sink; return what is to be published on commit.
 
         If the query was another one when they were found, they are what that one wanted of them. Raises SinkError if
@@ -74,7 +74,7 @@ class Deliverer:
         return found
 
 
-def _sink_for(binding: Binding, former: Shape, late: Backlog) -> Sink:
+def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
     """Return the sink that takes what a former query has found: that of today, which may be there because the one
     before took nothing, or else that one, where all it has written before them is in the same place.
     """

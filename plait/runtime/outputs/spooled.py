@@ -21,7 +21,7 @@ from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
 from plait.sinks.delivery import Delivery, Direct, Discarded, Projection
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
-from plait.state.model import Backlog
+from plait.state.model import Undelivered
 from plait.state.storage import Storage
 
 _MOST_BYTES: Final = 4 << 20
@@ -85,7 +85,7 @@ def written_by_tasks(binding: Binding, checkpoint: str) -> Delivery | None:
 def deliver_together(
     spark: SparkSession,
     storage: Storage,
-    found: Sequence[tuple[Binding, Backlog, Delivery]],
+    found: Sequence[tuple[Binding, Undelivered, Delivery]],
     *,
     slots: int,
 ) -> dict[str, tuple[Publication, ...]]:
@@ -101,7 +101,9 @@ def deliver_together(
     return publications
 
 
-def _written(spark: SparkSession, storage: Storage, binding: Binding, late: Backlog, delivery: Delivery) -> DataFrame:
+def _written(
+    spark: SparkSession, storage: Storage, binding: Binding, late: Undelivered, delivery: Delivery
+) -> DataFrame:
     """Return the reports of the tasks that write one query's results, a file for each that is spooled."""
     joined = joined_rows(spark, storage, late.paths, binding.joined_schema)
     return computed(joined, binding.shape).mapInArrow(write_results(delivery, late.batch, storage), REPORT)

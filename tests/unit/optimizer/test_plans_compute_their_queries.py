@@ -72,8 +72,8 @@ def emitted(plan: Plan, rows: Mapping[str, list[Row]]) -> Iterator[tuple[str, tu
     def take(outputs: tuple[Output, ...], path: list[Row]) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
         for output in outputs:
             if not all(
-                narrowing.selection is None or selected(narrowing.selection, path[narrowing.position])
-                for narrowing in output.narrowings
+                residual.selection is None or selected(residual.selection, path[residual.position])
+                for residual in output.residual_filters
             ):
                 continue
             yield output.query, tuple((alias, path[position][0]) for alias, position in output.positions)

@@ -7,6 +7,7 @@ import pytest
 
 from plait.errors import CheckpointError
 from plait.plan.codec import FORMAT, decode, encode
+from plait.plan.model import ResidualFilter
 from tests.unit.optimizer.queries import planned, query
 
 PLAN = planned(
@@ -32,6 +33,16 @@ def test_unknown_and_whole_estimates_survive() -> None:
     estimate = decode(json.dumps(document)).trees[0].children[0].estimate
     assert estimate == replace(PLAN.trees[0].children[0].estimate, probe_tuples=None, results=7.0)
     assert type(estimate.results) is float
+
+
+def test_residual_filters_stand_where_earlier_versions_look_for_them() -> None:
+    document = json.loads(encode(PLAN))
+    step = document["plan"]["trees"][0]["children"][0]
+    output = {"query": "q", "positions": [["a", 0]], "narrowings": [{"position": 0, "selection": None, "window_us": 5}]}
+    step["outputs"] = [output]
+    plan = decode(json.dumps(document))
+    assert plan.trees[0].children[0].outputs[0].residual_filters == (ResidualFilter(position=0, window_us=5),)
+    assert json.loads(encode(plan)) == document
 
 
 def test_another_format_is_refused_by_name() -> None:

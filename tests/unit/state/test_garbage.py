@@ -10,7 +10,7 @@ from plait.state import garbage
 from plait.state.buckets import OpenBucket
 from plait.state.garbage import collect
 from plait.state.manifest import ManifestLog, manifest_path
-from plait.state.model import Backlog, Bucket, Manifest
+from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
 from tests.unit.state.builders import A, B, written
 
@@ -92,8 +92,8 @@ def test_results_a_sink_still_waits_for_are_kept(storage: Storage) -> None:
     for name in ("waiting.v1.arrow", "waiting.v2.arrow"):
         storage.write_file(f"{garbage.SPOOL}/3/{name}", b"")
         age(storage, f"{garbage.SPOOL}/3/{name}", 60)
-    waiting = Backlog(query="q", batch=3, paths=(f"{garbage.SPOOL}/3/waiting.v1.arrow",), rows=1, reason="down")
-    manifest = replace(Manifest(batch=3, watermark_us=None, plan="p"), backlog=(waiting,))
+    waiting = Undelivered(query="q", batch=3, paths=(f"{garbage.SPOOL}/3/waiting.v1.arrow",), rows=1, reason="down")
+    manifest = replace(Manifest(batch=3, watermark_us=None, plan="p"), undelivered=(waiting,))
     ManifestLog(storage).commit(manifest)
     assert collect(storage, [manifest]) == 1
     assert storage.exists(waiting.paths[0])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plait.errors import CheckpointError
 from plait.state.manifest import ManifestLog, decode, encode, manifest_path
-from plait.state.model import Bucket, Manifest, SourceProgress
+from plait.state.model import Bucket, Manifest, SourceProgress, Undelivered
 from plait.state.storage import Storage, checksum_of
 from plait.stats.cycles import from_totals
 from tests.unit.state.builders import described, layout
@@ -148,6 +148,13 @@ def test_a_manifest_without_fields_added_later_takes_their_defaults() -> None:
         del document["backlog"], document["probe_tuples"], document["buckets"]["columns"]["parallelism"]
 
     assert decode(edited(older), "m") == MANIFEST
+
+
+def test_results_that_no_sink_has_taken_stand_where_earlier_versions_look_for_them() -> None:
+    waiting = Undelivered(query="q", batch=3, paths=("p",), rows=1, reason="down")
+    text = encode(replace(MANIFEST, undelivered=(waiting,)))
+    assert json.loads(text)["backlog"][0]["paths"] == ["p"]
+    assert decode(text, "m").undelivered == (waiting,)
 
 
 def test_another_format_is_refused_naming_both() -> None:

@@ -96,7 +96,7 @@ def test_what_becomes_final_counts_as_results_of_the_batch() -> None:
         ingested=(),
         probed=(ProbeReport(results=(ResultFile(query="q", rows=4),)),),
         publications=(),
-        backlog=(),
+        undelivered=(),
     )
     assert [(each.query, each.rows_out) for each in following.queries] == [("q", 7)]
 

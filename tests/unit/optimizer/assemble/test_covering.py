@@ -12,7 +12,7 @@ from plait.optimizer.assemble.covering import cover
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.codec import decode, encode
 from plait.plan.explain import explain
-from plait.plan.model import Narrowing, Plan, Selection
+from plait.plan.model import Plan, ResidualFilter, Selection
 from plait.plan.validate import validate
 from plait.query.model import Query
 from plait.stats.model import Statistics
@@ -43,9 +43,9 @@ def test_one_step_serves_both_and_each_takes_its_own() -> None:
         (where("`v` < 1", "`w` = 2"), where("`v` > 5"))
     ]
     step = next(step for tree in made.trees for _, step in tree.walk() if step.edge == "r→s")
-    assert [(output.query, output.narrowings) for output in step.outputs] == [
-        ("big", (Narrowing(position=0, selection=where("`v` > 5")),)),
-        ("odd", (Narrowing(position=0, selection=where("`v` < 1", "`w` = 2")),)),
+    assert [(output.query, output.residual_filters) for output in step.outputs] == [
+        ("big", (ResidualFilter(position=0, selection=where("`v` > 5")),)),
+        ("odd", (ResidualFilter(position=0, selection=where("`v` < 1", "`w` = 2")),)),
     ]
 
 
@@ -58,8 +58,8 @@ def test_a_query_without_a_selection_widens_the_others_to_everything() -> None:
     made = plan(BIG, ALL)
     assert [tree.start.selection for tree in made.trees] == [Selection(), Selection()]
     outputs = {output.query: output for tree in made.trees for _, step in tree.walk() for output in step.outputs}
-    assert outputs["all"].narrowings == ()
-    assert len(outputs["big"].narrowings) == 1
+    assert outputs["all"].residual_filters == ()
+    assert len(outputs["big"].residual_filters) == 1
 
 
 def test_the_larger_window_is_probed_and_the_smaller_one_checked_at_the_end() -> None:
@@ -72,20 +72,21 @@ def test_the_larger_window_is_probed_and_the_smaller_one_checked_at_the_end() ->
     made = plan(short, long)
     assert {tree.start.window_us for tree in made.trees} == {None}
     outputs = {output.query: output for tree in made.trees for _, step in tree.walk() for output in step.outputs}
-    assert outputs["short"].narrowings == (
-        Narrowing(position=0, window_us=SECOND_US),
-        Narrowing(position=1, window_us=SECOND_US),
+    assert outputs["short"].residual_filters == (
+        ResidualFilter(position=0, window_us=SECOND_US),
+        ResidualFilter(position=1, window_us=SECOND_US),
     )
     assert "short (only " in explain(made)
     assert decode(encode(made)) == made
 
 
-def test_a_query_that_is_not_narrowed_to_its_own_is_refused() -> None:
+def test_a_query_that_is_not_filtered_to_its_own_is_refused() -> None:
     made = plan(BIG, ODD)
 
     def blind(children):  # type: ignore[no-untyped-def]
         return tuple(
-            replace(step, outputs=tuple(replace(each, narrowings=()) for each in step.outputs)) for step in children
+            replace(step, outputs=tuple(replace(each, residual_filters=()) for each in step.outputs))
+            for step in children
         )
 
     broken = replace(made, trees=tuple(replace(tree, children=blind(tree.children)) for tree in made.trees))

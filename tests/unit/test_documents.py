@@ -1,0 +1,40 @@
+"""What the pages for developers say is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+_PAGES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
+_NAMED = re.compile(r"`([\w/]+/[\w/.]*\w)(?::[^`]*)?`")
+
+
+def _terms() -> list[str]:
+    rows = (line for line in _read("docs/glossary.md").splitlines() if line.startswith("| **"))
+    return [term for row in rows for term in re.findall(r"\*\*(.+?)\*\*", row.split("|")[1])]
+
+
+def _texts() -> Iterator[str]:
+    for path in (*(_ROOT / "plait").rglob("*.py"), *(_ROOT / "docs").glob("*.md"), _ROOT / "README.md"):
+        if path.name != "glossary.md":
+            yield path.read_text(encoding="utf-8").lower()
+
+
+def _read(page: str) -> str:
+    return (_ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_glossary_has_at_most_forty_terms_and_each_is_used() -> None:
+    terms, text = _terms(), "\n".join(_texts())
+    assert 30 < len(terms) <= 40
+    assert [term for term in terms if not re.search(rf"\b{term.lower()}", text)] == []
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_files_and_folders_that_a_page_names_exist(page: str) -> None:
+    named = sorted(set(_NAMED.findall(_read(page))))
+    assert [name for name in named if not any((root / name).exists() for root in (_ROOT, _ROOT / "plait"))] == []
