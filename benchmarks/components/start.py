@@ -45,7 +45,7 @@ SET spark.master = 'local[{cores}]';
 CREATE STREAM r USING parquet OPTIONS (path 'r', maxFilesPerTrigger '1') TIMESTAMP BY ts WINDOW INTERVAL 200 SECONDS;
 CREATE STREAM s USING parquet OPTIONS (path 's', maxFilesPerTrigger '1') TIMESTAMP BY ts WINDOW INTERVAL 200 SECONDS;
 CREATE STREAM t USING parquet OPTIONS (path 't', maxFilesPerTrigger '1') TIMESTAMP BY ts WINDOW INTERVAL 200 SECONDS;
-CREATE QUERY q INTO parquet OPTIONS (path 'out')
+CREATE QUERY q INTO parquet OPTIONS (path 'out', existing 'overwrite')
   AS SELECT r.id AS r_id, s.id AS s_id, t.id AS t_id FROM r, s, t WHERE r.a = s.a AND s.b = t.b;
 """
 
