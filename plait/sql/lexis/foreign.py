@@ -78,7 +78,12 @@ _CLAUSES: Final[Mapping[str, str]] = MappingProxyType(
         "PRIMARY KEY": "streams only gain rows, none replaces another; leave it out",
         "LOCATION": "the path is an option: OPTIONS (path 'in')",
         "FROM": _CONNECTOR,
-        "LATENESS": "write DELAY INTERVAL 5 SECONDS",
+        **dict.fromkeys(("LATENESS", "ALLOWED", "GRACE", "LATE"), "write DELAY INTERVAL 5 SECONDS"),
+        "WITHIN": "write WINDOW INTERVAL 1 MINUTE",
+        **dict.fromkeys(("RETAIN", "RETENTION", "TTL"), "how long rows are kept follows from WINDOW INTERVAL 1 MINUTE"),
+        **dict.fromkeys(("EVENT", "EVENTTIME", "ROWTIME", "ORDER BY"), "write TIMESTAMP BY ts"),
+        "IDLE": "it is an option: OPTIONS (idle '30 seconds')",
+        "EMIT": "results are always written as they are found, each once; leave it out",
     }
 )
 """Clauses of other systems' CREATE STREAM, TABLE or SOURCE."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SqlError
@@ -28,6 +28,7 @@ from plait.sql.statements import (
 )
 
 _STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE QUERY, DROP QUERY or SET"
+_CLAUSES = ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,8 @@ class _StatementReader:
         self._refuse_foreign(foreign.statement(token.keyword) if token else None)
         if self.cursor.at_word("SELECT", "WITH", "FROM"):
             hint = "; give it a name and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ..."
+        elif self.cursor.at_word("USING", "INTO", "AS", *_CLAUSES):
+            hint = "; it belongs to the statement before: leave out the ';' in front of it"
         else:
             hint = did_you_mean(token.value, ("CREATE", "DROP", "SET")) if token else ""
             hint = hint if hint.startswith("; did") else ""
@@ -251,7 +254,9 @@ class _SourceClauses:
         cursor = self._cursor
         expected = "OPTIONS, TIMESTAMP BY, WINDOW or DELAY" if is_stream else "OPTIONS"
         token = cursor.token
-        if token is None or token.keyword not in ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY"):
+        if token is None or token.keyword not in _CLAUSES:
+            if cursor.at_symbol(","):
+                raise cursor.error("clauses stand one after the other without a comma; leave it out")
             answer = foreign.source_clause(token.keyword) if token else None
             if answer is not None:
                 raise cursor.error(answer)
@@ -312,7 +317,12 @@ def _duration(cursor: Cursor, meaning: Callable[[str], int | None]) -> int | Non
     elif cursor.take_word("INTERVAL"):
         text = _interval(cursor)
     else:
-        raise cursor.expected("INTERVAL and a length, or UNBOUNDED")
+        hint = ""
+        if start is not None and start.kind in ("number", "string"):
+            hint = "; write INTERVAL before it"
+        elif start is not None and did_you_mean(start.value, ("INTERVAL", "UNBOUNDED")).startswith("; did"):
+            hint = did_you_mean(start.value, ("INTERVAL", "UNBOUNDED"))
+        raise cursor.error(f"expected INTERVAL and a length, or UNBOUNDED, found {cursor.found()}{hint}")
     try:
         return meaning(text)
     except OptionError as problem:
@@ -325,10 +335,20 @@ def _interval(cursor: Cursor) -> str:
     while cursor.token is not None:
         token = cursor.token
         number = token.kind in ("number", "string") or token.is_symbol("-", "+")
-        unit = bool(parts) and token.kind == "word" and token.keyword not in ("WINDOW", "DELAY", "OPTIONS", "TIMESTAMP")
-        if not (number or unit):
+        if not (number or _is_unit(token, parts)):
             break
         parts.append(cursor.advance())
     if not parts:
         raise cursor.expected("a length after INTERVAL: INTERVAL 30 SECONDS")
     return " ".join(part.value for part in parts)
+
+
+def _is_unit(token: Token, before: Sequence[Token]) -> bool:
+    """Tell whether a word belongs to the length read so far: one behind a number, or TO and what follows it. Any other
+    begins what comes next, misspelt or not.
+    """
+    if token.kind != "word" or not before or token.keyword in _CLAUSES:
+        return False
+    last = before[-1]
+    is_number = last.kind == "number" or (last.kind == "string" and not any(map(str.isalpha, last.value)))
+    return is_number or token.keyword == "TO" or last.keyword == "TO"

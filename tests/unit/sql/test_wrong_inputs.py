@@ -48,7 +48,23 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE STREAM s ▸TIMESTAMP BY ts", SqlError, "expected USING"),
     ("CREATE STREAM s USING rate TIMESTAMP ▸ts", SqlError, "expected BY after TIMESTAMP"),
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸WINDW INTERVAL 1 HOUR", SqlError, "did you mean 'WINDOW'"),
-    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸5 SECONDS", SqlError, "expected INTERVAL"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸5 SECONDS", SqlError, "write INTERVAL before it"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp DELAY ▸'5 seconds'", SqlError, "write INTERVAL before it"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸UNBOUNDD", SqlError, "did you mean 'UNBOUNDED'"),
+    *(
+        (f"CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW INTERVAL {length} ▸{rest}", SqlError, answer)
+        for length in ("5 SECONDS", "'5 seconds'", "'5' SECONDS", "'0:05' MINUTE TO SECOND")
+        for rest, answer in (
+            ("DELAI INTERVAL 1 SECOND", "did you mean 'DELAY'"),
+            ("TIMSTAMP BY value", "did you mean 'TIMESTAMP BY'"),
+            ("OPTION (idle '1 second')", "did you mean 'OPTIONS'"),
+            ("LATENESS INTERVAL 1 SECOND", "write DELAY INTERVAL 5 SECONDS"),
+            (", DELAY INTERVAL 1 SECOND", "without a comma"),
+        )
+    ),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸WITHIN 1 MINUTE", SqlError, "write WINDOW INTERVAL 1 MINUTE"),
+    ("CREATE STREAM s USING rate ▸EVENT TIME timestamp", SqlError, "write TIMESTAMP BY ts"),
+    ("CREATE STREAM s USING rate TIMESTAMP BY timestamp; ▸DELAY INTERVAL 1 SECOND", SqlError, "leave out the ';'"),
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL 0 SECONDS", SqlError, "longer than zero"),
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp WINDOW ▸INTERVAL -5 SECONDS", SqlError, "longer than zero"),
     (
