@@ -14,8 +14,10 @@ from tests.property.values import BY_NAME, KINDS, TEXTS_OF_OTHERS, Domain, Kind,
 
 TREES = ("flat", "left-deep", "chain", "bushy")
 STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "dppick", "ilp", "random", "random", *TREES)
-SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "ilp", "random", "random", *TREES[1:])
-"""Strategies whose plans have the same stores, so that one can follow another on the same state."""
+SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "dppick", "ilp", "random", "random", *TREES[1:])
+"""Strategies whose plans have the same stores, so that one can follow another on the same state; `independent` has
+others.
+"""
 _EPOCHS_US = (1_709_000_000_000_000, 0, -1_000_000, 1_709_000_000_000_000)
 _DAY_US = 86_400_000_000
 _DAYS_US = (19_780 * _DAY_US, 0, -_DAY_US)

@@ -86,6 +86,9 @@ class DirectRun:
     """One run of a case in a checkpoint directory."""
 
     def __init__(self, case: Case, sources: tuple[Source, ...], queries: tuple[Query, ...], directory: str) -> None:
+        strategies = set(case.options.strategies)
+        if "independent" in strategies and len(strategies) > 1:  # the product refuses that too
+            raise ValueError("strategy 'independent' has a store for each query; no other can follow it on its state")
         self.case, self.sources, self.queries = case, sources, queries
         self.options: RunOptions = case.options
         self.storage = Storage.open(directory)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
+from plait.optimizer import STRATEGIES
 from plait.query.model import Query
 from plait.query.predicates import Band, Equality, Residual, operands_of
 from plait.query.types import is_key_type
 from tests.property.case import Case, CaseQuery
-from tests.property.cases import random_case
+from tests.property.cases import random_case, random_options
 from tests.property.expressions import DATES, DECIMALS, INSTANTS, INTEGERS, Expression
 from tests.property.front_end import from_text
 from tests.property.values import CALENDAR, KINDS, NESTED, TEXTS_OF_OTHERS
@@ -18,6 +20,9 @@ SEEDS = range(7_000_000, 7_000_500)
 NAMES = frozenset(kind.name for kind in KINDS)
 ORDERED = INTEGERS | DECIMALS | DATES | INSTANTS | frozenset("fr") | {"big", "point"}
 """Kinds whose differences can be bounded."""
+
+OWN_STORES = {"independent", "flat"}
+"""Strategies of whose plans none follows another: one has other stores, the other is what `bushy` does without any."""
 
 NOT_DRAWN = {
     "variant": "no connector that the oracle reads has it",
@@ -82,6 +87,12 @@ def test_every_kind_of_column_is_in_every_kind_of_predicate() -> None:
     assert {name for one, other in pairs if one != other for name in (one, other)} >= TEXTS_OF_OTHERS
     decimals = {tuple(pair) for pair in pairs if set(pair) <= DECIMALS | {"big", "point"} and pair[0] != pair[1]}
     assert len(decimals) >= 3
+
+
+def test_every_strategy_is_drawn_alone_and_after_others_on_their_state() -> None:
+    drawn_ways = [random_options(random.Random(f"way {seed}"), 4).strategies for seed in range(500)]
+    assert {way[0] for way in drawn_ways if len(set(way)) == 1} == {*STRATEGIES, "random"}
+    assert {one for way in drawn_ways if len(set(way)) > 1 for one in way} == {*STRATEGIES, "random"} - OWN_STORES
 
 
 def test_every_type_that_can_be_declared_is_drawn_or_left_out_for_a_reason() -> None:
