@@ -155,6 +155,18 @@ def arrow_problem(type_: SparkType) -> str | None:
     return None
 
 
+def kept_problem(column: str, type_: str) -> str | None:
+    """Say why the rows of a column cannot wait for their partners, and what to do; None if they can."""
+    parsed = parse_type(type_)
+    advice = None if parsed is None else arrow_problem(parsed)
+    if advice is None:
+        return None
+    return (
+        f"column {column} has type {type_}, which cannot be kept for a join; {advice} where it is read, before Plait "
+        "sees it"
+    )
+
+
 def _nested_problem(part: SparkType) -> str | None:
     match part:
         case Struct(()):

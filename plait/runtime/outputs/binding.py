@@ -25,7 +25,7 @@ from plait.runtime.outputs.shape import Shape, encoded_sink
 from plait.sinks.delivery import Delivery, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
-from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, arrow_problem
+from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, kept_problem
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.formulas import made_of
@@ -170,12 +170,9 @@ def _check_names(query: str, sink: Sink, output: StructType) -> None:
 def _field(query: Query, ref: ColumnRef, frames: Mapping[str, DataFrame]) -> StructField:
     frame = frames[query.relation(ref.relation).source]
     type_ = frame.schema[ref.column].dataType
-    advice = arrow_problem(spark_type(type_))
-    if advice is not None:
-        raise SqlError(
-            f"query '{query.name}': column {ref.name} has type {type_.simpleString()}, which cannot be kept for a "
-            f"join; {advice} where it is read, before Plait sees it"
-        )
+    problem = kept_problem(ref.name, type_.simpleString())
+    if problem is not None:
+        raise SqlError(f"query '{query.name}': {problem}")
     return StructField(ref.name, type_, True)
 
 

@@ -9,7 +9,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, OutputColumn, SinkSpec
 from plait.sinks.kind import ResultColumn
 from plait.sinks.kinds import KINDS, format_problem, kind_of
-from plait.sinks.storable import parse_type
+from plait.sinks.storable import kept_problem, parse_type
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.inference import inferred_type
@@ -108,10 +108,10 @@ def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) ->
         if relation.source.schema is None:
             message = f"'*' needs the columns of '{relation.source.name}', which are not known yet; declare its schema"
             raise text.error(message, item[0].start, SchemaUnknownError)
-    return [
-        OutputColumn(name=column.column, expression=column_of_join(column))
-        for column in scope.star(qualifier.value if qualifier else None)
-    ]
+    columns = scope.star(qualifier.value if qualifier else None)
+    for column in columns:
+        _refuse_unkept_column(column, item[0].start, scope, expressions)
+    return [OutputColumn(name=column.column, expression=column_of_join(column)) for column in columns]
 
 
 def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder) -> list[OutputColumn]:
@@ -126,6 +126,7 @@ def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder
     bound = expressions.bind(parsed, tokens, scope)
     if bound is None:
         return []
+    _refuse_unkept(bound, scope, expressions)
     refuse_type(inferred_type(bound), bound, expressions)
     _refuse_equal_fields(bound, expressions)
     for argument in zipped_arguments(tokens):
@@ -134,6 +135,20 @@ def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder
             raise expressions.text.error(message, argument[0].start, UnsupportedQueryError)
     name = alias.value if alias else tokens[-1].value if bound.is_column else None
     return [OutputColumn(name=name, expression=bound.over_join())]
+
+
+def _refuse_unkept(bound: BoundExpression, scope: Scope, expressions: ExpressionBinder) -> None:
+    """Refuse columns of a declared type that no store can hold until their partners come. Raises SqlError."""
+    for reference, meaning in bound.meanings:
+        _refuse_unkept_column(meaning.column, reference.start, scope, expressions)
+
+
+def _refuse_unkept_column(ref: ColumnRef, start: int, scope: Scope, expressions: ExpressionBinder) -> None:
+    relation = scope.relation(ref.relation)
+    column = None if relation is None else relation.column(ref.column)
+    problem = None if column is None else kept_problem(ref.name, column.type)
+    if problem is not None:
+        raise expressions.text.error(problem, start, UnsupportedQueryError)
 
 
 def refuse_type(type_: str | None, bound: BoundExpression, expressions: ExpressionBinder) -> None:

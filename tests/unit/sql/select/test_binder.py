@@ -344,3 +344,20 @@ def test_sources_are_found_whatever_case_they_are_written_in() -> None:
     query = bind_query(name="q", select="SELECT ORDERS.id FROM orders", sink=SinkSpec(format="noop"), sources=sources)
     assert (query.relations[0].alias, query.relations[0].source) == ("Orders", "Orders")
     assert query.spark_text == "SELECT ORDERS.id FROM {Orders} AS `Orders`"
+
+
+@pytest.mark.parametrize(
+    ("select", "column"),
+    [("a.*, b.id", 8), ("*", 8), ("CAST(a.age AS STRING)", 13), ("a.age", 8), ("array(a.age)", 14), ("a.other", 8)],
+)
+def test_columns_whose_rows_no_store_can_hold_are_refused_where_they_are_read(select: str, column: int) -> None:
+    sources = {
+        "a": stream("a", "id INT, age INTERVAL YEAR TO MONTH, other INTERVAL, ts TIMESTAMP"),
+        "b": stream("b", "id INT, ts TIMESTAMP"),
+    }
+    query = f"SELECT {select} FROM a JOIN b ON a.id = b.id"
+    with pytest.raises(
+        UnsupportedQueryError, match=r"a\.(age|other) has type interval.*kept.*cast it to a string"
+    ) as error:
+        bind_query(name="q", select=query, sink=SinkSpec(format="memory"), sources=sources, windows=None)
+    assert error.value.column == column
