@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,13 +134,17 @@ class _Watch:
         self._ends: list[float] = []
         self._events: list[BatchEvent] = []
         self._glimpses: list[Glimpse] = []
+        self._plans: dict[str, str] = {}
 
     def heard(self, event: BatchEvent) -> None:
         """Note the end of a batch and what it left."""
         self._ends.append(time.perf_counter())
         self._events.append(event)
         if self._task.check:
-            self._glimpses.append(_glimpse(self._task))
+            glimpse = _glimpse(self._task)
+            self._glimpses.append(glimpse)
+            if glimpse.plan not in self._plans:  # read while it is in force: it is deleted some time after that
+                self._plans[glimpse.plan] = _plan_text(self._task, glimpse.plan)
 
     def outcome(self, startup_seconds: float, timing: tuple[float, float]) -> Outcome:
         """Return what the run came to. `timing`: clock at its start, and its seconds."""
@@ -158,7 +162,7 @@ class _Watch:
             stored_bytes=self._events[-1].stored_bytes if self._events else 0,
             peak_stored_tuples=max((event.stored_tuples for event in self._events), default=0),
             peak_stored_bytes=max((event.stored_bytes for event in self._events), default=0),
-            edges=_edges(self._task, self._glimpses) if self._glimpses else (),
+            edges=_edges(self._plans, self._glimpses) if self._glimpses else (),
         )
 
     def _counted(self) -> tuple[Answer, ...]:
@@ -186,11 +190,16 @@ def _glimpse(task: Task) -> Glimpse:
     )
 
 
-def _edges(task: Task, glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
+def _plan_text(task: Task, plan: str) -> str:
+    from plait.state.garbage import plan_path
+
+    return (Path(task.checkpoint) / "plait" / plan_path(plan)).read_text()
+
+
+def _edges(texts: Mapping[str, str], glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
     """Compare what was sent with what the plans estimate, given the statistics of the whole run."""
     from plait.adapt.forecast import NEXT_CYCLE, measured
     from plait.plan.codec import decode
 
-    folder = Path(task.checkpoint) / "plait" / "plans"
-    plans = {name: decode((folder / f"{name}.json").read_text()) for name in {found.plan for found in glimpses}}
+    plans = {name: decode(text) for name, text in texts.items()}
     return edge_truths(plans, measured(glimpses[-1].sources, glimpses[-1].cycles, NEXT_CYCLE), glimpses)

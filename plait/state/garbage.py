@@ -17,7 +17,13 @@ from plait.state.naming import STORES, stem
 from plait.state.storage import Storage
 
 SPOOL = "results"
-FOLDERS = (STORES, SPOOL)
+PLANS = "plans"
+FOLDERS = (STORES, SPOOL, PLANS)
+
+
+def plan_path(plan: str) -> str:
+    """Return where the plan of this name is written down."""
+    return f"{PLANS}/{plan}.json"
 
 
 def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
@@ -27,11 +33,12 @@ def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
     if oldest_ns is None:
         return 0
     buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.buckets}
-    spooled = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
+    named = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
+    named |= {plan_path(manifest.plan) for manifest in kept}
     deleted = 0
     for folder in FOLDERS:
         for file in storage.list(folder, recursive=True):
-            is_named = file.path in spooled or stem(file.path) in buckets
+            is_named = file.path in named or stem(file.path) in buckets
             if not is_named and file.modified_ns < oldest_ns:
                 storage.delete(file.path)
                 deleted += 1

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from plait.adapt.history import Batch, counts_of
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
+from plait.operators.close.pruning import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches
@@ -77,7 +78,7 @@ def close(
     stored, added = retain(before, {**windows, **resting}, watermark), retain(delta, windows, watermark)
     kept, expired = stored.kept + added.kept, stored.expired + added.expired
     return Closed(
-        sources=_with_forgotten(progress, {**resting, **windows}, expired),
+        sources=without_unused(_with_forgotten(progress, {**resting, **windows}, expired), plan, kept),
         watermark_us=watermark,
         kept=kept,
         expired=expired,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from plait.operators.close.closing import Closed
+from plait.operators.close.pruning import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
@@ -69,7 +70,7 @@ def next_manifest(
             *publications,
         ),
         undelivered=undelivered,
-        probe_tuples=_added(() if previous is None else previous.probe_tuples, found),
+        probe_tuples=_added(() if previous is None else previous.probe_tuples, found, edges_of(plan)),
     )
 
 
@@ -82,12 +83,15 @@ def results_by_query(probed: Iterable[ProbeReport]) -> dict[str, int]:
     return rows
 
 
-def _added(before: tuple[tuple[str, int], ...], probed: Iterable[ProbeReport]) -> tuple[tuple[str, int], ...]:
+def _added(
+    before: tuple[tuple[str, int], ...], probed: Iterable[ProbeReport], edges: frozenset[str]
+) -> tuple[tuple[str, int], ...]:
+    """Return the counts of these edges: what others have counted means nothing to a plan that has not got them."""
     total = dict(before)
     for report in probed:
         for edge, count in report.probe_tuples:
             total[edge] = total.get(edge, 0) + count
-    return tuple(sorted(total.items()))
+    return tuple((edge, total[edge]) for edge in sorted(edges & total.keys()))
 
 
 __all__ = ["next_manifest", "queries_after", "results_by_query"]

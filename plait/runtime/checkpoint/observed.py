@@ -19,6 +19,7 @@ from plait.query.model import Operand, Query
 from plait.query.predicates import Equality
 from plait.query.types import typed
 from plait.runtime.checkpoint.catalog import read_catalog
+from plait.state.garbage import plan_path
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest, SourceProgress
 from plait.state.storage import Storage
@@ -148,7 +149,7 @@ def _progress(source: str, manifest: Manifest) -> SourceProgress | None:
 
 def _read_plan(storage: Storage, name: str) -> Plan | None:
     """Return a plan that was in force; None if it is gone."""
-    path = f"plans/{name}.json"
+    path = plan_path(name)
     return decode(storage.read_bytes(path).decode()) if name and storage.exists(path) else None
 
 

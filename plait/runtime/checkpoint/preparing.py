@@ -36,6 +36,7 @@ from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources
 from plait.runtime.spark.tasks import REPORT, look_at, reports
+from plait.state.garbage import plan_path
 from plait.state.mark import leave_mark, not_shared
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
@@ -158,7 +159,7 @@ def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
     text = encode(plan).encode()
     name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
     write_catalog(storage, catalog, __version__)
-    storage.write_file(f"plans/{name}.json", text)
+    storage.write_file(plan_path(name), text)
     return name
 
 

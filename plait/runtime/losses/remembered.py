@@ -28,6 +28,8 @@ from plait.state.model import Bucket
 from plait.state.storage import Storage
 
 PATH = "remembered.json"
+_MOST_FOLDERS = 64
+"""So many folders stay known that no query writes now."""
 
 _MOST_FILES = 10_000
 """Of more files it is not asked what they are: that would take longer than it is worth."""
@@ -56,7 +58,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """Tables by name as they were when they were read, folders by path with what is written there."""
+    """Tables by name as they were when they were read, folders by path with what is written there, the latest last."""
 
     tables: Mapping[str, Fingerprint]
     outputs: Mapping[str, Written]
@@ -85,7 +87,7 @@ def write_remembered(storage: Storage, remembered: Remembered) -> None:
     """Replace what is remembered."""
     document = {
         "tables": {name: asdict(found) for name, found in sorted(remembered.tables.items())},
-        "outputs": {path: asdict(found) for path, found in sorted(remembered.outputs.items())},
+        "outputs": {path: asdict(found) for path, found in remembered.outputs.items()},
     }
     storage.write_file(PATH, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
@@ -115,7 +117,7 @@ def changes(
     """Return what to remember from now on, and warnings. `kept`: the tables whose rows were read by an earlier run.
 
     A table that was just read is remembered as it is now; one that is kept, as it was when it was read, so that the
-    warning comes back until something is done. Folders that no query writes now stay known.
+    warning comes back until something is done. The last folders that no query writes now stay known.
     """
     tables = {**now.tables, **{name: found for name, found in before.tables.items() if name in kept}}
     notices = [
@@ -129,7 +131,13 @@ def changes(
         if difference and has_files(path):
             text = _output_text(path, written, difference)
             notices.append(Notice(kind="output changed", of=written.query, text=text))
-    return Remembered(tables=tables, outputs={**before.outputs, **now.outputs}), tuple(notices)
+    return Remembered(tables=tables, outputs=_latest(before.outputs, now.outputs)), tuple(notices)
+
+
+def _latest(before: Mapping[str, Written], now: Mapping[str, Written]) -> dict[str, Written]:
+    """Return what is written now behind what was written before, of which the latest stay known."""
+    others = [(path, written) for path, written in before.items() if path not in now]
+    return dict([*others[-_MOST_FOLDERS:], *sorted(now.items())])
 
 
 def has_files(folder: str) -> bool:

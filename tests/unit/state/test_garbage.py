@@ -8,7 +8,7 @@ import pytest
 
 from plait.state import garbage
 from plait.state.buckets import OpenBucket
-from plait.state.garbage import collect
+from plait.state.garbage import collect, plan_path
 from plait.state.manifest import ManifestLog, manifest_path
 from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
@@ -113,3 +113,14 @@ def test_without_the_manifests_in_the_log_nothing_is_deleted(storage: Storage) -
     assert collect(storage, []) == 0
     assert collect(storage, [Manifest(batch=0, watermark_us=None, plan="p")]) == 0
     assert stored(storage) == {"lost"}
+
+
+def test_plans_that_no_manifest_names_are_deleted(storage: Storage) -> None:
+    for name in ("1-old", "2-mine", "3-next"):
+        storage.write_file(plan_path(name), b"{}")
+        age(storage, plan_path(name), 60)
+    manifest = Manifest(batch=0, watermark_us=None, plan="2-mine")
+    ManifestLog(storage).commit(manifest)
+    storage.write_file(plan_path("4-written-since"), b"{}")
+    assert collect(storage, [manifest]) == 2
+    assert [file.path for file in storage.list("plans")] == [plan_path("2-mine"), plan_path("4-written-since")]

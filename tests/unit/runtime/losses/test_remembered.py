@@ -98,3 +98,21 @@ def test_staged_and_hidden_files_are_no_results(tmp_path: Path) -> None:
     (tmp_path / "region=a").mkdir()
     (tmp_path / "region=a" / "q-0.parquet").write_text("x")
     assert has_files(str(tmp_path))
+
+
+def test_of_folders_that_no_query_writes_any_more_the_latest_stay_known(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    columns = (("id", "int"),)
+    for number in range(200):
+        outputs = {
+            path: Written(query=path, format="csv", columns=columns) for path in ("live", f"out{-number % 200:03}")
+        }
+        remembered, _ = changes(
+            read_remembered(storage), Remembered(tables={}, outputs=outputs), frozenset(), lambda _: True
+        )
+        write_remembered(storage, remembered)
+    assert [*read_remembered(storage).outputs] == [
+        *(f"out{200 - number:03}" for number in range(135, 199)),
+        "live",
+        "out001",
+    ]
