@@ -22,10 +22,10 @@ def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
         try:
             from fsspec.core import url_to_fs  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
-            found, root = url_to_fs(uri)
+            remote, root = url_to_fs(uri)
         except (ImportError, ValueError) as error:
             raise ValueError(f"neither Arrow ({arrow_error}) nor fsspec ({error}) knows such addresses") from error
-        return pafs.PyFileSystem(pafs.FSSpecHandler(found)), root
+        return pafs.PyFileSystem(pafs.FSSpecHandler(remote)), root
 
 
 def for_spark(path: str) -> str:

@@ -76,11 +76,12 @@ def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
         yield "None: to do these joins anew for every arrival costs less than to keep them"
         return
     stores = {store.id: store for store in advice.best.stores}
-    for found in advice.stores[:_LISTED]:
-        made = stores[found.store].intermediate
+    for advised in advice.stores[:_LISTED]:
+        made = stores[advised.store].intermediate
         yield (
-            f"{store_name(found.store)} saves {pace.rate(found.saved_per_s, 'probe tuples')} for "
-            f"{wording.some(found.queries)}; keeps {wording.plural_of(found.rows, 'row')} ({wording.size(found.bytes)})"
+            f"{store_name(advised.store)} saves {pace.rate(advised.saved_per_s, 'probe tuples')} for "
+            f"{wording.some(advised.queries)}; keeps {wording.plural_of(advised.rows, 'row')} "
+            f"({wording.size(advised.bytes)})"
         )
         yield f"  {'' if made is None else joined(made, advice.best)}"
     yield from _more(len(advice.stores))
@@ -90,14 +91,14 @@ def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
 def _queries(advice: Advice, pace: Pace) -> Iterator[str]:
     total = cost_of(advice.best).probe_tuples_per_s
     rows = [["query", f"adds probe tuples/{pace.name}", "of all", f"alone probe tuples/{pace.name}"]]
-    for found in advice.queries[:_LISTED]:
-        share = factor(found.added_per_s, total)
+    for advised in advice.queries[:_LISTED]:
+        share = factor(advised.added_per_s, total)
         rows.append(
             [
-                wording.name(found.query),
-                pace.count(found.added_per_s),
+                wording.name(advised.query),
+                pace.count(advised.added_per_s),
                 "" if share is None else f"{share:.0%}",
-                pace.count(found.alone_per_s),
+                pace.count(advised.alone_per_s),
             ]
         )
     yield from aligned(rows)
@@ -109,15 +110,17 @@ def _assumed(advice: Advice, pace: Pace) -> Iterator[str]:
     if not advice.assumptions:
         return
     rows = [["", "assumed", "rests on it", "at 1/10 of it", "at 10 times it", "to tell"]]
-    for found in advice.assumptions[:_LISTED]:
-        unknown = found.assumption.unknown
+    for advised in advice.assumptions[:_LISTED]:
+        unknown = advised.assumption.unknown
         rows.append(
             [
                 named(unknown),
-                f"{found.assumption.value:.0%}" if unknown.what == "share" else wording.count(found.assumption.value),
-                f"{found.assumption.share:.0%}" if found.assumption.share else "stored rows only",
-                "" if found.low_per_s is None else pace.count(found.low_per_s),
-                "" if found.high_per_s is None else pace.count(found.high_per_s),
+                f"{advised.assumption.value:.0%}"
+                if unknown.what == "share"
+                else wording.count(advised.assumption.value),
+                f"{advised.assumption.share:.0%}" if advised.assumption.share else "stored rows only",
+                "" if advised.low_per_s is None else pace.count(advised.low_per_s),
+                "" if advised.high_per_s is None else pace.count(advised.high_per_s),
                 how_to_tell(unknown),
             ]
         )
@@ -143,23 +146,23 @@ def _option(name: str, value: str) -> str:
 
 
 def _sample(read: Read, measured: Statistics) -> Iterator[str]:
-    for found in read:
-        if found.problem is not None:
-            yield f"{wording.name(found.source)}: could not be read ({found.problem}); declare what is known of it"
+    for source in read:
+        if source.problem is not None:
+            yield f"{wording.name(source.source)}: could not be read ({source.problem}); declare what is known of it"
             continue
-        extent = f"all {found.rows:,} rows" if found.is_whole else f"the first {found.rows:,} rows"
-        options = ", ".join(_told(measured.of(found.source)))
-        yield f"{wording.name(found.source)}: {extent}" + (f"; OPTIONS ({options})" if options else "")
+        extent = f"all {source.rows:,} rows" if source.is_whole else f"the first {source.rows:,} rows"
+        options = ", ".join(_told(measured.of(source.source)))
+        yield f"{wording.name(source.source)}: {extent}" + (f"; OPTIONS ({options})" if options else "")
 
 
-def _told(found: SourceStatistics) -> Iterator[str]:
+def _told(statistics: SourceStatistics) -> Iterator[str]:
     """Yield the source options that declare what is known."""
-    if found.rate_rows_per_s is not None:
-        yield _option("rate", f"{found.rate_rows_per_s:.3g}")
-    if found.rows is not None:
-        yield _option("rows", f"{found.rows:.0f}")
+    if statistics.rate_rows_per_s is not None:
+        yield _option("rate", f"{statistics.rate_rows_per_s:.3g}")
+    if statistics.rows is not None:
+        yield _option("rows", f"{statistics.rows:.0f}")
     columns: dict[str, float] = {}
-    for name, count in found.distinct:
+    for name, count in statistics.distinct:
         column = stored_column(name).source_column
         if column is not None:
             columns.setdefault(column, count)
@@ -180,57 +183,57 @@ def to_json(advice: Advice, read: Read, measured: Statistics) -> str:
         "gap": None if advice.solution is None else rounded(advice.solution.gap),
         "intermediate_stores": [
             {
-                "store": found.store,
-                "used_by": list(found.queries),
-                "rows": rounded(found.rows),
-                "bytes": rounded(found.bytes),
-                "saved_probe_tuples_per_s": rounded(found.saved_per_s),
+                "store": each.store,
+                "used_by": list(each.queries),
+                "rows": rounded(each.rows),
+                "bytes": rounded(each.bytes),
+                "saved_probe_tuples_per_s": rounded(each.saved_per_s),
             }
-            for found in advice.stores
+            for each in advice.stores
         ],
         "queries": [
             {
-                "query": found.query,
-                "added_probe_tuples_per_s": rounded(found.added_per_s),
-                "alone_probe_tuples_per_s": rounded(found.alone_per_s),
+                "query": each.query,
+                "added_probe_tuples_per_s": rounded(each.added_per_s),
+                "alone_probe_tuples_per_s": rounded(each.alone_per_s),
             }
-            for found in advice.queries
+            for each in advice.queries
         ],
-        "assumptions": [_assumption(found) for found in advice.assumptions],
+        "assumptions": [_assumption(each) for each in advice.assumptions],
         "sample": [
             {
-                "source": found.source,
-                "rows": found.rows,
-                "is_whole": found.is_whole,
-                "problem": found.problem,
-                "statistics": _statistics(measured.of(found.source)),
+                "source": each.source,
+                "rows": each.rows,
+                "is_whole": each.is_whole,
+                "problem": each.problem,
+                "statistics": _statistics(measured.of(each.source)),
             }
-            for found in read
+            for each in read
         ],
     }
     return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
 
 
-def _assumption(found: AssumptionAdvice) -> Json:
-    unknown = found.assumption.unknown
+def _assumption(advised: AssumptionAdvice) -> Json:
+    unknown = advised.assumption.unknown
     return {
         "source": unknown.source,
         "what": unknown.what,
         "of": unknown.of or None,
         "option": unknown.option,
-        "assumed": rounded(found.assumption.value),
-        "share_of_probe_tuples": rounded(found.assumption.share),
-        "probe_tuples_per_s_at_a_tenth": rounded(found.low_per_s),
-        "probe_tuples_per_s_at_ten_times": rounded(found.high_per_s),
+        "assumed": rounded(advised.assumption.value),
+        "share_of_probe_tuples": rounded(advised.assumption.share),
+        "probe_tuples_per_s_at_a_tenth": rounded(advised.low_per_s),
+        "probe_tuples_per_s_at_ten_times": rounded(advised.high_per_s),
     }
 
 
-def _statistics(found: SourceStatistics) -> Json:
+def _statistics(statistics: SourceStatistics) -> Json:
     return {
-        "rate_rows_per_s": rounded(found.rate_rows_per_s),
-        "rows": rounded(found.rows),
-        "distinct": {name: rounded(count) for name, count in found.distinct},
-        "selectivity": {sql: rounded(share) for sql, share in found.selectivity},
+        "rate_rows_per_s": rounded(statistics.rate_rows_per_s),
+        "rows": rounded(statistics.rows),
+        "distinct": {name: rounded(count) for name, count in statistics.distinct},
+        "selectivity": {sql: rounded(share) for sql, share in statistics.selectivity},
     }
 
 

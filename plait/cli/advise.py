@@ -68,8 +68,8 @@ def advise(
     options = plan_options(said, basis.sources, "ilp", parallelism)
     if "plait.time_limit" not in said:
         options = replace(options, time_limit_s=_PATIENCE_S)
-    found = advise_on(basis.queries, basis.statistics, options)
-    typer.echo(FORMATS[output_format](found, basis.read, basis.measured), nl=False)
+    advice = advise_on(basis.queries, basis.statistics, options)
+    typer.echo(FORMATS[output_format](advice, basis.read, basis.measured), nl=False)
 
 
 def _declared(script: ScriptText) -> _Basis:
@@ -93,14 +93,14 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
                 loaded = execution.script.load()
             except SchemaUnknownError:
                 loaded = execution.script.load(lambda source: schema_of(open_source(spark, source).frame))
-            found = take_sample(spark, loaded, rows=rows)
+            sample = take_sample(spark, loaded, rows=rows)
         finally:
             spark.stop()
-    statistics = combine(declared_statistics(found.sources), found.statistics)
+    statistics = combine(declared_statistics(sample.sources), sample.statistics)
     return _Basis(
-        queries=found.queries,
-        sources=found.sources,
+        queries=sample.queries,
+        sources=sample.sources,
         statistics=statistics,
-        read=found.read,
-        measured=found.statistics,
+        read=sample.read,
+        measured=sample.statistics,
     )

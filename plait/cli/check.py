@@ -29,7 +29,7 @@ def check(file: ScriptFile) -> None:
         return
     streams = sum(isinstance(source, Stream) for source in loaded.sources)
     tables = len(loaded.sources) - streams
-    found = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
-    typer.echo(f"{file}: no mistakes; {', '.join(found)}")
+    declared = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
+    typer.echo(f"{file}: no mistakes; {', '.join(declared)}")
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)

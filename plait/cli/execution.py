@@ -91,8 +91,8 @@ def default_checkpoint(file: Path) -> str:
 
 def read_setting(text: str) -> tuple[str, str]:
     """Read ``key=value``."""
-    name, found, value = text.partition("=")
-    if not found or not name.strip():
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
         raise OptionError(f"--conf '{text}' is not a setting; expected key=value, such as spark.executor.memory=4g")
     return name.strip(), value.strip()
 

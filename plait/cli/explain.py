@@ -47,6 +47,6 @@ def explain(
     if checkpoint is None:
         typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds), nl=False)
         return
-    found = observe(checkpoint)
-    request = PlanRequest(queries=with_types_of(found.plan, request.queries), options=request.options)
-    typer.echo(explained_plan(request, found.plan, found.manifest, found.measured, format, bounds), nl=False)
+    observed = observe(checkpoint)
+    request = PlanRequest(queries=with_types_of(observed.plan, request.queries), options=request.options)
+    typer.echo(explained_plan(request, observed.plan, observed.manifest, observed.measured, format, bounds), nl=False)

@@ -37,7 +37,11 @@ class ScriptText:
     def settings(self) -> dict[str, str]:
         """Return what the script SETs; a later SET of the same name wins."""
         statements = parse_script(self.text, file=str(self.file), base=str(self.file.parent))
-        return dict(checked_option(found.name, found.value) for found in statements if isinstance(found, SetOption))
+        return dict(
+            checked_option(statement.name, statement.value)
+            for statement in statements
+            if isinstance(statement, SetOption)
+        )
 
     def load(self, schema_of: SchemaOf | None = None) -> Script:
         """Return what the script says. `schema_of` is asked for undeclared columns; without it, local files."""

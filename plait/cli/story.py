@@ -35,11 +35,11 @@ class Sharing:
 
 def sharing_of(plan: PlanDocument) -> list[Sharing]:
     """Return, per query, how many of its steps it shares and with whom."""
-    found = []
+    shares = []
     for query in plan["queries"]:
         steps = [step for order in query["orders"] for step in order["steps"]]
         others = {other for step in steps for other in step["shared_with"]}
-        found.append(
+        shares.append(
             Sharing(
                 query=query["name"],
                 relations=len(query["orders"][0]["relations"]),
@@ -48,7 +48,7 @@ def sharing_of(plan: PlanDocument) -> list[Sharing]:
                 with_queries=tuple(sorted(others)),
             )
         )
-    return found
+    return shares
 
 
 def steps_of(plan: PlanDocument) -> int:

@@ -100,16 +100,16 @@ def iter_bands(
 
 def within(probe_from: Int64s, probe_to: Int64s, keys: Int64s, probes: Int32s, rows: Int32s) -> NDArray[np.bool_]:
     """Return for each pair (probe, row) whether ``probe_from[probe] ≤ keys[row] ≤ probe_to[probe]`` (bool[pairs])."""
-    found = np.empty(len(probes), np.bool_)
+    is_within = np.empty(len(probes), np.bool_)
     _within(
         frozen(probe_from, np.int64),
         frozen(probe_to, np.int64),
         frozen(keys, np.int64),
         frozen(probes, np.int32),
         frozen(rows, np.int32),
-        found,
+        is_within,
     )
-    return found
+    return is_within
 
 
 @kernel
@@ -119,8 +119,8 @@ def _within(
     keys: Int64s,
     probes: Int32s,
     rows: Int32s,
-    found: NDArray[np.bool_],
+    is_within: NDArray[np.bool_],
 ) -> None:
     for pair in range(len(probes)):
         key, probe = keys[rows[pair]], probes[pair]
-        found[pair] = probe_from[probe] <= key and key <= probe_to[probe]
+        is_within[pair] = probe_from[probe] <= key and key <= probe_to[probe]

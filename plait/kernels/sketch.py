@@ -70,7 +70,7 @@ def _smallest(keys: Int64s, k: int) -> UInt64s:
                     at = (at + 1) & (_SLOTS - 1)
                 slots[at] = value
             used = k
-    found: UInt64s = np.sort(slots[slots != np.uint64(0)])
+    smallest: UInt64s = np.sort(slots[slots != np.uint64(0)])
     if has_zero:
-        found = np.concatenate((np.zeros(1, np.uint64), found))
-    return found[:k]
+        smallest = np.concatenate((np.zeros(1, np.uint64), smallest))
+    return smallest[:k]

@@ -101,7 +101,7 @@ def _tuple(items: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         raise TypeError(f"expected a list, found {type(value).__name__}")
     if items[-1:] == (Ellipsis,):
         return tuple(_from_plain(items[0], item) for item in value)
-    return tuple(_from_plain(item, found) for item, found in zip(items, value, strict=True))
+    return tuple(_from_plain(item, part) for item, part in zip(items, value, strict=True))
 
 
 def _stored_as(field: str) -> str:

@@ -54,14 +54,14 @@ def _turned(predicate: Predicate[Place[At]]) -> Predicate[Place[At]]:
             assert_never(predicate)
 
 
-def renamed(found: Conditions, rename: Callable[[Any], Any]) -> Conditions:
+def renamed(predicates: Conditions, rename: Callable[[Any], Any]) -> Conditions:
     """Return the same conditions with other names of the relations."""
-    return conditions(mapped(each, lambda place: Place(rename(place.at), place.name)) for each in found)
+    return conditions(mapped(each, lambda place: Place(rename(place.at), place.name)) for each in predicates)
 
 
-def shown(found: Conditions) -> str:
+def shown(predicates: Conditions) -> str:
     """Return conditions for people."""
-    return " and ".join(sorted(map(_shown, found))) or "nothing"
+    return " and ".join(sorted(map(_shown, predicates))) or "nothing"
 
 
 def _shown(predicate: Predicate[Place[Any]]) -> str:
@@ -132,25 +132,25 @@ def between(query: Query, left: str, right: str) -> Joining:
 
 @lru_cache(maxsize=1 << 12)  # planning asks about the same few pairs of relations at every step
 def _joining(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
-    found: dict[object, Joined] = {}
+    joining: dict[object, Joined] = {}
     for predicate in predicates:
         match predicate:
             case Equality():
                 sides = {side.relation: key_of(side) for side in (predicate.left, predicate.right)}
-                found[sides[left].name, sides[right].name] = Equality(left=sides[left], right=sides[right])
+                joining[sides[left].name, sides[right].name] = Equality(left=sides[left], right=sides[right])
             case Band():
                 band = predicate if predicate.left.relation == left else predicate.turned()
                 keys = key_of(band.left, band.order), key_of(band.right, band.order)
                 pair = "band", keys[0].name, keys[1].name
-                known = found.get(pair)
+                known = joining.get(pair)
                 keyed = with_sides(band, *keys)
-                found[pair] = keyed.within(known) if isinstance(keyed, Band) and isinstance(known, Band) else keyed
+                joining[pair] = keyed.within(known) if isinstance(keyed, Band) and isinstance(known, Band) else keyed
             case Residual():
                 residual = predicate.moved(lambda operand: Place(operand.relation == left, operand_name(operand)))
-                found[residual] = residual
+                joining[residual] = residual
             case _:
                 assert_never(predicate)
-    return in_order(found.values())
+    return in_order(joining.values())
 
 
 def conditions_of(query: Query) -> Conditions:
@@ -166,18 +166,18 @@ def conditions_of(query: Query) -> Conditions:
 
 def placed(joined: Joining, left: At, right: At) -> Conjunction[Place[At]]:
     """Return what joins two relations with these at the places of their operands."""
-    found: list[Predicate[Place[At]]] = []
+    turned: list[Predicate[Place[At]]] = []
     for predicate in joined:
         match predicate:
             case Equality() | Band():
-                found.append(
+                turned.append(
                     with_sides(predicate, Place(left, predicate.left.name), Place(right, predicate.right.name))
                 )
             case Residual():
-                found.append(predicate.moved(lambda operand: Place(left if operand.at else right, operand.name)))
+                turned.append(predicate.moved(lambda operand: Place(left if operand.at else right, operand.name)))
             case _:
                 assert_never(predicate)
-    return tuple(found)
+    return tuple(turned)
 
 
 def joining(predicate: Predicate[Place[At]], left: At, key: Callable[[Place[At]], KeyColumn]) -> Joined:

@@ -28,11 +28,11 @@ def selection_of(relation: Relation) -> Selection:
     conjunctions: dict[str, Selection] = {}
     for conjuncts in relation.alternatives or (relation.selections,):
         distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
-        found = Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
-        conjunctions[found.sql] = found
+        selection = Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
+        conjunctions[selection.sql] = selection
     if relation.alternatives:
         return Selection(any_of=tuple(conjunctions[sql] for sql in sorted(conjunctions)))
-    return found
+    return selection
 
 
 def window_of(relation: Relation) -> int | None:
@@ -120,8 +120,8 @@ def own_store(query: str, source: str) -> str:
 
 def source_of(store_id: str) -> str:
     """Return whose tuples a store of this id keeps, if it is that of a source: its own one, or a query's."""
-    found = _OWN_STORE.fullmatch(store_id)
-    return store_id if found is None else found[1].replace("//", "/")
+    own = _OWN_STORE.fullmatch(store_id)
+    return store_id if own is None else own[1].replace("//", "/")
 
 
 def store_name(store_id: str) -> str:

@@ -73,15 +73,15 @@ class StoreRules:
 
 def rules(plan: Plan) -> tuple[StoreRules, ...]:
     """Derive the rules of every store, in the order of the stores."""
-    found: dict[str, list[Rule]] = defaultdict(list)
+    rules_of: dict[str, list[Rule]] = defaultdict(list)
     kept = kept_stores(plan)
     for store in plan.stores:
         if store.id in kept and store.intermediate is None:
-            found[store.id].append(Keep(requirements=store.requirements))
-    for _, steps, fill in sorted(fillings(plan), key=lambda found: found[1][-1].edge):
-        found[fill.store].append(Receive(edge=steps[-1].edge))
+            rules_of[store.id].append(Keep(requirements=store.requirements))
+    for _, steps, fill in sorted(fillings(plan), key=lambda filling: filling[1][-1].edge):
+        rules_of[fill.store].append(Receive(edge=steps[-1].edge))
     for tree in plan.trees:
-        found[tree.start.store].append(
+        rules_of[tree.start.store].append(
             Arrive(
                 member=tree.start,
                 send=tuple(step.edge for step in tree.children),
@@ -89,7 +89,7 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
             )
         )
     for path, step in sorted(probes(plan), key=lambda probe: probe[1].edge):
-        found[step.member.store].append(
+        rules_of[step.member.store].append(
             Probe(
                 edge=step.edge,
                 path=path,
@@ -101,4 +101,4 @@ def rules(plan: Plan) -> tuple[StoreRules, ...]:
                 parts=step.parts,
             )
         )
-    return tuple(StoreRules(store=store.id, rules=tuple(found[store.id])) for store in plan.stores)
+    return tuple(StoreRules(store=store.id, rules=tuple(rules_of[store.id])) for store in plan.stores)

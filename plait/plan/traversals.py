@@ -70,8 +70,8 @@ def intermediates(plan: Plan) -> tuple[tuple[Store, Intermediate], ...]:
     """Return the intermediate stores with what they keep, those of fewer parts first: larger ones may be filled from
     them.
     """
-    found = [(store, store.intermediate) for store in plan.stores if store.intermediate is not None]
-    return tuple(sorted(found, key=lambda each: (len(each[1].parts), each[0].id)))
+    stores = [(store, store.intermediate) for store in plan.stores if store.intermediate is not None]
+    return tuple(sorted(stores, key=lambda each: (len(each[1].parts), each[0].id)))
 
 
 def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -86,15 +86,15 @@ def units_of(steps: tuple[Step, ...], aliases: tuple[str, ...]) -> tuple[tuple[s
 
 def conditions_on(plan: Plan, steps: tuple[Step, ...]) -> Conditions:
     """Return all that holds of what a path has joined, by position, inside intermediate stores included."""
-    found: Conditions = frozenset()
+    required: Conditions = frozenset()
     position = 1
     for step in steps:
         store = plan.store(step.member.store)
-        found |= conditions_of_step(store, step, position)
+        required |= conditions_of_step(store, step, position)
         if store.intermediate is not None:
-            found |= renamed(conditions(store.intermediate.predicates), position.__add__)
+            required |= renamed(conditions(store.intermediate.predicates), position.__add__)
         position += len(step.members)
-    return found
+    return required
 
 
 def conditions_of_step(store: Store, step: Step, position: int) -> Conditions:
@@ -154,14 +154,14 @@ def phases(plan: Plan) -> tuple[tuple[int, ...], ...]:
     numbers = {tree.start: number for number, tree in enumerate(plan.trees)}
     for start, _, fill in fillings(plan):
         fillers[fill.store].add(numbers[start])
-    found: dict[int, int] = {}
+    phase_of: dict[int, int] = {}
     # A tree waits for trees of lower rank only, so in the order of ranks every tree finds what it waits for.
     for number in sorted(range(len(plan.trees)), key=lambda number: plan.rank(plan.trees[number].start)):
         tree = plan.trees[number]
         waits = (filler for store in _probed(tree) for filler in fillers[store])
-        found[number] = max((found[other] + 1 for other in waits if _ranks_lower(plan, other, number)), default=0)
-    count = max(found.values(), default=-1) + 1
-    return tuple(tuple(number for number in sorted(found) if found[number] == phase) for phase in range(count))
+        phase_of[number] = max((phase_of[other] + 1 for other in waits if _ranks_lower(plan, other, number)), default=0)
+    count = max(phase_of.values(), default=-1) + 1
+    return tuple(tuple(number for number in sorted(phase_of) if phase_of[number] == phase) for phase in range(count))
 
 
 def _probed(tree: ProbeTree) -> set[str]:

@@ -33,8 +33,8 @@ def validate(plan: Plan, queries: Iterable[Query] | None = None) -> None:
         _raise_first(plan, number, statement, covers(plan, known))
 
 
-def _raise_first(plan: Plan, number: int, statement: str, found: Iterator[str]) -> None:
-    for violation in found:
+def _raise_first(plan: Plan, number: int, statement: str, violations: Iterator[str]) -> None:
+    for violation in violations:
         raise InvalidPlanError(
             f"plan of strategy '{plan.strategy}' breaks invariant {number} ({statement}): {violation}; "
             "this is a defect of Plait, please report it with the output of EXPLAIN",
@@ -215,6 +215,6 @@ def _reaches_further(member: Member, store: Store) -> bool:
 
 
 def _not_ascending(what: str, items: Iterable[object]) -> Iterator[str]:
-    found = list(items)
-    if found != sorted(set(found)):  # type: ignore[type-var]
-        yield f"{what} are {found}, expected each once and in order"
+    listed = list(items)
+    if listed != sorted(set(listed)):  # type: ignore[type-var]
+        yield f"{what} are {listed}, expected each once and in order"

@@ -15,12 +15,12 @@ def positions(mask: Mask) -> tuple[int, ...]:
     >>> positions(0b1011)
     (0, 1, 3)
     """
-    found = []
+    members = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        members.append(low.bit_length() - 1)
         mask ^= low
-    return tuple(found)
+    return tuple(members)
 
 
 def connected_levels(neighbours: Sequence[Mask]) -> Iterator[set[Mask]]:

@@ -45,19 +45,19 @@ def _narrower(window_us: int | None, found_us: int) -> int:
 
 def _bounds(query: Query, time_of: TimeOf) -> Iterator[tuple[tuple[str, str], float]]:
     """Yield ((older, newer), µs by which the second can be newer at most), the smallest for each pair last."""
-    found: dict[tuple[str, str], float] = {}
+    bounds: dict[tuple[str, str], float] = {}
     for relation in query.relations:
         for other in query.relations:
             if relation.window_us is not None and other != relation and not (relation.is_table or other.is_table):
-                found[relation.alias, other.alias] = float(relation.window_us)
+                bounds[relation.alias, other.alias] = float(relation.window_us)
     for band in by_kind(query.predicates).bands:
         if band.left.type != "timestamp" or not all(_is_time(query, side, time_of) for side in (band.left, band.right)):
             continue
         left, right = band.left.relation, band.right.relation
         for pair, bound in (((left, right), band.high), ((right, left), negated(band.low))):
             if bound is not None:
-                found[pair] = min(found.get(pair, math.inf), bound)
-    yield from found.items()
+                bounds[pair] = min(bounds.get(pair, math.inf), bound)
+    yield from bounds.items()
 
 
 def _is_time(query: Query, operand: Operand, time_of: TimeOf) -> bool:

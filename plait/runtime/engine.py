@@ -216,8 +216,8 @@ class Engine(Declarations):
         binding = self._registry.bindings.get(query)
         if binding is None or binding.sink.spec.format != "memory":
             raise OptionError(f"query '{query}' has no memory sink; create it with sink=plait.sinks.memory()")
-        found = self._memory.get(query)
-        return (found if found is not None and found.are_of(binding) else MemoryResults(binding)).table()
+        kept = self._memory.get(query)
+        return (kept if kept is not None and kept.are_of(binding) else MemoryResults(binding)).table()
 
     def explain(self, format: ExplainFormat = "text") -> str:
         """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``.

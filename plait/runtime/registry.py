@@ -85,8 +85,8 @@ class Registry:
             bound = bind_event_time(stream, text, self._spark.catalog.functionExists)
             if bound.computed is None:
                 return bound
-            found = attempt(stream, partial(frame.selectExpr, bound.computed.sql)).schema[0].dataType
-            type_ = str(found.simpleString()).lower()
+            data_type = attempt(stream, partial(frame.selectExpr, bound.computed.sql)).schema[0].dataType
+            type_ = str(data_type.simpleString()).lower()
             refuse_other_types(type_, bound.time, text)
         except SqlError as problem:
             raise OptionError(f"stream '{stream.name}': {problem.message}") from problem
@@ -141,17 +141,17 @@ class Registry:
 
     def _all_places(self) -> tuple[Place, ...]:
         sinks = (sink_places(name, binding.sink.spec) for name, binding in self.bindings.items())
-        return (*self._places, *(place for found in sinks for place in found))
+        return (*self._places, *(place for places in sinks for place in places))
 
     def _time_of(self, source: str) -> str | None:
         """Return the event time of a stream if it is a TIMESTAMP: then predicates can bound it."""
-        found = self.opened[source].source
-        if not isinstance(found, Stream):
+        declared = self.opened[source].source
+        if not isinstance(declared, Stream):
             return None
-        if found.computed is not None:
-            return found.computed.sql if found.computed.type == "timestamp" else None
-        types = {column.name: column.type for column in found.schema or ()}
-        return backquoted(found.time) if types.get(found.time) == "timestamp" else None
+        if declared.computed is not None:
+            return declared.computed.sql if declared.computed.type == "timestamp" else None
+        types = {column.name: column.type for column in declared.schema or ()}
+        return backquoted(declared.time) if types.get(declared.time) == "timestamp" else None
 
     def drop_query(self, name: str) -> None:
         """Forget a query. Raises OptionError if there is none of this name."""

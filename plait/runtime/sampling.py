@@ -62,14 +62,14 @@ def take_sample(spark: SparkSession, script: Script, *, rows: int) -> Sample:
     queries = tuple(binding.query for binding in registry.bindings.values())
     sources = tuple(registry.sources().values())
     made = plan(queries, Statistics(), PlanOptions(strategy="shared", sources=sources, parallelism=1))
-    found = [
+    sampled = [
         _measure(spark, source, stores, rows)
         for source in sources
         for stores in (tuple(store for store in made.stores if store.source == source.name),)
         if stores
     ]
-    statistics = Statistics(sources=tuple(sorted((told for _, told in found if told), key=lambda told: told.source)))
-    return Sample(queries=queries, sources=sources, statistics=statistics, read=tuple(read for read, _ in found))
+    statistics = Statistics(sources=tuple(sorted((told for _, told in sampled if told), key=lambda told: told.source)))
+    return Sample(queries=queries, sources=sources, statistics=statistics, read=tuple(read for read, _ in sampled))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class _Reading:
         if self.is_whole:
             return told
         most = report.rows * _UNIQUE if report.tau_min is None else report.rows
-        return replace(told, rows=None, distinct=tuple(found for found in told.distinct if found[1] <= most))
+        return replace(told, rows=None, distinct=tuple(counted for counted in told.distinct if counted[1] <= most))
 
 
 def _measure(

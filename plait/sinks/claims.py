@@ -78,8 +78,8 @@ def refusal(directory: str, claim: Claim) -> str | None:
     """Say why the owner must not write to the directory without being told what to do with what it holds, or None."""
     owners = read_owners(directory)
     if owners is None:
-        found = None if claim.adopts else next(_foreign_files(directory, claim), None)
-        return None if found is None else f"'{directory}' holds files that are not its results ('{found}')"
+        foreign = None if claim.adopts else next(_foreign_files(directory, claim), None)
+        return None if foreign is None else f"'{directory}' holds files that are not its results ('{foreign}')"
     if any(_is_own(owner, claim) for owner in owners):
         return None
     other = owners[-1]
@@ -124,8 +124,8 @@ def remove_later(directory: str, name: str, tag: str, batch: int) -> None:
     wanted = _names(name, f"-{tag}")
     filesystem, root = filesystem_of(directory)
     for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)):
-        found = wanted.fullmatch(info.base_name)
-        if found is not None and int(found[1]) > batch:
+        match = wanted.fullmatch(info.base_name)
+        if match is not None and int(match[1]) > batch:
             reach("undo")
             filesystem.delete_file(info.path)
 
@@ -139,8 +139,8 @@ def remove_undone(directory: str, claim: Claim) -> None:
     names = [_names(query, tag) for query in queries]
     filesystem, root = filesystem_of(directory)
     for path in list(_data_files(directory)):
-        for found in filter(None, (name.fullmatch(posixpath.basename(path)) for name in names)):
-            batch, unique = int(found[1]), found[2]
+        for match in filter(None, (name.fullmatch(posixpath.basename(path)) for name in names)):
+            batch, unique = int(match[1]), match[2]
             if batch > claim.batch or (batch in claim.waiting and _SPOOLED.fullmatch(unique)):
                 reach("undo")
                 filesystem.delete_file(posixpath.join(root, path))
@@ -169,7 +169,7 @@ def read_owners(directory: str) -> tuple[Owner, ...] | None:
             document = json.loads(stream.read())
         if document["format"] != _FORMAT:
             raise ValueError(f"its format is {document['format']}, this Plait knows {_FORMAT}")
-        return tuple(Owner(**{name: str(found[name]) for name in Owner.__slots__}) for found in document["owners"])
+        return tuple(Owner(**{name: str(owner[name]) for name in Owner.__slots__}) for owner in document["owners"])
     except (ValueError, KeyError, TypeError) as error:
         raise SinkError(
             f"the file '{path}', which says whose results '{directory}' holds, cannot be read: {error}. Use the Plait "

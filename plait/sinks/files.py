@@ -67,12 +67,12 @@ class FileSink(SinkKind):
 
     def column_problems(self, spec: SinkSpec, columns: Sequence[ResultColumn]) -> list[SinkProblem]:
         """Look at types, and at the columns that directories are to be named after."""
-        found = super().column_problems(spec, columns)
+        problems = super().column_problems(spec, columns)
         given = next((name for name, _ in spec.options if folded(name) == "partitionby"), None)
         if given is not None:
             message = partition_problem(option_of(spec.options, given) or "", columns)
-            found += [] if message is None else [SinkProblem(message=message, option=given)]
-        return found
+            problems += [] if message is None else [SinkProblem(message=message, option=given)]
+        return problems
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Stage the results, in directories for each partition if there are any."""
@@ -145,14 +145,14 @@ def partition_columns(value: str) -> tuple[str, ...]:
     names: list[str] = []
     position = 0
     while position < len(value) or not names:
-        found = _NAME.match(value, position)
-        name = None if found is None else (found[1] or found[2] or "").replace("``", "`")
-        if found is None or not name:
+        match = _NAME.match(value, position)
+        name = None if match is None else (match[1] or match[2] or "").replace("``", "`")
+        if match is None or not name:
             raise ValueError(f"partitionBy is '{value}'; expected names of columns: 'a, b', odd ones in backquotes")
         if folded(name) in map(folded, names):
             raise ValueError(f"partitionBy names column '{name}' twice; keep one")
         names.append(name)
-        position = found.end()
+        position = match.end()
     if value.rstrip().endswith(","):
         raise ValueError(f"partitionBy is '{value}'; remove the superfluous comma")
     return tuple(names)
@@ -171,7 +171,7 @@ def partition_problem(value: str, columns: Sequence[tuple[str | None, SparkType 
     for name in wanted:
         type_ = known.get(folded(name))
         if folded(name) not in known and is_complete:
-            hint = did_you_mean(name, (found for found, _ in columns if found is not None))
+            hint = did_you_mean(name, (column for column, _ in columns if column is not None))
             return f"partitionBy names '{name}', which is no column of the results{hint}"
         if type_ is not None and not (isinstance(type_, Atomic) and not _IMPOSSIBLE.fullmatch(type_.name)):
             return f"partitionBy names '{name}', which has type {type_}: no directory can be named after that; cast it"

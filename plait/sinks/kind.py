@@ -79,21 +79,24 @@ class SinkKind(ABC):
 
     def problems(self, spec: SinkSpec) -> list[SinkProblem]:
         """Return what is wrong with what the user says of the sink."""
-        found = option_problems(self.name, spec.options, self.options, self.option_prefix)
+        of_options = option_problems(self.name, spec.options, self.options, self.option_prefix)
         given = {folded(name) for name, value in spec.options if value}
         missing = (needed for needed in self.required if folded(needed) not in given)
-        return [*found, *(SinkProblem(message=f"{self.name} needs the {needed} to write to") for needed in missing)]
+        return [
+            *of_options,
+            *(SinkProblem(message=f"{self.name} needs the {needed} to write to") for needed in missing),
+        ]
 
     def column_problems(self, spec: SinkSpec, columns: Sequence[ResultColumn]) -> list[SinkProblem]:
         """Return why results with these columns cannot be written, as far as names and types are known."""
-        found = []
+        problems = []
         for place, (name, type_) in enumerate(columns):
             advice = None if type_ is None else self.type_problem(type_)
             if advice is not None:
                 shown = f"column '{name}'" if name is not None else f"column {place + 1}"
                 message = f"{shown} has type {type_}, which {self.name} cannot store; {advice}"
-                found.append(SinkProblem(message=message, column=place))
-        return found
+                problems.append(SinkProblem(message=message, column=place))
+        return problems
 
     def type_problem(self, type_: SparkType) -> str | None:
         """Say what to do instead of writing a column of this type, None if it can be written and read back."""

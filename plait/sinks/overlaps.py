@@ -48,11 +48,11 @@ def overlap(place: Place, others: Iterable[Place]) -> str | None:
     mine = [_parts(path) for path in _expanded(place)]
     for other in others:
         theirs = [_parts(path) for path in _expanded(other)] if _conflict(place.role, other.role) else []
-        if any(one == found for one in mine for found in theirs):
+        if any(one == another for one in mine for another in theirs):
             return _message(place, other, "is")
-        if any(_lies_in(one, found) for one in mine for found in theirs):
+        if any(_lies_in(one, another) for one in mine for another in theirs):
             return _message(place, other, "lies inside")
-        if any(_lies_in(found, one) for one in mine for found in theirs):
+        if any(_lies_in(another, one) for one in mine for another in theirs):
             return _message(place, other, "holds")
     return None
 

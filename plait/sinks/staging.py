@@ -65,8 +65,8 @@ def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
     """Return the filesystem of a path or URI and the path on it. Raises SinkError for an unknown kind of address."""
     if uri.startswith("file:"):
         return pafs.LocalFileSystem(), unquote(urlsplit(uri).path)
-    scheme, found, rest = uri.partition("://")
-    if not found:
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
         return pafs.LocalFileSystem(), uri
     place, _, path = rest.partition("/")
     try:

@@ -142,10 +142,10 @@ class OpenBucket:
         """Return the index by `keys`; one that is missing is built, and written beside the bucket where that is
         allowed.
         """
-        found = self._indexes.get(keys)
-        if found is None:
-            found = self._indexes[keys] = self._load_index(keys)
-        return found
+        index = self._indexes.get(keys)
+        if index is None:
+            index = self._indexes[keys] = self._load_index(keys)
+        return index
 
     def release(self) -> None:
         """End a use of the bucket: raise `CheckpointError` if it was written to meanwhile. The claim on its pages is
@@ -173,13 +173,13 @@ class OpenBucket:
         stamps = dict(self._stamps)
         if self.storage.exists(path):
             self._stamp(self.storage.local_copy(path))
-        found = index_files.read(self.storage, self.bucket, keys)
-        if found is None:
+        index = index_files.read(self.storage, self.bucket, keys)
+        if index is None:
             self._stamps = stamps
-            found = build_index(self.batch, keys, has_tau)
+            index = build_index(self.batch, keys, has_tau)
             self.require_untouched()
-            index_files.write_if_possible(self.storage, self.bucket.path, keys, found)
-        return found
+            index_files.write_if_possible(self.storage, self.bucket.path, keys, index)
+        return index
 
 
 class _OpenBuckets:
@@ -197,10 +197,10 @@ class _OpenBuckets:
     def get(self, storage: Storage, bucket: Bucket) -> OpenBucket:
         key = (storage.uri, bucket.path, bucket.checksum)
         with self._lock:
-            found = self._open.get(key)
-            if found is not None and found.is_untouched:
+            cached = self._open.get(key)
+            if cached is not None and cached.is_untouched:
                 self._open.move_to_end(key)
-                return found
+                return cached
             self._open.pop(key, None)
         opened = OpenBucket(storage, bucket)
         with self._lock:

@@ -122,7 +122,7 @@ def _touch(copy: Path) -> bool:
 
 def _make_room(needed_bytes: int, limit: int, mine: Path) -> None:
     """Delete the copies used longest ago until `needed_bytes` more fit. A copy that is mapped stays readable."""
-    found, total = [], needed_bytes
+    files, total = [], needed_bytes
     for path in directory().iterdir():
         if path == mine or path.suffix not in (_COPY, _PARTIAL) or (path.suffix == _PARTIAL and _discard(path)):
             continue
@@ -132,8 +132,8 @@ def _make_room(needed_bytes: int, limit: int, mine: Path) -> None:
             continue
         total += status.st_size
         if path.suffix == _COPY:
-            found.append((status.st_mtime_ns, status.st_size, path))
-    for _, size, path in sorted(found):
+            files.append((status.st_mtime_ns, status.st_size, path))
+    for _, size, path in sorted(files):
         if total <= limit:
             return
         path.unlink(missing_ok=True)

@@ -161,7 +161,7 @@ def without_sums(document: dict[str, Any]) -> tuple[dict[str, Any], tuple[Series
 
 def held_to_one_watermark(manifest: Manifest) -> Manifest:
     """Return a manifest that was written before there were bars: every source was held to the one watermark."""
-    held = (replace(found, late_before_us=manifest.watermark_us) for found in manifest.sources)
+    held = (replace(source, late_before_us=manifest.watermark_us) for source in manifest.sources)
     return replace(manifest, sources=tuple(held))
 
 

@@ -113,11 +113,11 @@ def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bu
     If one of these is gone (it expired while the merge ran in the background) the merge comes too late and nothing
     changes.
     """
-    old, found = set(merge.buckets), tuple(buckets)
-    if not old <= set(found):
-        return found
+    old, live = set(merge.buckets), tuple(buckets)
+    if not old <= set(live):
+        return live
     kept = []
-    for bucket in found:
+    for bucket in live:
         if bucket == merge.buckets[0]:
             kept.append(merged)
         elif bucket not in old:

@@ -29,7 +29,7 @@ def encode(manifest: Manifest) -> bytes:
         "format": FORMAT,
         "batch": manifest.batch,
         "watermark_us": manifest.watermark_us,
-        "late_before": {found.source: found.late_before_us for found in manifest.sources},
+        "late_before": {source.source: source.late_before_us for source in manifest.sources},
     }
     rest = codec.to_json(manifest)
     body = f"{_compact(head)[:-1]},\n{_compact(rest)[1:-1]}".encode()

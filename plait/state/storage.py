@@ -162,8 +162,8 @@ class Storage:
             if self.is_local:
                 return Path(self.uri, relative).exists()
             filesystem, root = self._remote()
-            found = filesystem.get_file_info(posixpath.join(root, relative))
-            return bool(found.type != pafs.FileType.NotFound)
+            info = filesystem.get_file_info(posixpath.join(root, relative))
+            return bool(info.type != pafs.FileType.NotFound)
 
     def list(self, folder: str = "", *, recursive: bool = False) -> tuple[StoredFile, ...]:
         """Return the files in `folder`, ordered by path, temporary ones too; none if there is no such folder."""
@@ -171,14 +171,14 @@ class Storage:
             filesystem, root = (pafs.LocalFileSystem(), self.uri) if self.is_local else self._remote()
             base = posixpath.join(root, folder) if folder else root
             selector = pafs.FileSelector(base, recursive=recursive, allow_not_found=True)
-            found = [info for info in filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
+            infos = [info for info in filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
         files = (
             StoredFile(
                 path=posixpath.relpath(info.path, root),
                 bytes=info.size,
                 modified_ns=info.mtime_ns or 0,
             )
-            for info in found
+            for info in infos
         )
         return tuple(sorted(files, key=lambda file: file.path))
 

@@ -16,10 +16,10 @@ from plait.stats.model import KEY_SEPARATOR, Side, SourceStatistics, Statistics
 
 def combine(declared: Statistics, measured: Statistics) -> Statistics:
     """Return the declared statistics, completed by the measured ones."""
-    names = {found.source for found in (*declared.sources, *measured.sources)}
+    names = {each.source for each in (*declared.sources, *measured.sources)}
     return Statistics(
         sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)),
-        joins=tuple(found for found in measured.joins if not all(_is_declared(declared, side) for side in found.sides)),
+        joins=tuple(each for each in measured.joins if not all(_is_declared(declared, side) for side in each.sides)),
         steps=measured.steps,
     )
 

@@ -82,8 +82,8 @@ class Statistics:
     _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_source", {found.source: found for found in self.sources})
-        object.__setattr__(self, "_by_sides", {found.sides: found.selectivity for found in self.joins})
+        object.__setattr__(self, "_by_source", {each.source: each for each in self.sources})
+        object.__setattr__(self, "_by_sides", {each.sides: each.selectivity for each in self.joins})
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""

@@ -148,15 +148,15 @@ def prepare(replay: Replay, output: Path, *, fresh: bool = False) -> Path:
     """
     script, stamp = output / SCRIPT, output / STAMP
     wanted = {**asdict(replay), "first_day": replay.first_day.isoformat(), "complete": True}
-    found = json.loads(stamp.read_text()) if stamp.exists() else None
-    if found is None and output.exists() and any(output.iterdir()):
+    earlier = json.loads(stamp.read_text()) if stamp.exists() else None
+    if earlier is None and output.exists() and any(output.iterdir()):
         raise OptionError(f"{output} holds files that the demo did not write; name another folder with --output")
-    if found == wanted and not fresh:
+    if earlier == wanted and not fresh:
         return script
-    if found is not None and found["complete"] and not fresh:
+    if earlier is not None and earlier["complete"] and not fresh:
         raise OptionError(
-            f"{output} holds a replay of {found['days']} days from {found['first_day']} in files of "
-            f"{found['hours_per_file']} hours; start over with --fresh, or name another folder with --output"
+            f"{output} holds a replay of {earlier['days']} days from {earlier['first_day']} in files of "
+            f"{earlier['hours_per_file']} hours; start over with --fresh, or name another folder with --output"
         )
     data = find_data()
     output.mkdir(parents=True, exist_ok=True)

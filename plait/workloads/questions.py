@@ -65,10 +65,10 @@ class Answer:
 def read_answer(question: Question, output: Path, *, sample: int) -> Answer:
     """Read what a demo in `output` has found; a folder that is not there yet holds nothing."""
     folder = output / "out" / question.query
-    found = ds.dataset(folder, format="parquet") if folder.exists() else None
-    if found is None or not found.files:
+    answers = ds.dataset(folder, format="parquet") if folder.exists() else None
+    if answers is None or not answers.files:
         return Answer(question=question, results=0, sample=())
-    rows = found.to_table(columns=list(question.columns))
+    rows = answers.to_table(columns=list(question.columns))
     order = [(question.worst, "descending"), *((name, "ascending") for name in question.columns)]
     first = rows.sort_by(order).slice(0, sample)
     texts = zip(*([_text(value) for value in column] for column in first.columns), strict=True)
@@ -77,9 +77,9 @@ def read_answer(question: Question, output: Path, *, sample: int) -> Answer:
 
 def _text(value: pa.Scalar) -> str:
     """Return one value as a reader wants it: times to the minute, numbers without false digits, NULL as nothing."""
-    found = value.as_py()
-    if found is None:
+    plain = value.as_py()
+    if plain is None:
         return ""
     if pa.types.is_timestamp(value.type):
-        return f"{found:%b %d %H:%M}"
-    return f"{found:.4g}" if isinstance(found, float) else str(found)
+        return f"{plain:%b %d %H:%M}"
+    return f"{plain:.4g}" if isinstance(plain, float) else str(plain)

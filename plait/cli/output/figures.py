@@ -101,26 +101,26 @@ def change_words(change: Change | None) -> str:
     return f" ({change.reason}{saved})"
 
 
-def latency(found: Latency | None) -> str:
+def latency(measured: Latency | None) -> str:
     """Say how long rows waited from their arrival until their results could be seen; nothing where nobody knows.
 
     >>> from plait.stats.latency import Latency
     >>> latency(Latency(batches=3, p50_seconds=0.25, p99_seconds=75.0))
     'p50 0.25 s, p99 1 min 15 s'
     """
-    if found is None or found.p50_seconds is None or found.p99_seconds is None:
+    if measured is None or measured.p50_seconds is None or measured.p99_seconds is None:
         return ""
     return ", ".join(
         f"{name} {f'{seconds:.2f} s' if seconds < 10 else duration(seconds)}"
-        for name, seconds in (("p50", found.p50_seconds), ("p99", found.p99_seconds))
+        for name, seconds in (("p50", measured.p50_seconds), ("p99", measured.p99_seconds))
     )
 
 
-def latency_line(found: Latency | None) -> str:
+def latency_line(measured: Latency | None) -> str:
     """Say the same in a line of its own, and of which streams it is not known; nothing where no row arrived."""
-    said, unknown = latency(found), "" if found is None else ", ".join(found.unknown)
-    if found is not None and said:
-        said += f" from arrival to publication, over the last {plural(found.batches, 'batch', 'batches')}"
+    said, unknown = latency(measured), "" if measured is None else ", ".join(measured.unknown)
+    if measured is not None and said:
+        said += f" from arrival to publication, over the last {plural(measured.batches, 'batch', 'batches')}"
     parts = [said] if said else []
     parts += [f"when rows of {unknown} arrived is not known"] if unknown else []
     return f"latency: {'; '.join(parts)}" if parts else ""

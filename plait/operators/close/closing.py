@@ -65,8 +65,8 @@ def close(
             stored=() if previous is None else previous.buckets,
             arrived=arrived,
             probed=probed,
-            before={} if previous is None else {found.source: found for found in previous.sources},
-            after={found.source: found for found in progress},
+            before={} if previous is None else {each.source: each for each in previous.sources},
+            after={each.source: each for each in progress},
         ),
     )
     progress = _with_unstored(plan, progress, ingested)
@@ -99,7 +99,7 @@ def _with_unstored(
     beyond its batch.
     """
     stays = windows_of(plan)
-    known = {found.source: found for found in progress}
+    known = {each.source: each for each in progress}
     for report in ingested:
         passed = [bucket for bucket in report.buckets if bucket.store not in stays]
         # Of a source with a store for each query the rows are those of several: the fullest one counts.
@@ -120,7 +120,7 @@ def _with_forgotten(
     progress: tuple[SourceProgress, ...], windows: Mapping[str, int | None], expired: Iterable[Bucket]
 ) -> tuple[SourceProgress, ...]:
     """Count the rows of streams that are let go: where every query has a store, by the one that keeps them longest."""
-    known, longest = {found.source: found for found in progress}, dict[str, str]()
+    known, longest = {stream.source: stream for stream in progress}, dict[str, str]()
     for store in sorted(windows, key=lambda each: (windows[each] is None, windows[each] or 0, each)):
         longest[store if store in known else source_of(store)] = store
     gone: dict[str, list[Bucket]] = {}
@@ -139,8 +139,8 @@ def _stream_windows(
 ) -> tuple[StoreWindow, ...]:
     """Return the windows to remember: intermediate stores can be filled again, tables loaded again."""
     used, batch = windows_of(plan), 0 if previous is None else previous.batch + 1
-    before = {} if previous is None else {found.store: found for found in previous.windows if found.keeps_all}
-    full = {name: found.since for name, found in before.items() if name not in used}
+    before = {} if previous is None else {window.store: window for window in previous.windows if window.keeps_all}
+    full = {name: window.since for name, window in before.items() if name not in used}
     for store in (store for store in plan.stores if store.keeps_all):
         full[store.id] = before[store.id].since if store.id in before else batch
     others = {store.id for store in plan.stores if store.intermediate is not None or store.is_table}

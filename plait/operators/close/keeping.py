@@ -46,7 +46,7 @@ def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | No
     if manifest is None:
         return {}
     kept, streams = windows_of(plan), {progress.source for progress in manifest.sources}
-    known = {found.store: found.window_us for found in manifest.windows}
+    known = {window.store: window.window_us for window in manifest.windows}
     filled = dict.fromkeys(bucket.store for bucket in manifest.buckets)
     unused = (store for store in filled if store not in kept)
     return {store: known.get(store) for store in unused if store in known or {store, source_of(store)} & streams}
@@ -71,7 +71,7 @@ def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
     stores: dict[str, list[Bucket]] = {}
     for bucket in manifest.buckets:
         stores.setdefault(bucket.store, []).append(bucket)
-    known = {found.store: found for found in manifest.windows}
+    known = {window.store: window for window in manifest.windows}
     planned, gone, added = {store.id for store in plan.stores}, set[str](), list[Bucket]()
     for store in (each for each in plan.stores if each.id != each.source):
         other = _fullest(store.id, store.source, stores, known)
@@ -85,7 +85,7 @@ def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
         else:
             # A merged file may hold rows of both times; then those of the later one cannot be had.
             taken = [bucket for bucket in stores[other] if bucket.batch_min > _latest(own)]
-            known = {name: found for name, found in known.items() if name != store.id}
+            known = {name: window for name, window in known.items() if name != store.id}
         added += [replace(bucket, store=store.id) for bucket in taken]
     kept = tuple(bucket for bucket in manifest.buckets if bucket.store not in gone)
     windows = tuple(known[name] for name in sorted(known))
@@ -96,7 +96,7 @@ def _fullest(
     store: str, source: str | None, stores: Mapping[str, list[Bucket]], known: Mapping[str, StoreWindow]
 ) -> str:
     """Return the one with the latest rows of this store and those of its source that keep all."""
-    full = {name for name, found in known.items() if found.keeps_all and name in stores}
+    full = {name for name, window in known.items() if window.keeps_all and name in stores}
     same = {name for name in full if source_of(name) == source} | ({store} & stores.keys())
     ranks = {name: (_latest(stores[name]), name in full, name == store, name) for name in same}
     return max(ranks, key=ranks.__getitem__, default=store)

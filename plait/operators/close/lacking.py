@@ -85,12 +85,12 @@ def _moment(us: int) -> str:
 
 def kept_for(requirements: Iterable[Requirement]) -> tuple[KeptFor, ...]:
     """Return why rows are stored, as a manifest remembers it."""
-    found = {
+    kept = {
         KeptFor(selection=_texts(selection), keys=need.keys)
         for need in requirements
         for selection in need.selection.alternatives
     }
-    return tuple(sorted(found, key=lambda each: (each.selection, each.keys)))
+    return tuple(sorted(kept, key=lambda each: (each.selection, each.keys)))
 
 
 def _texts(selection: Selection) -> tuple[str, ...]:
@@ -131,19 +131,19 @@ def lacking_after(queries: Iterable[Query], plan: Plan, manifest: Manifest | Non
     """Return what the queries lack of the rows that arrived up to this manifest, by query and stream."""
     if manifest is None:
         return ()
-    progress = {found.source: found for found in manifest.sources}
+    progress = {lacking.source: lacking for lacking in manifest.sources}
     layouts = _Layouts.of(manifest.buckets)
-    found: list[Lacking] = []
+    lacking: list[Lacking] = []
     for query in queries:
         for relation in query.relations:
             if relation.is_table:
                 continue
-            found += layouts.lacking(query, relation, plan, manifest.watermark_us)
+            lacking += layouts.lacking(query, relation, plan, manifest.watermark_us)
             known = progress.get(relation.source)
             if known is not None:
-                found += _unstored(query, relation, known, manifest.watermark_us)
-                found += _forgotten(query, relation, known, manifest.watermark_us)
-    return _merged(found)
+                lacking += _unstored(query, relation, known, manifest.watermark_us)
+                lacking += _forgotten(query, relation, known, manifest.watermark_us)
+    return _merged(lacking)
 
 
 def _unstored(
@@ -250,12 +250,12 @@ def _matters(until_us: int | None, watermark_us: int | None) -> bool:
     return until_us is None or watermark_us is None or until_us >= watermark_us
 
 
-def _merged(found: Iterable[Lacking]) -> tuple[Lacking, ...]:
+def _merged(parts: Iterable[Lacking]) -> tuple[Lacking, ...]:
     """Return one entry for each (query, stream, columns). A self-join reads the same rows under two aliases: the larger
     count is taken.
     """
     merged: dict[tuple[str, str, tuple[str, ...], bool], Lacking] = {}
-    for each in found:
+    for each in parts:
         name = (each.query, each.stream, each.columns, each.forgotten)
         known = merged.get(name)
         if known is not None:

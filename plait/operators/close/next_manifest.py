@@ -54,13 +54,13 @@ def next_manifest(
     """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
     what `previous` names, is to be published with it.
     """
-    found = (*probed, *closed.found)
+    reports = (*probed, *closed.found)
     return Manifest(
         batch=batch,
         watermark_us=closed.watermark_us,
         plan=plan_id,
         sources=closed.sources,
-        queries=queries_after(previous, plan, results_by_query(found), closed.kept),
+        queries=queries_after(previous, plan, results_by_query(reports), closed.kept),
         buckets=closed.kept,
         windows=closed.windows,
         cycles=closed.cycles,
@@ -70,7 +70,7 @@ def next_manifest(
             *publications,
         ),
         undelivered=undelivered,
-        probe_tuples=_added(() if previous is None else previous.probe_tuples, found, edges_of(plan)),
+        probe_tuples=_added(() if previous is None else previous.probe_tuples, reports, edges_of(plan)),
     )
 
 

@@ -49,12 +49,12 @@ def rewritings(store: Store, source: Source, buckets: Iterable[Bucket], since: S
     for bucket in buckets:
         if lacks(bucket, store):
             groups.setdefault((bucket.layout, tuple(raw_columns(bucket, source, since).items())), []).append(bucket)
-    found = []
+    split = []
     for (layout, raw), group in groups.items():
         rewriting = _rewriting(store, source, layout, dict(raw))
         if rewriting is not None:
-            found.append(replace(rewriting, buckets=tuple(group)))
-    return tuple(found)
+            split.append(replace(rewriting, buckets=tuple(group)))
+    return tuple(split)
 
 
 def with_left_out(progress: SourceProgress, rewriting: Rewriting, reports: Iterable[IngestReport]) -> SourceProgress:
@@ -129,16 +129,16 @@ def columns_read(selection: Selection) -> frozenset[str]:
 
 def raw_columns(bucket: Bucket, source: Source, since: Since) -> dict[str, str]:
     """Return the raw columns of the source that are known of the bucket's rows, each as SQL over what it holds."""
-    found = {}
+    selected = {}
     for column in source.schema or ():
         first = since(column.name)
         if column.name in bucket.layout.columns:
-            found[column.name] = backquoted(column.name)
+            selected[column.name] = backquoted(column.name)
         elif first is not None and first > bucket.batch_max:
-            found[column.name] = f"CAST(NULL AS {column.type})"
+            selected[column.name] = f"CAST(NULL AS {column.type})"
         elif (sql := _recovered(column, source, bucket.layout)) is not None:
-            found[column.name] = sql
-    return found
+            selected[column.name] = sql
+    return selected
 
 
 def _recovered(column: Column, source: Source, old: Layout) -> str | None:

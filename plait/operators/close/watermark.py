@@ -41,7 +41,7 @@ def watermark_after(streams: Iterable[Stream], progress: tuple[SourceProgress, .
 
     If all streams are idle it stays where it was: at the highest bar of theirs.
     """
-    known = {found.source: found for found in progress}
+    known = {each.source: each for each in progress}
     taking_part = tuple(streams)
     awake = [stream for stream in taking_part if not is_idle(stream, known.get(stream.name), clock_ms)]
     if not awake:
@@ -60,20 +60,20 @@ def with_bars(
     """
     names = {stream.name for stream in streams}
     return tuple(
-        replace(found, late_before_us=highest(found.late_before_us, watermark_us)) if found.source in names else found
-        for found in progress
+        replace(each, late_before_us=highest(each.late_before_us, watermark_us)) if each.source in names else each
+        for each in progress
     )
 
 
 def late_before(manifest: Manifest | None, source: str) -> int | None:
     """Return the event time before which rows of the next batch are late; None: none of them is."""
     known = () if manifest is None else manifest.sources
-    return next((found.late_before_us for found in known if found.source == source), None)
+    return next((each.late_before_us for each in known if each.source == source), None)
 
 
 def laggard(streams: Iterable[Stream], progress: tuple[SourceProgress, ...], clock_ms: int) -> str | None:
     """Return the stream that holds the watermark back; None if there is none."""
-    known = {found.source: found for found in progress}
+    known = {each.source: each for each in progress}
     awake = [stream for stream in streams if not is_idle(stream, known.get(stream.name), clock_ms)]
 
     def place(stream: Stream) -> tuple[bool, int]:

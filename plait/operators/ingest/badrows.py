@@ -42,14 +42,14 @@ Bad: TypeAlias = tuple[tuple[BadReason, Mask], ...]
 
 def bad_masks(table: pa.Table, spec: IngestSpec) -> Bad:
     """Return the rows that are bad, by reason; reasons without rows are left out."""
-    found: list[tuple[BadReason, Mask]] = []
+    masks: list[tuple[BadReason, Mask]] = []
     taken = np.zeros(table.num_rows, np.bool_)
     for reason, mask in _masks(table, spec):
         mine = mask & ~taken
         if mine.any():
-            found.append((reason, mine))
+            masks.append((reason, mine))
             taken |= mine
-    return tuple(found)
+    return tuple(masks)
 
 
 def _masks(table: pa.Table, spec: IngestSpec) -> Iterator[tuple[BadReason, Mask]]:

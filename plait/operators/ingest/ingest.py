@@ -85,7 +85,7 @@ def _ingest_chunk(
     rows = table.num_rows
     bad_by = bad_masks(table, spec)
     bad = any_of(bad_by, rows)
-    found = bad_rows(table, spec, bad_by)
+    described = bad_rows(table, spec, bad_by)
     late = np.zeros(rows, np.bool_)
     tau_min = tau_max = None
     if not spec.is_table:
@@ -108,7 +108,7 @@ def _ingest_chunk(
         tau_max=tau_max,
         kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
         sketches=tuple((name, _sketch(table, name)) for name in _hashed_keys(table)),
-        bad_rows=found or damaged_rows(table, spec),
+        bad_rows=described or damaged_rows(table, spec),
     )
     if table.num_rows == 0:
         return report

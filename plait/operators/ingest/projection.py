@@ -105,15 +105,15 @@ def _is_text_only(type_: str) -> bool:
 def _aliases(source: Source, keys: tuple[KeyColumn, ...], raw: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """Return which added columns repeat a raw one: τ of a timestamp column, keys that are a bigint column."""
     types = {column.name: column.type for column in source.schema or () if column.name in raw}
-    found = []
+    aliases = []
     time = source.time if isinstance(source, Stream) and source.computed is None else None
     if time is not None and types.get(time) in ("timestamp", "timestamp_ntz"):
-        found.append((TAU, time))
+        aliases.append((TAU, time))
     bare = {backquoted(name): name for name, kind in types.items() if kind == "bigint"}
     for key in keys:
         if key.type == "bigint" and key.expression.sql in bare:
-            found.append((key.name, bare[key.expression.sql]))
-    return tuple(found)
+            aliases.append((key.name, bare[key.expression.sql]))
+    return tuple(aliases)
 
 
 def tau_sql(stream: Stream) -> str:

@@ -75,12 +75,12 @@ class Lookup(Protocol):
 
 def lookup_of(partials: Partials, step: Step, *, timed: bool) -> Lookup:
     """Return how this step finds stored rows. `timed`: the store has τ."""
-    bounds, found = _TimeBounds.of(partials, step, timed=timed), by_kind(step.predicates)
-    if found.equalities:
-        return _EqualKeys.of(partials, found.equalities, bounds)
-    if found.bands:
-        return _KeysWithin.of(partials, found.bands[0], bounds)
-    first = first_evaluated(found.residuals)
+    bounds, kinds = _TimeBounds.of(partials, step, timed=timed), by_kind(step.predicates)
+    if kinds.equalities:
+        return _EqualKeys.of(partials, kinds.equalities, bounds)
+    if kinds.bands:
+        return _KeysWithin.of(partials, kinds.bands[0], bounds)
+    first = first_evaluated(kinds.residuals)
     if first is not None:
         return _Evaluated(partials=partials, residual=first, bounds=bounds)
     return _Everything(count=partials.count, bounds=bounds)

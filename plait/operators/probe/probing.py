@@ -100,13 +100,13 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
     Partials with a NULL key are sent nowhere.
     """
     store = plan.store(step.member.store)
-    found = by_kind(step.predicates)
-    for band in found.bands:
+    kinds = by_kind(step.predicates)
+    for band in kinds.bands:
         _, valid = partials.of(band.left)
         if valid is not None:
             partials = partials.at(np.flatnonzero(valid).astype(np.int32))
-    if found.equalities:
-        keys = probe_keys(partials, found.equalities)
+    if kinds.equalities:
+        keys = probe_keys(partials, kinds.equalities)
         if keys.rows is not None:
             partials = partials.at(keys.rows)
     if partials.count == 0:
@@ -117,7 +117,7 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
         for partition in range(store.parallelism):
             yield partition, partials
     else:
-        known = {equal.right.name: part for equal, part in zip(found.equalities, keys.parts, strict=True)}
+        known = {equal.right.name: part for equal, part in zip(kinds.equalities, keys.parts, strict=True)}
         partitions = partition_of(combine([known[name] for name in store.partition_by]), store.parallelism)
         for partition in range(store.parallelism):
             rows = np.flatnonzero(partitions == partition).astype(np.int32)
@@ -128,7 +128,7 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Piece:
     """Matches of partials with stored tuples: partial `rows[i]` with row i of `block`.
 
     `tau` and `high` of the stored tuple: its (newest) τ, and the largest τ its windows still allow; None for a table.
@@ -172,15 +172,15 @@ def probe_partition(
     A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
     need, and the others must not suffer for it.
     """
-    pending: list[Found] = []
+    pending: list[Piece] = []
     held = 0
-    for found in _find(partials, step, tree, partition, context, demand):
-        if pending and pending[0].block.schema != found.block.schema:
+    for piece in _find(partials, step, tree, partition, context, demand):
+        if pending and pending[0].block.schema != piece.block.schema:
             yield extend(partials, step, pending)
             pending, held = [], 0
-        pending.append(found)
-        matched.rows[found.rows] = True
-        held += len(found.rows)
+        pending.append(piece)
+        matched.rows[piece.rows] = True
+        held += len(piece.rows)
         if held >= context.capacity:
             yield extend(partials, step, pending)
             pending, held = [], 0
@@ -188,15 +188,15 @@ def probe_partition(
         yield extend(partials, step, pending)
 
 
-def extend(partials: Partials, step: Step, found: list[Found]) -> Partials:
+def extend(partials: Partials, step: Step, pieces: list[Piece]) -> Partials:
     """Append the new positions and narrow each partial's time bounds."""
-    rows = found[0].rows if len(found) == 1 else np.concatenate([piece.rows for piece in found])
+    rows = pieces[0].rows if len(pieces) == 1 else np.concatenate([piece.rows for piece in pieces])
     extended = partials.at(rows)
     newest, high = extended.newest, extended.high
-    if found[0].tau is not None:
-        newest = np.maximum(newest, np.concatenate([piece.tau for piece in found if piece.tau is not None]))
-        high = np.minimum(high, np.concatenate([piece.high for piece in found if piece.high is not None]))
-    block = concat_blocks([piece.block for piece in found])
+    if pieces[0].tau is not None:
+        newest = np.maximum(newest, np.concatenate([piece.tau for piece in pieces if piece.tau is not None]))
+        high = np.minimum(high, np.concatenate([piece.high for piece in pieces if piece.high is not None]))
+    block = concat_blocks([piece.block for piece in pieces])
     positions = tuple(Position(block=part) for part in part_blocks(block, step))
     return Partials(count=len(rows), positions=(*extended.positions, *positions), newest=newest, high=high)
 
@@ -215,7 +215,7 @@ def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
 
 def _find(
     partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
-) -> Iterator[Found]:
+) -> Iterator[Piece]:
     store = context.plan.store(step.member.store)
     gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])
     lookup = lookup_of(partials, step, timed=not store.is_table)
@@ -226,10 +226,10 @@ def _find(
             continue
         opened = open_bucket(context.storage, bucket)
         carried = tuple(name for name in gathered if carries(bucket, name))
-        for found in lookup.pairs(opened, step.member, context.capacity):
-            rows, stored = verifier.kept(opened, *found)
+        for pairs in lookup.pairs(opened, step.member, context.capacity):
+            rows, stored = verifier.kept(opened, *pairs)
             if len(rows):
-                yield _found(opened, step, rows, stored, carried)
+                yield _piece(opened, step, rows, stored, carried)
         opened.release()
 
 
@@ -240,9 +240,9 @@ def gathered_columns(step: Step, wanted: tuple[tuple[str, ...], ...]) -> tuple[s
     return tuple(part_column(part, name) for part, names in enumerate(wanted) for name in names)
 
 
-def _found(opened: OpenBucket, step: Step, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Found:
+def _piece(opened: OpenBucket, step: Step, rows: Rows, stored: Rows, gathered: tuple[str, ...]) -> Piece:
     tau = high = None
     if opened.bucket.layout.has_tau:
         tau = opened.int64(TAU)[stored]
         high = opened.int64(UNTIL)[stored] if step.parts else plus_window(tau, step.member.window_us)
-    return Found(rows=rows, block=gather(opened, stored, gathered), tau=tau, high=high)
+    return Piece(rows=rows, block=gather(opened, stored, gathered), tau=tau, high=high)

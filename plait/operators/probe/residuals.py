@@ -30,8 +30,8 @@ _PROBE_ROW, _STORED_ROW = "probe row", "stored row"
 
 def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
     """Return for each row whether the predicate is true of it; NULL is not (bool[n])."""
-    found = _called(residual.sql, operands, predicates) if residual.is_function else _evaluated(residual.sql, operands)
-    return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    truth = _called(residual.sql, operands, predicates) if residual.is_function else _evaluated(residual.sql, operands)
+    return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
@@ -42,19 +42,19 @@ def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> 
             f"predicate '{name}' is not registered; call engine.predicate('{name}', function) before the engine starts"
         )
     try:
-        found = function(*operands)
+        answer = function(*operands)
     except SystemExit as error:
         raise PredicateError(
             f"predicate '{name}' wanted to exit (status {error.code}); it must return truth values, or raise an error"
         ) from error
     except Exception as error:
         raise PredicateError(f"predicate '{name}' raised {type(error).__name__}: {error}") from error
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    if not isinstance(found, pa.Array) or not pa.types.is_boolean(found.type) or len(found) != rows:
-        shown = f"{found.type} array of {len(found)}" if isinstance(found, pa.Array) else type(found).__name__
+    if isinstance(answer, pa.ChunkedArray):
+        answer = answer.combine_chunks()
+    if not isinstance(answer, pa.Array) or not pa.types.is_boolean(answer.type) or len(answer) != rows:
+        shown = f"{answer.type} array of {len(answer)}" if isinstance(answer, pa.Array) else type(answer).__name__
         raise PredicateError(f"predicate '{name}' returned a {shown}; expected a pyarrow boolean array of {rows} rows")
-    return found
+    return answer
 
 
 def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:

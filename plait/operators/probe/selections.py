@@ -58,9 +58,9 @@ def gather(opened: OpenBucket, rows: Rows, columns: Sequence[str]) -> pa.RecordB
     stored = [name for name in columns if not name.startswith(SELECTED)]
     if len(stored) == len(columns):
         return opened.take(rows, columns)
-    found = dict(zip(stored, opened.take(rows, stored).columns, strict=True)) if stored else {}
-    found.update((name, pa.array(_holds(opened, name, rows))) for name in columns if name not in found)
-    return pa.RecordBatch.from_arrays([found[name] for name in columns], names=list(columns))
+    taken = dict(zip(stored, opened.take(rows, stored).columns, strict=True)) if stored else {}
+    taken.update((name, pa.array(_holds(opened, name, rows))) for name in columns if name not in taken)
+    return pa.RecordBatch.from_arrays([taken[name] for name in columns], names=list(columns))
 
 
 def with_selections(opened: OpenBucket, columns: Sequence[str]) -> pa.RecordBatch:

@@ -47,17 +47,17 @@ class Verifier:
     @classmethod
     def of(cls, partials: Partials, step: Step, store: Store, predicates: Predicates) -> Verifier:
         """Return the tests that the step's lookup leaves over (`plait.operators.probe.lookups.lookup_of`)."""
-        keys, found = {key.name: key for key in store.keys}, by_kind(step.predicates)
-        hashed = any(keys[equality.right.name].value_name is not None for equality in found.equalities)
-        bands = found.bands if found.equalities else found.bands[1:]
-        looked_up = None if found.equalities or found.bands else first_evaluated(found.residuals)
+        keys, kinds = {key.name: key for key in store.keys}, by_kind(step.predicates)
+        hashed = any(keys[equality.right.name].value_name is not None for equality in kinds.equalities)
+        bands = kinds.bands if kinds.equalities else kinds.bands[1:]
+        looked_up = None if kinds.equalities or kinds.bands else first_evaluated(kinds.residuals)
         return cls(
             partials=partials,
             step=step,
             keys=keys,
-            equalities=found.equalities if hashed or len(found.equalities) > 1 else (),
+            equalities=kinds.equalities if hashed or len(kinds.equalities) > 1 else (),
             bands=tuple((band, *band_bounds(partials, band)) for band in bands),
-            residuals=tuple(residual for residual in found.residuals if residual is not looked_up),
+            residuals=tuple(residual for residual in kinds.residuals if residual is not looked_up),
             predicates=predicates,
         )
 
@@ -86,11 +86,11 @@ class Verifier:
     def _is_within(
         opened: OpenBucket, band: Band[Probed], smallest: Int64s, largest: Int64s, rows: Rows, stored: Rows
     ) -> Mask:
-        found = within(smallest, largest, opened.int64(band.right.name), rows, stored)
+        holds = within(smallest, largest, opened.int64(band.right.name), rows, stored)
         column = opened.batch.column(band.right.name)
         if column.null_count:
-            found &= column.is_valid().to_numpy(zero_copy_only=False)[stored]
-        return found
+            holds &= column.is_valid().to_numpy(zero_copy_only=False)[stored]
+        return holds
 
     def _are_equal(self, opened: OpenBucket, rows: Rows, stored: Rows) -> Mask:
         """Tell of which pairs every key, and every real value behind a hash, is equal."""

@@ -81,8 +81,8 @@ def work_of(tasks: Iterable[ProbeTask], context: ProbeContext) -> Work:
 
 
 def _scans(step: Step) -> bool:
-    found = by_kind(step.predicates)
-    return not (found.equalities or found.bands)
+    kinds = by_kind(step.predicates)
+    return not (kinds.equalities or kinds.bands)
 
 
 def as_one(tasks: Iterable[ProbeTask]) -> ProbeTask:

@@ -26,7 +26,7 @@ def by_store(buckets: Iterable[Bucket]) -> dict[str, tuple[Bucket, ...]]:
     grouped: dict[str, list[Bucket]] = {}
     for bucket in buckets:
         grouped.setdefault(bucket.store, []).append(bucket)
-    return {store: tuple(found) for store, found in grouped.items()}
+    return {store: tuple(together) for store, together in grouped.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +70,14 @@ def probe_in_phases(
     context: ProbeContext, live: tuple[Bucket, ...], delta: tuple[Bucket, ...], probe: Probe, spread: Spread
 ) -> tuple[ProbeReport, ...]:
     """Walk all trees with a batch's tuples (`delta`); what one phase keeps in intermediate stores the next can find."""
-    found: tuple[ProbeReport, ...] = ()
+    all_reports: tuple[ProbeReport, ...] = ()
     made: tuple[Bucket, ...] = ()
     for trees in phases(context.plan):
         tasks = probe_tasks(context.plan, trees, delta, spread)
         reports = probe(tasks, replace(context, buckets=by_store((*live, *delta, *made))))
         made += tuple(bucket for report in reports for bucket in report.buckets)
-        found += reports
-    return found
+        all_reports += reports
+    return all_reports
 
 
 def walk_past(context: ProbeContext, live: tuple[Bucket, ...], probe: Probe, spread: Spread) -> tuple[ProbeReport, ...]:

@@ -145,15 +145,15 @@ class Walker:
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
         self._counts.add(step.edge, probe_tuples=partials.count)
-        found = Matched.none_of(partials)
-        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), found):
+        matched = Matched.none_of(partials)
+        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), matched):
             self._counts.add(step.edge, matches=extended.count)
             self._answer(step.outputs, extended)
             for fill in step.fills:
                 self._filler.add(fill, self._context.plan.store(fill.store), extended)
             if step.children:
                 yield extended
-        self._counts.add(step.edge, matched=found.count)
+        self._counts.add(step.edge, matched=matched.count)
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""

@@ -94,8 +94,8 @@ def _stores(
     if not uses:
         return ()
     benefit = MarginalBenefit(best, queries, statistics, options)
-    kept = {found.store: found for found in best.stored}
-    found = [
+    kept = {advised.store: advised for advised in best.stored}
+    advised = [
         StoreAdvice(
             store=store,
             queries=use.queries,
@@ -105,7 +105,7 @@ def _stores(
         )
         for store, use in uses.items()
     ]
-    return tuple(sorted(found, key=lambda each: (-_rounded(each.saved_per_s), each.store)))
+    return tuple(sorted(advised, key=lambda each: (-_rounded(each.saved_per_s), each.store)))
 
 
 def _queries(
@@ -135,20 +135,20 @@ def _queries(
 def _assumptions(best: Plan, statistics: Statistics) -> tuple[AssumptionAdvice, ...]:
     listed = assumptions(best, Cardinality(statistics=statistics))
 
-    def supposed(found: Assumption, value: float) -> float | None:
-        told = Cardinality(statistics=supposing(statistics, found.unknown, value))
+    def supposed(assumption: Assumption, value: float) -> float | None:
+        told = Cardinality(statistics=supposing(statistics, assumption.unknown, value))
         return cost_of(reestimated(best, told)).probe_tuples_per_s
 
     tried = [
         AssumptionAdvice(
-            assumption=found,
-            low_per_s=supposed(found, found.value / _APART),
-            high_per_s=supposed(found, found.value * _APART),
+            assumption=assumption,
+            low_per_s=supposed(assumption, assumption.value / _APART),
+            high_per_s=supposed(assumption, assumption.value * _APART),
         )
-        for found in listed[:_TRIED]
-        if found.share > 0
+        for assumption in listed[:_TRIED]
+        if assumption.share > 0
     ]
-    return (*tried, *(AssumptionAdvice(assumption=found) for found in listed[len(tried) :]))
+    return (*tried, *(AssumptionAdvice(assumption=assumption) for assumption in listed[len(tried) :]))
 
 
 def _rounded(number: float) -> float:

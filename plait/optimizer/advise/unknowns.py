@@ -98,11 +98,11 @@ def supposing(statistics: Statistics, unknown: Unknown, value: float) -> Statist
     return Statistics(sources=tuple(sorted((*others, told), key=lambda each: each.source)))
 
 
-Found: TypeAlias = dict[Unknown, float]
+Unknowns: TypeAlias = dict[Unknown, float]
 """Unknowns with the assumed value."""
 
 
-def _dependencies(plan: Plan, reader: _Reader) -> Iterator[tuple[float, Found]]:
+def _dependencies(plan: Plan, reader: _Reader) -> Iterator[tuple[float, Unknowns]]:
     """Yield every step's probe tuples per second, and the unknowns among all that they are computed from."""
     for tree in plan.trees:
         for path, step in tree.walk():
@@ -125,7 +125,7 @@ class _Reader:
         self._cardinality = cardinality
         self._sizes = MemberSizes(stores=plan.stores, cardinality=cardinality)
 
-    def arrivals(self, member: Member) -> Found:
+    def arrivals(self, member: Member) -> Unknowns:
         """Return what is not known about how often the starting relation arrives."""
         source = self._sizes.of(member).source
         known = self._cardinality.statistics.of(source).rate_rows_per_s
@@ -135,7 +135,7 @@ class _Reader:
             else {Unknown(source=source, what="rate"): self._cardinality.assumed.rate_rows_per_s}
         )
 
-    def rows(self, member: Member) -> Found:
+    def rows(self, member: Member) -> Unknowns:
         """Return what is not known about how many rows of a relation there are to be found."""
         extent = self._sizes.of(member)
         if not extent.is_table and extent.window_us is not None:
@@ -144,7 +144,7 @@ class _Reader:
             return {}
         return {Unknown(source=extent.source, what="rows"): self._cardinality.rows(extent)}
 
-    def selection(self, member: Member) -> Found:
+    def selection(self, member: Member) -> Unknowns:
         """Return what is not known about how many rows pass."""
         source = self._sizes.of(member).source
         known = dict(self._cardinality.statistics.of(source).selectivity)
@@ -164,11 +164,11 @@ class _Reader:
             if statistic not in known
         }
 
-    def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> Found:
+    def equality(self, left: tuple[Member, str], right: tuple[Member, str]) -> Unknowns:
         """Return what is not known about the side with more distinct values, which settles the selectivity."""
         sides = [(member, self._sizes.store(member.store).key(name)) for member, name in (left, right)]
         counts = [self._cardinality.distinct(self._sizes.of(member), key) for member, key in sides]
-        unknowns: Found = {}
+        unknowns: Unknowns = {}
         for (member, key), count in zip(sides, counts, strict=True):
             extent = self._sizes.of(member)
             if count == max(counts) and not self._cardinality.knows_distinct(extent, key):

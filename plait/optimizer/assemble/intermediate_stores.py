@@ -99,28 +99,28 @@ class Subset:
 
 
 def _intermediate(query: Query, ordered: Sequence[str], store_name: StoreName) -> Intermediate:
-    found = by_kind(
+    kinds = by_kind(
         predicate
         for left, right in combinations(range(len(ordered)), 2)
         for predicate in placed(between(query, ordered[left], ordered[right]), left, right)
     )
     return Intermediate(
         parts=tuple(member_of(query, alias, store_name, among=ordered) for alias in ordered),
-        predicates=(*found.equalities, *found.bands, *found.residuals),
+        predicates=(*kinds.equalities, *kinds.bands, *kinds.residuals),
     )
 
 
 def _content(predicates: Conjunction[Place[int]]) -> list[object]:
     """Return what a store's parts are joined on, for digests, as it was first written."""
-    found = by_kind(predicates)
+    kinds = by_kind(predicates)
     return [
-        [(each.left.at, each.left.name, each.right.at, each.right.name) for each in found.equalities],
+        [(each.left.at, each.left.name, each.right.at, each.right.name) for each in kinds.equalities],
         *(
             f"JoinedSpan(left={each.left.at}, left_key={each.left.name!r}, right={each.right.at}, "
             f"right_key={each.right.name!r}, low={each.low}, high={each.high})"
-            for each in found.bands
+            for each in kinds.bands
         ),
-        *(f"JoinedCheck({residual_content(each)})" for each in found.residuals),
+        *(f"JoinedCheck({residual_content(each)})" for each in kinds.residuals),
     ]
 
 

@@ -85,15 +85,15 @@ def _probing(query: Query, joined: tuple[str, ...], probed: Sequence[str], store
     """Return what joins a probe path (aliases by position) with the relations it probes next: equalities first, then
     bands, the two-sided ones before the others.
     """
-    found = []
+    predicates = []
     for position, alias in enumerate(joined):
         for mine in probed:
 
             def place(known: Probed, mine: str = mine) -> Probed:
                 return Place(None, stored(mine, known.name)) if known.at is None else known
 
-            found += [mapped(each, place) for each in placed(between(query, alias, mine), position, None)]
-    kinds = by_kind(found)
+            predicates += [mapped(each, place) for each in placed(between(query, alias, mine), position, None)]
+    kinds = by_kind(predicates)
     bands = sorted(kinds.bands, key=lambda band: (band.low is None) + (band.high is None))
     return (*kinds.equalities, *bands, *kinds.residuals)
 
@@ -211,15 +211,15 @@ def content_of(predicates: Conjunction[Probed]) -> tuple[object, ...]:
 
     Identifiers in checkpoints come of it, so it stays as it was first written.
     """
-    found = by_kind(predicates)
+    kinds = by_kind(predicates)
     return (
-        [(each.left.at, each.left.name, each.right.name) for each in found.equalities],
+        [(each.left.at, each.left.name, each.right.name) for each in kinds.equalities],
         *(
             f"SpanMatch(position={each.left.at}, probe_key={each.left.name!r}, store_key={each.right.name!r}, "
             f"low={each.low}, high={each.high})"
-            for each in found.bands
+            for each in kinds.bands
         ),
-        *(f"Check({residual_content(each)})" for each in found.residuals),
+        *(f"Check({residual_content(each)})" for each in kinds.residuals),
     )
 
 

@@ -159,10 +159,10 @@ class MemberSizes:
         """Return how many of these relations are streams that are kept for ever."""
         return sum(member.window_us is None and not self.store(member.store).is_table for member in members)
 
-    def selectivities(self, found: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
+    def selectivities(self, predicates: Conditions, members: Sequence[Member]) -> dict[tuple[int, int], float]:
         """Return the selectivity between each two of `members` that conditions (by place among them) compare."""
         pairs: dict[tuple[int, int], list[Predicate[Place[int]]]] = {}
-        for predicate in found:
+        for predicate in predicates:
             left, right = sorted({place.at for place in operands_of(predicate)})
             pairs.setdefault((left, right), []).append(predicate)
 
@@ -179,14 +179,14 @@ class MemberSizes:
     def size(self, intermediate: Intermediate) -> float:
         """Return |⋈ parts|."""
         parts = intermediate.parts
-        found = self.selectivities(conditions(intermediate.predicates), parts)
-        sizes = SubsetSizes([self.rows(part) for part in parts], found)
+        selectivities = self.selectivities(conditions(intermediate.predicates), parts)
+        sizes = SubsetSizes([self.rows(part) for part in parts], selectivities)
         return sizes.size((1 << len(parts)) - 1)
 
     def added_rows(self, step: Step) -> float:
         """Return the rows of what a step probes."""
-        found = self.store(step.member.store).intermediate
-        return self.rows(step.member) if found is None else self.size(found)
+        intermediate = self.store(step.member.store).intermediate
+        return self.rows(step.member) if intermediate is None else self.size(intermediate)
 
 
 def arriving(size: float, streams: int) -> float:

@@ -31,7 +31,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Outcome:
     """A lower bound of the objective, and the values of the columns; None if it found none."""
 
     bound: float
@@ -45,7 +45,7 @@ class _Solver(highspy.Highs):  # type: ignore[misc, unused-ignore]
         """Do not."""
 
 
-def relax(made: Program, limits: Limits) -> Found:
+def relax(made: Program, limits: Limits) -> Outcome:
     """Solve the relaxation, in which every column may take fractions."""
     solver = _loaded(made, limits, is_integer=np.zeros_like(made.is_integer))
     if len(made.row_lower) > _SIMPLEX_ROWS:
@@ -55,8 +55,8 @@ def relax(made: Program, limits: Limits) -> Found:
     solver.run()
     solution = solver.getSolution()
     if not solution.dual_valid:
-        return Found(bound=0.0, values=None)
-    return Found(
+        return Outcome(bound=0.0, values=None)
+    return Outcome(
         bound=_dual_bound(made, np.array(solution.row_dual)) * (1 - SAFETY),
         values=np.array(solution.col_value) if solution.value_valid else None,
     )
@@ -73,7 +73,7 @@ def _dual_bound(made: Program, prices: Floats) -> float:
     return float((prices[prices != 0] * paid[prices != 0]).sum() + columns.sum())
 
 
-def optimize(made: Program, start: Floats, limits: Limits) -> Found:
+def optimize(made: Program, start: Floats, limits: Limits) -> Outcome:
     """Solve the program itself, from a feasible `start`."""
     solver = _loaded(made, limits, is_integer=made.is_integer)
     known = highspy.HighsSolution()
@@ -82,7 +82,7 @@ def optimize(made: Program, start: Floats, limits: Limits) -> Found:
     solver.run()
     info = solver.getInfo()
     has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    return Found(
+    return Outcome(
         bound=max(info.mip_dual_bound, 0.0) * (1 - SAFETY),
         values=np.array(solver.getSolution().col_value) if has_solution else None,
     )

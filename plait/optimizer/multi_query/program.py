@@ -203,14 +203,14 @@ class _Writer:
     def _flows(self, columns: _Columns) -> Ints:
         """Return (column, arc, goal) of every arc on the way to every goal."""
         ways = AncestorArcs(self.problem)
-        found = []
+        flows = []
         for goal in self.problem.goals.tolist():
             arcs = np.array(ways.to(goal), dtype=np.int64)
             own = (self.problem.head[arcs] == goal) & ~self.helps[arcs]
             column = np.where(own, arcs, columns.count + np.cumsum(~own) - 1)
             columns.count += int((~own).sum())
-            found.append(np.stack((column, arcs, np.full(len(arcs), goal)), axis=1))
-        return np.concatenate(found) if found else np.zeros((0, 3), dtype=np.int64)
+            flows.append(np.stack((column, arcs, np.full(len(arcs), goal)), axis=1))
+        return np.concatenate(flows) if flows else np.zeros((0, 3), dtype=np.int64)
 
     def _reach(self) -> None:
         """x[n] = Σ y into n; y[a] ≤ x[tail]."""
@@ -298,8 +298,8 @@ class _Writer:
             self.rows.put(row, self.z[self.stores], self.problem.size[self.stores])
 
 
-def _pairs(found: Iterable[tuple[int, int]]) -> Ints:
-    return np.array(list(found), dtype=np.int64).reshape(-1, 2)
+def _pairs(pairs: Iterable[tuple[int, int]]) -> Ints:
+    return np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
 
 
 def _surcharges(problem: Problem) -> tuple[Ints, Floats]:

@@ -35,8 +35,8 @@ def dppick(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
     """
     best = _planned(queries, statistics, options, None)
     for _ in range(_ROUNDS if any(store.parallelism > 1 for store in best.stores) else 0):
-        found = {store.id: store.partition_by for store in best.stores}
-        other = _planned(queries, statistics, options, found)
+        partitionings = {store.id: store.partition_by for store in best.stores}
+        other = _planned(queries, statistics, options, partitionings)
         if not plan_cost(other, statistics, options.costs) < plan_cost(best, statistics, options.costs):
             break
         best = other

@@ -43,7 +43,7 @@ def cost_of(plan: Plan) -> PlanCost:
         strategy=plan.strategy,
         probe_tuples_per_s=total(step.estimate.probe_tuples_per_s for _, step in probes(plan)),
         stored_rows=plan.stored_rows_estimate,
-        stored_bytes=sum(found.bytes for found in plan.stored) if len(plan.stored) == len(kept) else None,
+        stored_bytes=sum(estimate.bytes for estimate in plan.stored) if len(plan.stored) == len(kept) else None,
         steps=sum(1 for _ in probes(plan)),
         stores=len(kept),
         intermediates=sum(store.intermediate is not None for store in plan.stores),
@@ -52,9 +52,9 @@ def cost_of(plan: Plan) -> PlanCost:
 
 def total(numbers: Iterable[float | None]) -> float | None:
     """Return the sum, None if any number is unknown."""
-    found = list(numbers)
-    known = [number for number in found if number is not None]
-    return sum(known) if len(known) == len(found) else None
+    listed = list(numbers)
+    known = [number for number in listed if number is not None]
+    return sum(known) if len(known) == len(listed) else None
 
 
 def factor(number: float | None, of: float | None) -> float | None:

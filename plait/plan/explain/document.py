@@ -109,7 +109,7 @@ def _measured(measured: Measured) -> Json:
 
 def _store(plan: Plan, store: Store, kept: bool, sharing: Sharing) -> Json:
     use = sharing.stores.get(store.id)
-    expected = next((found for found in plan.stored if found.store == store.id), None)
+    expected = next((estimate for estimate in plan.stored if estimate.store == store.id), None)
     return {
         "id": store.id,
         "source": store.source,
@@ -176,16 +176,16 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
 
 
 def _predicates(predicates: Conjunction[Probed]) -> Json:
-    found = by_kind(predicates)
+    kinds = by_kind(predicates)
     return {
-        "equalities": [_sides(equality) for equality in found.equalities],
-        "bands": [{**_sides(band), "low": band.low, "high": band.high} for band in found.bands],
+        "equalities": [_sides(equality) for equality in kinds.equalities],
+        "bands": [{**_sides(band), "low": band.low, "high": band.high} for band in kinds.bands],
         "residuals": [
             {
                 "predicate": residual.text,
                 "operands": [{"position": place.at, "column": place.name} for place in residual.operands],
             }
-            for residual in found.residuals
+            for residual in kinds.residuals
         ],
     }
 

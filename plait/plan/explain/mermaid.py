@@ -53,7 +53,7 @@ def _intermediates(plan: Plan) -> list[Store]:
 
 def _kept(plan: Plan, store: Store) -> tuple[str, ...]:
     joined = "" if store.intermediate is None else predicate_wording.joined(store.intermediate, plan)
-    rows = next((found.rows for found in plan.stored if found.store == store.id), None)
+    rows = next((estimate.rows for estimate in plan.stored if estimate.store == store.id), None)
     return store_name(store.id), joined, f"{wording.count(rows)} rows"
 
 

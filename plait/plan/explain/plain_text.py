@@ -64,7 +64,7 @@ class _Text:
         self.sharing: Sharing = sharing_of(shown.plan)
         self.pace: Pace = pace_for(cost_of(shown.plan).probe_tuples_per_s)
         self.kept = kept_stores(shown.plan)
-        self.expected = {found.store: found for found in shown.plan.stored}
+        self.expected = {estimate.store: estimate for estimate in shown.plan.stored}
         self.edges = {} if shown.measured is None else shown.measured.by_edge
         self.counts = {} if shown.measured is None else shown.measured.by_store
 

@@ -39,8 +39,8 @@ def joined(shown: Intermediate, plan: Plan) -> str:
         member = shown.parts[place.at]
         return _side(plan.store(member.store), place.name, member)
 
-    found = [_worded(mapped(predicate, side)) for predicate in shown.predicates]
-    return f"{' ⋈ '.join(parts)} on {' and '.join(found)}"
+    worded = [_worded(mapped(predicate, side)) for predicate in shown.predicates]
+    return f"{' ⋈ '.join(parts)} on {' and '.join(worded)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,8 +55,8 @@ class Measured:
     @property
     def probe_tuples_per_s(self) -> float | None:
         """Return the probe tuples of all edges per second of event time; None before any time has passed."""
-        found = self.by_edge
-        return sum(found.values()) if found else None
+        rates = self.by_edge
+        return sum(rates.values()) if rates else None
 
     @property
     def span_us(self) -> int | None:

@@ -82,24 +82,24 @@ def _needs(plan: Plan) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[s
 
 
 def _behind(plan: Plan, users: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    all_behind: dict[str, frozenset[str]] = {}
 
     def visit(step: Step) -> frozenset[str]:
         behind = frozenset(output.query for output in step.outputs)
         behind = behind.union(*(users[fill.store] for fill in step.fills), *(visit(child) for child in step.children))
-        found[step.edge] = behind
+        all_behind[step.edge] = behind
         return behind
 
     for tree in plan.trees:
         for step in tree.children:
             visit(step)
-    return found
+    return all_behind
 
 
 def _orders(plan: Plan, needs: Mapping[str, frozenset[str]]) -> dict[str, tuple[QueryOrder, ...]]:
-    found: dict[str, list[QueryOrder]] = {query: [] for query in plan.queries}
+    orders_of: dict[str, list[QueryOrder]] = {query: [] for query in plan.queries}
     for start, steps, output in endings(plan):
-        found[output.query].append(
+        orders_of[output.query].append(
             QueryOrder(
                 units=units_of(steps, output.aliases),
                 steps=tuple(
@@ -109,7 +109,7 @@ def _orders(plan: Plan, needs: Mapping[str, frozenset[str]]) -> dict[str, tuple[
                 output=output,
             )
         )
-    return {query: tuple(sorted(orders, key=lambda order: order.aliases)) for query, orders in found.items()}
+    return {query: tuple(sorted(orders, key=lambda order: order.aliases)) for query, orders in orders_of.items()}
 
 
 def _uses(plan: Plan, users: Mapping[str, frozenset[str]]) -> dict[str, StoreUse]:

@@ -145,15 +145,15 @@ def _expression(shown: KeyColumn, store: Store) -> str:
 
 def limits(shown: Output, path: tuple[Member, ...]) -> str:
     """Return what a query leaves to others who share the steps before, empty if it takes everything."""
-    found = []
+    taken = []
     for residual in shown.residual_filters:
         text = member_name(path[residual.position])
         if residual.selection is not None:
             text += selection(residual.selection)
         if residual.window_us is not None:
             text += f" within {duration(residual.window_us)}"
-        found.append(text)
-    return f"only {', '.join(found)}" if found else ""
+        taken.append(text)
+    return f"only {', '.join(taken)}" if taken else ""
 
 
 def taker(shown: Output, path: tuple[Member, ...]) -> str:

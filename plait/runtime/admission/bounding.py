@@ -48,8 +48,8 @@ class Admission:
         )
         # What Spark has found out about the columns need not be found out again; some connectors take no columns.
         schema = opened.source.schema if format_of(connector.format).reads_files else None
-        found = open_source(self.spark, replace(opened.source, connector=bound, schema=schema))
-        return replace(opened, frame=found.frame)
+        reopened = open_source(self.spark, replace(opened.source, connector=bound, schema=schema))
+        return replace(opened, frame=reopened.frame)
 
     def batch_done(self, rows: Mapping[str, int], progress: Iterable[SourceProgress]) -> bool:
         """Tell whether the shares should be settled anew, which takes a restart of Spark's query, after a batch that

@@ -38,19 +38,19 @@ def count(
     filesystem: pafs.FileSystem, root: str, files: Sequence[ListedFile], format_: str, time: str | None
 ) -> Counted | None:
     """Return what is in some of the files, None if that cannot be told. `time`: the column of event times."""
-    found = [
+    samples = [
         counted
         for file in _spread(files)
         if (counted := _count_one(filesystem, f"{root}/{file.name}", file, format_, time)) is not None
     ]
-    if not found:
+    if not samples:
         return None
     return Counted(
-        rows=sum(each.rows for each in found),
-        bytes=sum(each.bytes for each in found),
-        looked_at=len(found),
-        first_us=_least(each.first_us for each in found),
-        last_us=_most(each.last_us for each in found),
+        rows=sum(each.rows for each in samples),
+        bytes=sum(each.bytes for each in samples),
+        looked_at=len(samples),
+        first_us=_least(each.first_us for each in samples),
+        last_us=_most(each.last_us for each in samples),
     )
 
 

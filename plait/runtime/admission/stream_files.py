@@ -61,11 +61,11 @@ def _lines(log: Storage, path: str) -> Iterator[bytes]:
 def below(folder: str, read: Mapping[str, int]) -> dict[str, int]:
     """Return the same with paths from the stream's folder on."""
     root = filesystem_of(folder)[1]
-    found = {}
+    times = {}
     for uri, changed in read.items():
         path = filesystem_of(uri if uri.startswith("file:") else unquote(uri))[1]
-        found[posixpath.relpath(path, root)] = changed
-    return found
+        times[posixpath.relpath(path, root)] = changed
+    return times
 
 
 def listed(folder: str) -> Iterator[ListedFile]:

@@ -145,8 +145,8 @@ def _with_files(
             file_rows=counted.rows / counted.looked_at if counted.looked_at else None,
             basis="sampled",
         )
-    found = replace(assumed, files=len(waiting), bytes=size, rows=size / (assumed.row_bytes or 1.0))
-    return _with_count(found, counted) if waiting and counted is not None else found
+    sized = replace(assumed, files=len(waiting), bytes=size, rows=size / (assumed.row_bytes or 1.0))
+    return _with_count(sized, counted) if waiting and counted is not None else sized
 
 
 def _measured(done: Sequence[ListedFile], progress: SourceProgress | None) -> Counted | None:
@@ -156,11 +156,11 @@ def _measured(done: Sequence[ListedFile], progress: SourceProgress | None) -> Co
     return Counted(rows=progress.rows, bytes=sum(file.bytes for file in done), looked_at=0)
 
 
-def _with_count(found: Waiting, counted: Counted) -> Waiting:
-    is_all = counted.looked_at == found.files
+def _with_count(sized: Waiting, counted: Counted) -> Waiting:
+    is_all = counted.looked_at == sized.files
     return replace(
-        found,
-        rows=counted.rows if is_all else found.rows,
+        sized,
+        rows=counted.rows if is_all else sized.rows,
         basis="counted" if is_all else "sampled",
         first_us=counted.first_us,
         last_us=counted.last_us,

@@ -61,7 +61,7 @@ class Handover:
         fresh = [bindings[late.query].noted(late) for late in _spooled(work.number, files)]
         together = self._deliver_together(work.epoch, fresh, {late.query for late in earlier})
         publications = [file.publication for file in files if file.publication is not None]
-        publications += [publication for found in together.values() for publication in found]
+        publications += [publication for published in together.values() for publication in published]
         remaining: list[Undelivered] = []
         blocked: set[str] = set()
         for late in (*earlier, *(late for late in fresh if late.query not in together)):
@@ -103,15 +103,15 @@ class Handover:
 
 def _spooled(batch: int, files: list[ResultFile]) -> list[Undelivered]:
     """Group this batch's spooled files by query."""
-    found: dict[str, Undelivered] = {}
+    spooled: dict[str, Undelivered] = {}
     for file in files:
         if not file.paths:
             continue
-        known = found.get(
+        known = spooled.get(
             file.query, Undelivered(query=file.query, batch=batch, paths=(), rows=0, reason=file.failure or "")
         )
-        found[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
-    return [found[query] for query in sorted(found)]
+        spooled[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
+    return [spooled[query] for query in sorted(spooled)]
 
 
 __all__ = ["Handover"]

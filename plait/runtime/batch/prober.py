@@ -59,9 +59,9 @@ class Prober:
         if self.routing == "local":  # also where tasks probe: the driver may have for earlier batches
             keep_open(context)
         is_here = self.routing == "local" and is_quicker_here(work, pace, self.slots)
-        found = (self._probe_here if is_here else self._probe_in_tasks)(tasks, context, deliveries)
-        self._paces.note(tasks, context.plan, work.rows, found)
-        return found
+        reports = (self._probe_here if is_here else self._probe_in_tasks)(tasks, context, deliveries)
+        self._paces.note(tasks, context.plan, work.rows, reports)
+        return reports
 
     def _probe_here(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries

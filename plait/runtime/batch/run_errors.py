@@ -124,9 +124,9 @@ def _blamed_predicates(text: str, predicates: Collection[str]) -> PredicateError
 def _headline(text: str) -> str:
     """Return Spark's own message, without plans and stack traces. The innermost error class comes last."""
     text = _SQL_STATE.sub("", _STREAM_FAILED.sub("", text))
-    found = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
-    if found:
-        return f"[{found[-1].group(1)}] {found[-1].group(2).rstrip('. ')}."
+    headlines = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
+    if headlines:
+        return f"[{headlines[-1].group(1)}] {headlines[-1].group(2).rstrip('. ')}."
     return text.strip().split("\n", 1)[0].rstrip(". ") + "."
 
 
@@ -141,11 +141,11 @@ def blamed_condition(text: str, queries: Iterable[Query]) -> SourceError | None:
     cast, shown_sql = _UNREADABLE.search(text), _SHOWN_SQL.search(text)
     if cast is None or shown_sql is None:
         return None
-    found = [each for query in queries for each in _conditions(query, shown_sql[1], cast[2])]
-    if not found:
+    blamed = [each for query in queries for each in _conditions(query, shown_sql[1], cast[2])]
+    if not blamed:
         return None
-    place, condition, advice = found[0]
-    others = f" ({len(found) - 1} more conditions read the same)" if len(found) > 1 else ""
+    place, condition, advice = blamed[0]
+    others = f" ({len(blamed) - 1} more conditions read the same)" if len(blamed) > 1 else ""
     reason = cast[1][0].lower() + cast[1][1:]
     return SourceError(
         f"{condition}{others}, which Spark cannot do for some row: {reason}. {advice}, or mend the data. The "

@@ -70,10 +70,10 @@ class Arrivals:
 def _entry(offset: str | None) -> int | None:
     """Return the entry of a file source's log that an offset names; None for another kind of source."""
     try:
-        found = None if offset is None else json.loads(offset)
+        stored = None if offset is None else json.loads(offset)
     except ValueError:
         return None
-    entry = found.get("logOffset") if isinstance(found, dict) else None
+    entry = stored.get("logOffset") if isinstance(stored, dict) else None
     return entry if isinstance(entry, int) else None
 
 

@@ -56,18 +56,18 @@ def _resting(manifest: Manifest, plan: Plan) -> list[str]:
 
 
 def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: frozenset[str]) -> list[str]:
-    found = []
+    notices = []
     for stream in sorted(read):
         known = now.source(stream)
         if known is None or known.path is None or before.source(stream) is not None:
             continue
         former = [old.name for old in before.sources if old.path == known.path and old.name not in registered]
-        found += [
+        notices += [
             f"stream '{stream}' reads '{known.path}', as stream '{old}' did: to the checkpoint it is another stream, "
             f"read from its start and without the rows stored of '{old}'. If it is the same one, give it its old name"
             for old in former
         ]
-    return found
+    return notices
 
 
 def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[str]:

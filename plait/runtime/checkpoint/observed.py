@@ -61,8 +61,8 @@ def measure(storage: Storage, made: Plan, last: Manifest) -> Measured:
             with suppress(CheckpointError):  # an earlier version's plan: it governed other batches than this one
                 plans[manifest.plan] = None
                 plans[manifest.plan] = _read_plan(storage, manifest.plan)
-        found = plans[manifest.plan]
-        return found is not None and not changelog(found, made)
+        governing = plans[manifest.plan]
+        return governing is not None and not changelog(governing, made)
 
     governed: list[Manifest] = []
     before: Manifest | None = None
@@ -144,7 +144,7 @@ class _Stretch:
 
 
 def _progress(source: str, manifest: Manifest) -> SourceProgress | None:
-    return next((found for found in manifest.sources if found.source == source), None)
+    return next((each for each in manifest.sources if each.source == source), None)
 
 
 def _read_plan(storage: Storage, name: str) -> Plan | None:
@@ -175,5 +175,5 @@ def _typed(query: Query, equality: Equality[Operand], types: Mapping[tuple[str, 
     def known(operand: Operand) -> set[str]:
         return types.get((query.relation(operand.relation).source, operand.expression.sql), set())
 
-    found = known(equality.left) & known(equality.right)
-    return typed(equality, min(found)) if equality.left.type is None and len(found) == 1 else equality
+    seen = known(equality.left) & known(equality.right)
+    return typed(equality, min(seen)) if equality.left.type is None and len(seen) == 1 else equality

@@ -70,14 +70,14 @@ def offsets_at(checkpoint: str, batch: int) -> dict[str, str]:
 def last_offsets(checkpoint: str, batch: int, names: Collection[str]) -> dict[str, str]:
     """Return where these sources had come to when last read, up to a batch and as far back as the log goes."""
     storage = _spark(checkpoint)
-    found: dict[str, str] = {}
+    last: dict[str, str] = {}
     for number in sorted((number for number in _entries(storage, "offsets") if number <= batch), reverse=True):
-        if found.keys() >= set(names):
+        if last.keys() >= set(names):
             break
         for name, offset in _offsets(_read(storage, number) or []).items():
             if name in names:
-                found.setdefault(name, offset)
-    return found
+                last.setdefault(name, offset)
+    return last
 
 
 def resume_offsets(checkpoint: str, known: Mapping[str, str]) -> None:

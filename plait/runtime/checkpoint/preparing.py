@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Opened:
     """What the checkpoint holds: its last manifest and its catalog, both None if it is new."""
 
     storage: Storage
@@ -107,51 +107,51 @@ class Prepared:
 
 def prepare(asked: Asked) -> Prepared:
     """Return the checkpoint, ready for the next batch of what is asked."""
-    found = _opened(asked)
-    catalog = _evolved(asked, found)
-    plan = _planned(asked, found)
+    opened = _opened(asked)
+    catalog = _evolved(asked, opened)
+    plan = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
-    catalog = resume_streams(asked.checkpoint, found.catalog, catalog, found.manifest)
-    finished = _finished(asked, found, plan)
-    plan_id = _recorded(found.storage, catalog, plan)
-    kept = _kept(asked, found, catalog, plan)
-    loaded = _tables(asked, found.storage, () if kept is None else kept.buckets, plan)
+    catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
+    finished = _finished(asked, opened, plan)
+    plan_id = _recorded(opened.storage, catalog, plan)
+    kept = _kept(asked, opened, catalog, plan)
+    loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
     if before is not None:
         before = replace(before, publications=finished.unpublished)
-    ready = _ready(asked, found, catalog, plan, plan_id, before)
+    ready = _ready(asked, opened, catalog, plan, plan_id, before)
     return replace(ready, loaded=loaded, claimed=finished.claimed)
 
 
-def _opened(asked: Asked) -> Found:
+def _opened(asked: Asked) -> Opened:
     """Open the checkpoint and verify what it holds."""
     storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
     if asked.settings.is_cluster:
         storage = share(asked.spark, storage, asked.settings.slots)
-    return Found(storage=storage, catalog=catalog, manifest=manifest)
+    return Opened(storage=storage, catalog=catalog, manifest=manifest)
 
 
-def _evolved(asked: Asked, found: Found) -> Catalog:
+def _evolved(asked: Asked, opened: Opened) -> Catalog:
     """Take what is registered into the catalog; refuse what does not fit."""
     return evolve(
-        found.catalog,
+        opened.catalog,
         [opened.source for opened in asked.sources.values()],
         asked.bindings,
-        found.next_batch,
+        opened.next_batch,
         named=has_named_sources(asked.spark),
     )
 
 
-def _planned(asked: Asked, found: Found) -> Plan:
+def _planned(asked: Asked, opened: Opened) -> Plan:
     """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
-    plan = asked.request.plan(found.manifest)
-    _refuse_other_sharing(() if found.manifest is None else found.manifest.buckets, plan)
+    plan = asked.request.plan(opened.manifest)
+    _refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
     return plan
 
 
-def _finished(asked: Asked, found: Found, plan: Plan) -> Finished:
+def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:
     """Make visible what the last batch committed, and delete what was left half done."""
-    return finish_last_batch(found.storage, found.manifest, asked.bindings.values(), asked.streams_of(plan))
+    return finish_last_batch(opened.storage, opened.manifest, asked.bindings.values(), asked.streams_of(plan))
 
 
 def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
@@ -163,14 +163,14 @@ def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
     return name
 
 
-def _kept(asked: Asked, found: Found, catalog: Catalog, plan: Plan) -> Manifest | None:
+def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan) -> Manifest | None:
     """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
 
     A stream was not silent while nobody listened to it, so idleness begins to count now.
     """
-    if found.manifest is None:
+    if opened.manifest is None:
         return None
-    kept = _rewritten(asked, found.storage, with_all_kept(plan, found.manifest), catalog, plan)
+    kept = _rewritten(asked, opened.storage, with_all_kept(plan, opened.manifest), catalog, plan)
     return replace(
         kept,
         sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),
@@ -186,12 +186,14 @@ def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest
     return replace(kept, buckets=kept.buckets + buckets)
 
 
-def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None) -> Prepared:
+def _ready(
+    asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None
+) -> Prepared:
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
     queries = tuple(binding.query for binding in asked.bindings.values())
     return Prepared(
-        storage=found.storage,
+        storage=opened.storage,
         catalog=catalog,
         before=before,
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
@@ -199,9 +201,9 @@ def _ready(asked: Asked, found: Found, catalog: Catalog, plan: Plan, plan_id: st
         lacking=lacking_after(queries, plan, before),
         dropped=asked.dropped,
         notices=notices(
-            found.catalog,
+            opened.catalog,
             catalog,
-            found.manifest,
+            opened.manifest,
             plan,
             frozenset(asked.sources),
             asked.dropped,

@@ -32,12 +32,12 @@ def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots:
         return frame.mapInArrow(table_ingest(spec, storage, chunk_rows), REPORT)
 
     frame = attempt(opened.source, run)
-    found: tuple[IngestReport, ...] = reports(frame.collect())
+    task_reports: tuple[IngestReport, ...] = reports(frame.collect())
     return IngestReport(
         source=spec.source,
-        rows=sum(report.rows for report in found),
-        bad_rows=merged_bad((), (bad for report in found for bad in report.bad_rows)),
-        buckets=tuple(bucket for report in found for bucket in report.buckets),
+        rows=sum(report.rows for report in task_reports),
+        bad_rows=merged_bad((), (bad for report in task_reports for bad in report.bad_rows)),
+        buckets=tuple(bucket for report in task_reports for bucket in report.buckets),
     )
 
 
@@ -56,11 +56,11 @@ def rewrite(
     frame = frame.selectExpr("*", *(f"{sql} AS {backquoted(name)}" for name, sql in rewriting.recovered))
     chosen = select_ingest(frame, rewriting.spec)
     rows = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT).collect()
-    found: tuple[IngestReport, ...] = reports(rows)
-    lost = sum(report.bad for report in found)
+    task_reports: tuple[IngestReport, ...] = reports(rows)
+    lost = sum(report.bad for report in task_reports)
     if lost:
         raise RuntimeError(f"{lost} stored rows of '{rewriting.spec.source}' have no event time when written again")
-    return found
+    return task_reports
 
 
 def _type_of(name: str, types: Mapping[str, str]) -> str:

@@ -104,7 +104,7 @@ def columns_of(schema: str | StructType) -> tuple[Column, ...]:
 
 def option_of(connector: Connector, name: str) -> str | None:
     """Return an option of a source; names of options do not mind case."""
-    return next((value for found, value in connector.options if folded(found) == folded(name)), None)
+    return next((value for given, value in connector.options if folded(given) == folded(name)), None)
 
 
 def schema_ddl(columns: tuple[Column, ...]) -> str:

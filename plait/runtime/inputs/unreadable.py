@@ -35,43 +35,43 @@ _CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<cause>[^\n]+)")
 _POSITION = "or with OPTIONS (enforceSchema 'true') read them by position whatever the header says"
 
 
-def _header(found: re.Match[str]) -> str:
+def _header(match: re.Match[str]) -> str:
     return (
-        f"the header of {_file(found)} is {found['header']}, the declared columns are {found['schema']}: expected "
-        f"'{found['expected']}', found '{found['found']}'. Declare the columns as the files have them, {_POSITION}"
+        f"the header of {_file(match)} is {match['header']}, the declared columns are {match['schema']}: expected "
+        f"'{match['expected']}', found '{match['found']}'. Declare the columns as the files have them, {_POSITION}"
     )
 
 
-def _header_length(found: re.Match[str]) -> str:
+def _header_length(match: re.Match[str]) -> str:
     return (
-        f"the header of {_file(found)} has {found['found']} columns, expected the {found['expected']} declared ones. "
+        f"the header of {_file(match)} has {match['found']} columns, expected the {match['expected']} declared ones. "
         f"Declare the columns as the files have them, {_POSITION}"
     )
 
 
-def _parquet_type(found: re.Match[str]) -> str:
+def _parquet_type(match: re.Match[str]) -> str:
     advice = "Declare the column with the type that the file has"
-    if found["found"] == "INT64" and found["expected"].startswith("timestamp"):
+    if match["found"] == "INT64" and match["expected"].startswith("timestamp"):
         advice = (
             "If it counts nanoseconds, which Spark has no time for, declare it as BIGINT and write "
-            f"timestamp_micros({found['column']} DIV 1000); otherwise declare the type that the file has"
+            f"timestamp_micros({match['column']} DIV 1000); otherwise declare the type that the file has"
         )
     return (
-        f"column '{found['column']}' of {_file(found)} is {found['found']}, expected something to read as "
-        f"{found['expected']}. {advice}"
+        f"column '{match['column']}' of {_file(match)} is {match['found']}, expected something to read as "
+        f"{match['expected']}. {advice}"
     )
 
 
-def _no_connector(found: re.Match[str]) -> str:
+def _no_connector(match: re.Match[str]) -> str:
     return (
-        f"this Spark has no data source '{found['name']}'. Correct the name, or add the connector's package: set "
+        f"this Spark has no data source '{match['name']}'. Correct the name, or add the connector's package: set "
         "spark.jars.packages to its coordinates before the session starts"
     )
 
 
-def _no_such_type(found: re.Match[str]) -> str:
+def _no_such_type(match: re.Match[str]) -> str:
     return (
-        f"column '{found['column']}' has type {found['type'].lower()}, which {found['format'].lower()} cannot hold. "
+        f"column '{match['column']}' has type {match['type'].lower()}, which {match['format'].lower()} cannot hold. "
         "Declare it as STRING, and take it apart in queries"
     )
 
@@ -93,9 +93,9 @@ _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
 def unreadable(text: str) -> str | None:
     """Return what is wrong with a file, and what to do, from all of Spark's text; None if it is something else."""
     for pattern, saying in _SAYINGS:
-        found = pattern.search(text)
-        if found is not None:
-            return saying(found)
+        match = pattern.search(text)
+        if match is not None:
+            return saying(match)
     failed, causes = _FAILED.search(text), _CAUSE.findall(text)
     if failed is None:
         return None
@@ -105,6 +105,6 @@ def unreadable(text: str) -> str | None:
     )
 
 
-def _file(found: re.Match[str]) -> str:
+def _file(match: re.Match[str]) -> str:
     """Return the file as the user knows it."""
-    return f"'{unquote(re.sub('^file:/+', '/', found['file'])).rstrip('.')}'"
+    return f"'{unquote(re.sub('^file:/+', '/', match['file'])).rstrip('.')}'"

@@ -149,7 +149,7 @@ class EdgeFlow:
 
 def counts_of(ingested: Iterable[IngestReport]) -> tuple[SourceCounts, ...]:
     """Return what became of the rows of a batch, by source."""
-    found: dict[str, SourceCounts] = {}
+    by_source: dict[str, SourceCounts] = {}
     for report in ingested:
         counts = SourceCounts(
             source=report.source,
@@ -162,8 +162,8 @@ def counts_of(ingested: Iterable[IngestReport]) -> tuple[SourceCounts, ...]:
             tau_min=report.tau_min,
             tau_max=report.tau_max,
         )
-        found[report.source] = found[report.source].plus(counts) if report.source in found else counts
-    return tuple(found[source] for source in sorted(found))
+        by_source[report.source] = by_source[report.source].plus(counts) if report.source in by_source else counts
+    return tuple(by_source[source] for source in sorted(by_source))
 
 
 def _count(bad: BadRows) -> BadCount:
@@ -209,8 +209,8 @@ def edge_flows(probed: Iterable[ProbeReport]) -> tuple[EdgeFlow, ...]:
 
 def outside_by_query(relations: Iterable[RelationCounts]) -> dict[str, dict[str, int]]:
     """Return the rows that selections left out, by query and alias; relations that lost none are left out."""
-    found: dict[str, dict[str, int]] = {}
+    by_query: dict[str, dict[str, int]] = {}
     for each in relations:
         if each.outside:
-            found.setdefault(each.query, {})[each.alias] = each.outside
-    return found
+            by_query.setdefault(each.query, {})[each.alias] = each.outside
+    return by_query

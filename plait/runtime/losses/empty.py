@@ -54,8 +54,8 @@ def hints_for(
     if not silent:
         return ()
     misses = _misses(evidence)
-    found = ((query.name, _why(query, evidence, misses.get(query.name, ()))) for query in silent)
-    return tuple((name, hint) for name, hint in found if hint is not None)
+    hints = ((query.name, _why(query, evidence, misses.get(query.name, ()))) for query in silent)
+    return tuple((name, hint) for name, hint in hints if hint is not None)
 
 
 def _why(query: Query, evidence: Evidence, misses: Iterable[_Miss]) -> str | None:
@@ -110,7 +110,7 @@ def _null_key(relation: Relation, kept: int, seen: SourceProgress, plan: Plan) -
 
 def _misses(evidence: Evidence) -> dict[str, list[_Miss]]:
     """Return by query the first step of each of its probe orders that all tuples ended at."""
-    found: dict[str, list[_Miss]] = {}
+    by_query: dict[str, list[_Miss]] = {}
     for start, steps, output in endings(evidence.plan):
         for place, step in enumerate(steps):
             flow = evidence.flows.get(step.edge)
@@ -118,9 +118,9 @@ def _misses(evidence: Evidence) -> dict[str, list[_Miss]]:
                 break
             if flow.matched == 0:
                 miss = _Miss(path=path_members(start, steps[:place]), step=step, sent=flow.sent)
-                found.setdefault(output.query, []).append(miss)
+                by_query.setdefault(output.query, []).append(miss)
                 break
-    return found
+    return by_query
 
 
 def _partnerless(miss: _Miss, evidence: Evidence) -> str:

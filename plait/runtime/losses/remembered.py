@@ -86,8 +86,8 @@ def read_remembered(storage: Storage) -> Remembered:
 def write_remembered(storage: Storage, remembered: Remembered) -> None:
     """Replace what is remembered."""
     document = {
-        "tables": {name: asdict(found) for name, found in sorted(remembered.tables.items())},
-        "outputs": {path: asdict(found) for path, found in remembered.outputs.items()},
+        "tables": {name: asdict(each) for name, each in sorted(remembered.tables.items())},
+        "outputs": {path: asdict(each) for path, each in remembered.outputs.items()},
     }
     storage.write_file(PATH, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
@@ -119,7 +119,7 @@ def changes(
     A table that was just read is remembered as it is now; one that is kept, as it was when it was read, so that the
     warning comes back until something is done. The last folders that no query writes now stay known.
     """
-    tables = {**now.tables, **{name: found for name, found in before.tables.items() if name in kept}}
+    tables = {**now.tables, **{name: fingerprint for name, fingerprint in before.tables.items() if name in kept}}
     notices = [
         Notice(kind="table changed", of=name, text=_table_text(name, before.tables[name], now.tables[name]))
         for name in sorted(kept & set(before.tables) & set(now.tables))
@@ -182,9 +182,9 @@ def _difference(before: Written, now: Written) -> str:
 
 def remembered_now(tables: Mapping[str, DataFrame], bindings: Iterable[Binding]) -> Remembered:
     """Return what there is to remember at this moment."""
-    found = {name: fingerprint_of(frame) for name, frame in tables.items()}
+    fingerprints = {name: fingerprint_of(frame) for name, frame in tables.items()}
     return Remembered(
-        tables={name: fingerprint for name, fingerprint in found.items() if fingerprint is not None},
+        tables={name: fingerprint for name, fingerprint in fingerprints.items() if fingerprint is not None},
         outputs=dict(_written(bindings)),
     )
 

@@ -58,13 +58,13 @@ def skipped(
     stream: str, found_files: Iterable[ListedFile], read: Mapping[str, int], options: Mapping[str, str]
 ) -> Iterator[Notice]:
     """Yield a warning for each reason that files are not read. `read`: when each was changed, as Spark saw it."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     limit = _oldest_ms(read, options)
     for file in found_files:
         reason = _reason(file, read, options, limit)
         if reason is not None:
-            found.setdefault(reason, []).append(file.name)
-    for reason, names in sorted(found.items()):
+            by_reason.setdefault(reason, []).append(file.name)
+    for reason, names in sorted(by_reason.items()):
         count = f"{len(names):,} {'file' if len(names) == 1 else 'files'}"
         yield Notice(
             kind="files not read", of=stream, text=f"stream '{stream}': {count} {reason}, such as '{min(names)}'"

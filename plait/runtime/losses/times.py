@@ -40,9 +40,9 @@ def implausible_times(sources: Iterable[SourceCounts], known: frozenset[str]) ->
 
 def _notice(source: str, tau_us: int, consequence: str) -> Notice:
     text = f"stream '{source}' has an event time in the year {_year(tau_us):,}"
-    found = next((each for each in _AS_READ if _EARLIEST_US <= tau_us * each[0] // each[1] < _LATEST_US), None)
-    if found is not None:
-        text += f", as have {found[2]}: if the column holds such numbers, declare it BIGINT and use {found[3]}(...)"
+    unit = next((each for each in _AS_READ if _EARLIEST_US <= tau_us * each[0] // each[1] < _LATEST_US), None)
+    if unit is not None:
+        text += f", as have {unit[2]}: if the column holds such numbers, declare it BIGINT and use {unit[3]}(...)"
     else:
         text += ": check how its event time is made from the input"
     if consequence:

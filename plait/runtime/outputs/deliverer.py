@@ -68,10 +68,10 @@ class Deliverer:
         return kind_of(sink.spec).deliver(sink, results)
 
     def _memory_of(self, binding: Binding) -> MemoryResults:
-        found = self.memory.get(binding.query.name)
-        if found is None or not found.are_of(binding):
-            found = self.memory[binding.query.name] = MemoryResults(binding)
-        return found
+        kept = self.memory.get(binding.query.name)
+        if kept is None or not kept.are_of(binding):
+            kept = self.memory[binding.query.name] = MemoryResults(binding)
+        return kept
 
 
 def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
@@ -134,8 +134,8 @@ class _SpooledResults:
             return self.frame().toArrow()
         made, schema = self._made(), self.binding.arrow_output
         if made is None or schema is None:
-            found = self.frame().toArrow()
-            return found if schema is None else found.cast(schema)
+            rows = self.frame().toArrow()
+            return rows if schema is None else rows.cast(schema)
         columns = [column.cast(field.type) for column, field in zip(made.columns, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)
 

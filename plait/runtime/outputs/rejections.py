@@ -55,9 +55,9 @@ def _place(query: Query, error: PySparkException) -> tuple[int, int]:
             continue
         if not fragment.strip() or len(fragment) > _WHOLE * len(told):
             continue
-        found = occurrence(query.text, fragment, occurrences_before(told, fragment, start))
-        if found is not None:
-            return _counted(query, found)
+        number = occurrence(query.text, fragment, occurrences_before(told, fragment, start))
+        if number is not None:
+            return _counted(query, number)
     return query.place.line, query.place.column
 
 

@@ -78,14 +78,14 @@ def written_by_tasks(binding: Binding, checkpoint: str) -> Delivery | None:
         made=tuple(range(len(columns))),
         schema=binding.arrow_output,
     )
-    found = kind_of(binding.sink.spec).delivery(binding.sink.spec, projection)
-    return found if isinstance(found, Direct | Discarded) else None
+    delivery = kind_of(binding.sink.spec).delivery(binding.sink.spec, projection)
+    return delivery if isinstance(delivery, Direct | Discarded) else None
 
 
 def deliver_together(
     spark: SparkSession,
     storage: Storage,
-    found: Sequence[tuple[Binding, Undelivered, Delivery]],
+    deliveries: Sequence[tuple[Binding, Undelivered, Delivery]],
     *,
     slots: int,
 ) -> dict[str, tuple[Publication, ...]]:
@@ -93,9 +93,9 @@ def deliver_together(
 
     Whatever is wrong with one of them fails all: then each has to be delivered by itself.
     """
-    frames = [_written(spark, storage, binding, late, delivery) for binding, late, delivery in found]
+    frames = [_written(spark, storage, binding, late, delivery) for binding, late, delivery in deliveries]
     united = reduce(lambda left, right: left.union(right), frames)
-    publications: dict[str, tuple[Publication, ...]] = {late.query: () for _, late, _ in found}
+    publications: dict[str, tuple[Publication, ...]] = {late.query: () for _, late, _ in deliveries}
     for query, publication in reports(united.coalesce(slots).collect()):
         publications[query] += (publication,)
     return publications

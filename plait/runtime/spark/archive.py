@@ -57,10 +57,10 @@ class Archive:
         """Return where the archive is, None if there is none that is whole and nobody else's. Raises OSError."""
         if not self.directory.is_dir() or not _is_ours(self.directory):
             return None
-        for found in sorted(self.directory.glob(f"{self.key}.*.jsa")):
-            if found.name == self._name(found):
-                return found
-            found.unlink()
+        for file in sorted(self.directory.glob(f"{self.key}.*.jsa")):
+            if file.name == self._name(file):
+                return file
+            file.unlink()
         return None
 
     def _name(self, file: Path) -> str:
@@ -92,8 +92,8 @@ class Archive:
     def discard(self) -> None:
         """Delete an archive with which the JVM does not start."""
         with suppress(OSError):
-            for found in self.directory.glob(f"{self.key}.*.jsa"):
-                found.unlink()
+            for file in self.directory.glob(f"{self.key}.*.jsa"):
+                file.unlink()
 
     def wait(self, seconds: float) -> bool:
         """Wait until an archive that is being made is ready; tell whether it is."""
@@ -170,8 +170,8 @@ def _described(paths: Iterator[Path] | list[Path]) -> list[str]:
 def _java_home(environment: Mapping[str, str]) -> Path | None:
     """Return where Java is installed that Spark's scripts would start."""
     home = environment.get("JAVA_HOME")
-    found = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
-    return None if found is None else Path(os.path.realpath(found)).parent.parent
+    program = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
+    return None if program is None else Path(os.path.realpath(program)).parent.parent
 
 
 def _cache_directory(environment: Mapping[str, str]) -> Path | None:

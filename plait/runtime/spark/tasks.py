@@ -190,7 +190,7 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
         )
         report = ingest(_named(batches, spec), spec, context)
         yield _report(
-            replace(report, buckets=tuple(replace(found, batch_min=old.batch_min) for found in report.buckets))
+            replace(report, buckets=tuple(replace(bucket, batch_min=old.batch_min) for bucket in report.buckets))
         )
 
     return task
@@ -198,7 +198,7 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
 
 def keep_open(context: ProbeContext) -> None:
     """Close the buckets that this process has open and nobody probes any more."""
-    close_others(context.storage, (bucket for found in context.buckets.values() for bucket in found))
+    close_others(context.storage, (bucket for of_store in context.buckets.values() for bucket in of_store))
 
 
 def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:

@@ -57,7 +57,7 @@ class ExpressionBinder:
 
         `call`: the one token that may name a registered predicate.
         """
-        refused = [found for found in refused_calls(tokens, is_condition=is_condition) if found[0] is not call]
+        refused = [refusal for refusal in refused_calls(tokens, is_condition=is_condition) if refusal[0] is not call]
         refused += [(token, _MISPLACED.format(token.value)) for token in self._misplaced(tokens, call)]
         for token, what in refused:
             self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
@@ -83,8 +83,8 @@ class ExpressionBinder:
         if parsed is None:
             return None
         before = len(self.problems)
-        found = [(reference, self._meaning(reference, scope)) for reference in parsed.references]
-        meanings = tuple((reference, meaning) for reference, meaning in found if meaning is not None)
+        meant = [(reference, self._meaning(reference, scope)) for reference in parsed.references]
+        meanings = tuple((reference, meaning) for reference, meaning in meant if meaning is not None)
         self._refuse_unseen(tokens, parsed, scope)
         if len(self.problems) > before:
             return None

@@ -83,9 +83,9 @@ def inferred_type(expression: BoundExpression) -> str | None:
         return None
     if inner.is_column:
         return inner.column_type
-    found = None if inner.meanings else literal(inner.text, inner.tokens)
-    if found is not None:
-        return found.type
+    constant = None if inner.meanings else literal(inner.text, inner.tokens)
+    if constant is not None:
+        return constant.type
     if inner.tokens[0].keyword == "INTERVAL":
         return _interval_type(inner)
     operation = taken_apart(inner.text, inner.tokens)
@@ -151,8 +151,8 @@ def _branches(operation: Operation, parts: Sequence[str | None]) -> list[str | N
 
 def _same(types: Sequence[str | None]) -> str | None:
     """Return the one type these have, NULLs aside; None if they are several, or one is not known."""
-    found = {type_ for type_ in types if type_ != NOTHING}
-    return next(iter(found)) if len(found) == 1 else None
+    distinct = {type_ for type_ in types if type_ != NOTHING}
+    return next(iter(distinct)) if len(distinct) == 1 else None
 
 
 def _call_type(name: str, parts: Sequence[str | None]) -> str | None:

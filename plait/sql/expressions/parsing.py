@@ -54,11 +54,11 @@ def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -
         )
     alias = _alias(tree, start, tokens)
     inside = tokens[:-1] if alias else tokens
-    found = {reference.start: reference for reference in _columns(source, tree, start)}
+    columns = {reference.start: reference for reference in _columns(source, tree, start)}
     for reference in _bare_functions(inside):
-        if reference.start in found or folded(reference.parts[0]) in PARSER_KEYWORDS:
-            found[reference.start] = reference
-    return Parsed(references=tuple(found[key] for key in sorted(found)), alias=alias)
+        if reference.start in columns or folded(reference.parts[0]) in PARSER_KEYWORDS:
+            columns[reference.start] = reference
+    return Parsed(references=tuple(columns[key] for key in sorted(columns)), alias=alias)
 
 
 def _for_parser(masked: str, tokens: Sequence[Token]) -> str:
@@ -92,7 +92,7 @@ def _syntax_error(source: SourceText, text: str, tokens: Sequence[Token], proble
     line, column = details.get("line"), details.get("col")
     at = tokens[0]
     if isinstance(line, int) and isinstance(column, int):
-        line_start = sum(len(found) for found in text.splitlines(keepends=True)[: line - 1])
+        line_start = sum(len(before) for before in text.splitlines(keepends=True)[: line - 1])
         last = tokens[0].start + line_start + column - 1
         at = next((token for token in tokens if token.start <= last < token.end), tokens[-1])
     message = f"cannot read the expression at '{source.text[at.start : at.end]}'"

@@ -117,12 +117,12 @@ class Scope:
 
     def unqualified(self, name: str, complain: Complain) -> ColumnRef | None:
         """Find the one visible column with this name, None if there is none."""
-        found = self.named(name)
-        if len(found) > 1:
-            options = " or ".join(f"{column.relation}.{column.column}" for column in found)
+        columns = self.named(name)
+        if len(columns) > 1:
+            options = " or ".join(f"{column.relation}.{column.column}" for column in columns)
             raise complain(f"'{name}' is ambiguous: it could be {options}; write which one is meant")
-        if found:
-            return found[0]
+        if columns:
+            return columns[0]
         if len(self.unknown) > 1:
             names = " or ".join(f"'{relation.alias}'" for relation in self.unknown)
             error = complain(
@@ -144,10 +144,10 @@ class Scope:
             columns = [column.name for column in relation.source.schema or ()]
             return f"'{relation.alias}' has no column '{parts[1]}'{did_you_mean(parts[1], columns)}"
         if len(parts) > 1:
-            behind = [found.alias for found in self.relations if folded(found.source.name) == folded(parts[0])]
+            behind = [other.alias for other in self.relations if folded(other.source.name) == folded(parts[0])]
             if behind:
                 return f"'{parts[0]}' is called '{behind[0]}' in this query; write {behind[0]}.{parts[1]}"
-            hint = did_you_mean(parts[0], [found.alias for found in self.relations])
+            hint = did_you_mean(parts[0], [other.alias for other in self.relations])
             return f"there is no relation or column '{parts[0]}' here{hint}"
         return f"there is no column '{parts[0]}'{did_you_mean(parts[0], (column.column for column in self.visible))}"
 
@@ -163,8 +163,8 @@ def _follow(type_: str, fields: Iterable[str], name: str, complain: Complain) ->
             return None
         if known is None:
             raise complain(f"'{name}' has type {current} and no fields, so '{field}' means nothing; remove it")
-        match = next((found for found in known if folded(found.name) == folded(field)), None)
+        match = next((each for each in known if folded(each.name) == folded(field)), None)
         if match is None:
-            raise complain(f"'{name}' has no field '{field}'{did_you_mean(field, (found.name for found in known))}")
+            raise complain(f"'{name}' has no field '{field}'{did_you_mean(field, (each.name for each in known))}")
         name, current = f"{name}.{match.name}", match.type
     return current

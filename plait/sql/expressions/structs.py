@@ -39,7 +39,7 @@ def _calls(tokens: Sequence[Token]) -> Iterator[tuple[int, list[Tokens], Token |
             continue
         closer = next(index for index, depth, _ in leveled[opener + 1 :] if depth == level)
         inner = tokens[opener + 1 : closer]
-        commas = [index for index, depth, found in depths(inner) if depth == 0 and found.is_symbol(",")]
+        commas = [index for index, depth, symbol in depths(inner) if depth == 0 and symbol.is_symbol(",")]
         yield opener, split(inner, commas), tokens[closer + 1] if closer + 1 < len(tokens) else None
 
 

@@ -58,8 +58,8 @@ class Cursor:
 
     def take_word(self, *words: str) -> bool:
         """Read these words if they come next, all or none."""
-        found = [self.ahead(index) for index in range(len(words))]
-        if all(token is not None and token.keyword == word for token, word in zip(found, words, strict=True)):
+        tokens = [self.ahead(index) for index in range(len(words))]
+        if all(token is not None and token.keyword == word for token, word in zip(tokens, words, strict=True)):
             self._position += len(words)
             return True
         return False

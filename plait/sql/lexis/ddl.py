@@ -129,16 +129,16 @@ def _decimal(cursor: Cursor, token: Token) -> str:
 
 def _numbers(cursor: Cursor, at_most: int) -> list[int]:
     cursor.expect_symbol("(")
-    found: list[int] = []
+    numbers: list[int] = []
     while True:
         token = cursor.token
         if token is None or token.kind != "number" or not token.value.isdigit():
             raise cursor.expected("a whole number")
-        found.append(int(cursor.advance().value))
-        if len(found) == at_most or not cursor.take_symbol(","):
+        numbers.append(int(cursor.advance().value))
+        if len(numbers) == at_most or not cursor.take_symbol(","):
             break
     cursor.expect_symbol(")")
-    return found
+    return numbers
 
 
 def _parameters(cursor: Cursor, token: Token, count: int) -> list[str]:

@@ -55,9 +55,9 @@ def taken_apart(text: str, tokens: Sequence[Token]) -> Operation | None:
     if not inner or _at_level(inner, ","):
         return None
     for step in (_connective, _predicate, _binary, _sign, _typed_by_colons, _case, _call):
-        found = step(text, inner)
-        if found is not None:
-            return found if all(found.parts) else None
+        operation = step(text, inner)
+        if operation is not None:
+            return operation if all(operation.parts) else None
     return None
 
 
@@ -75,11 +75,11 @@ def called(tokens: Sequence[Token]) -> tuple[Token, tuple[Tokens, ...]] | None:
 
 def named_call(tokens: Sequence[Token], names: Sequence[str]) -> tuple[str, tuple[tuple[Token, ...], ...]] | None:
     """Return the registered name, and the arguments, if all of it is a call of one of these names."""
-    found = called(tokens)
-    if found is None:
+    call = called(tokens)
+    if call is None:
         return None
-    registered = next((name for name in names if name.lower() == found[0].value.lower()), None)
-    return (registered, found[1]) if registered is not None else None
+    registered = next((name for name in names if name.lower() == call[0].value.lower()), None)
+    return (registered, call[1]) if registered is not None else None
 
 
 def bare_words(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
@@ -223,10 +223,10 @@ def _case(text: str, tokens: Tokens) -> Operation | None:
 
 
 def _call(text: str, tokens: Tokens) -> Operation | None:
-    found = called(tokens)
-    if found is None:
+    call = called(tokens)
+    if call is None:
         return None
-    token, arguments = found
+    token, arguments = call
     name = token.value.lower()
     if name in _TYPED:
         value = arguments[0] if len(arguments) == 1 else ()

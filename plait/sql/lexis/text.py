@@ -69,7 +69,7 @@ def scan(text: str) -> Scan:
         elif text.startswith("/*", position):
             end, closed = _comment_end(text, position)
             unclosed = None if closed else position
-            masked.append("".join("\n" if found == "\n" else " " for found in text[position:end]))
+            masked.append("".join("\n" if inside == "\n" else " " for inside in text[position:end]))
         elif character in "'\"`":
             end, closed = _quote_end(text, position)
             unclosed = None if closed else position

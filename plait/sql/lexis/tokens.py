@@ -42,12 +42,12 @@ class Token:
 def tokenize(source: SourceText, masked: str, start: int, end: int) -> tuple[Token, ...]:
     """Split ``masked[start:end]`` into tokens; offsets count from the start of the whole text."""
     try:
-        found = Spark().tokenize(masked[start:end])
+        written = Spark().tokenize(masked[start:end])
     except TokenError as problem:
         offset = start + len(masked[start:end]) - len(masked[start:end].lstrip())
         raise source.error(f"cannot be read as SQL: {problem}", offset) from problem
     tokens: list[Token] = []
-    for token in found:
+    for token in written:
         first, last = start + token.start, start + token.end + 1
         if tokens and first < tokens[-1].end:
             continue  # sqlglot expands ``5L`` into a cast, three tokens over the same text

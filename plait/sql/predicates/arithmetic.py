@@ -17,11 +17,11 @@ def number(kind: Arithmetic, left: Value, right: Value) -> Value:
     if kind == "/":
         return quotient(left, right)
     if is_decimal(left.type) or is_decimal(right.type):
-        found = exact_type(kind, left.type, right.type)
-        if found is None and not {left.type, right.type} & set(FLOATING):
+        exact = exact_type(kind, left.type, right.type)
+        if exact is None and not {left.type, right.type} & set(FLOATING):
             raise Untranslatable(f"{kind} of {left.type} and {right.type} is rounded", "cast to double first")
-        if found is not None:
-            return _exact(kind, left, right, found)
+        if exact is not None:
+            return _exact(kind, left, right, exact)
     type_ = "double" if {left.type, right.type} & set(FLOATING) else common_type_of((left, right), kind)
     type_ = left.type if left.type == right.type else type_
     operator = {"DIV": "//"}.get(kind, kind)

@@ -31,7 +31,7 @@ from plait.sql.lexis.operators import Kind
 from plait.sql.lexis.tokens import Token, rendered, tokens_of, without_outer_parentheses
 
 TypeOf = Callable[[Operand], str]
-Found: TypeAlias = tuple[Band[Operand], bool]
+Recognized: TypeAlias = tuple[Band[Operand], bool]
 """A band, and whether it is all of the predicate."""
 
 DAY_US: Final = 86_400_000_000
@@ -64,7 +64,9 @@ class _Sum:
     terms: tuple[_Term, ...] = ()
 
 
-def band_of(residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True) -> Found | None:
+def band_of(
+    residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool = True
+) -> Recognized | None:
     """Return the band a predicate implies, and whether it is all of it; None if there is none.
 
     Its `left` is of the relation that comes first in `order`. `is_utc`: every day of the session's time zone has 24
@@ -78,10 +80,10 @@ def peeled(operand: Operand, type_of: TypeOf, *, is_utc: bool = True) -> tuple[O
     """Split an operand into a base and the constant that is added to it, in the unit of its type."""
     text = operand.expression.sql
     tokens = tokens_of(text)
-    found = _offset(text, tokens)
-    if found is None:
+    shift = _offset(text, tokens)
+    if shift is None:
         return operand, Fraction(0)
-    base_tokens, sign, offset = found
+    base_tokens, sign, offset = shift
     sql = rendered(text, without_outer_parentheses(base_tokens), {})
     base = replace(operand, expression=SourceExpression(sql=sql, columns=operand.expression.columns))
     step = _step(type_of(base), type_of(operand), offset, is_utc=is_utc)
@@ -112,10 +114,10 @@ def signed_literal(text: str, tokens: Sequence[Token]) -> Constant | None:
     inner = without_outer_parentheses(tokens)
     if not (inner[0].is_symbol("-", "+") and len(inner) > 1):
         return literal(text, inner)
-    found = signed_literal(text, inner[1:])
-    if found is None or found.value is None or isinstance(found.value, bool | str):
+    constant = signed_literal(text, inner[1:])
+    if constant is None or constant.value is None or isinstance(constant.value, bool | str):
         return None
-    return replace(found, value=-found.value) if inner[0].is_symbol("-") else found
+    return replace(constant, value=-constant.value) if inner[0].is_symbol("-") else constant
 
 
 def _step(base: str, whole: str, offset: Constant, *, is_utc: bool) -> Fraction | None:
@@ -145,7 +147,7 @@ class _Reader:
     def __init__(self, residual: Residual[Operand], type_of: TypeOf, order: Sequence[str], *, is_utc: bool) -> None:
         self._residual, self._type_of, self._order, self._is_utc = residual, type_of, order, is_utc
 
-    def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Found | None:
+    def read(self, tokens: Sequence[Token], *, negated: bool = False) -> Recognized | None:
         operation = taken_apart(self._residual.text, tokens)
         if operation is None:
             return None
@@ -162,7 +164,7 @@ class _Reader:
         first, second = self._sum(left), self._sum(right)
         return None if first is None or second is None else self._comparison(first, written, second)
 
-    def _distance(self, inside: Tokens, sign: Sign, bound: Tokens) -> Found | None:
+    def _distance(self, inside: Tokens, sign: Sign, bound: Tokens) -> Recognized | None:
         """Read ``abs(inside) sign bound``."""
         distance, limit = self._sum(inside), self._sum(bound)
         if distance is None or limit is None or limit.terms or sign not in ("<", "<="):
@@ -177,7 +179,7 @@ class _Reader:
         high = next((band.high for band in bands if band.high is not None), -math.inf)
         return (replace(above[0], low=low, high=high), above[1] and below[1]) if low <= high else None
 
-    def _comparison(self, left: _Sum, sign: Sign, right: _Sum, *, is_finite: bool = False) -> Found | None:
+    def _comparison(self, left: _Sum, sign: Sign, right: _Sum, *, is_finite: bool = False) -> Recognized | None:
         """Read ``left sign right``. `is_finite`: something else says that it is no difference of infinities."""
         difference = self._added(left, right, -1)
         if difference is None or len(difference.terms) != 2:
@@ -203,7 +205,7 @@ class _Reader:
         type_: OrderedType | None,
         *,
         is_all: bool,
-    ) -> Found | None:
+    ) -> Recognized | None:
         if bounds is None or type_ is None or any(abs(bound or 0) > _LARGEST for bound in bounds):
             return None
         low, high = bounds
@@ -216,9 +218,9 @@ class _Reader:
         inner = without_outer_parentheses(tokens)
         if len(inner) == 1 and inner[0].kind == "quoted":
             return self._operand(self._residual.operands[int(inner[0].value)])
-        found = signed_literal(self._residual.text, inner)
-        if found is not None:
-            return _constant_sum(found)
+        constant = signed_literal(self._residual.text, inner)
+        if constant is not None:
+            return _constant_sum(constant)
         operation = taken_apart(self._residual.text, inner)
         if operation is None:
             return None
@@ -253,11 +255,11 @@ class _Reader:
         return _Sum(unit=unit, constant=left.constant + sign * right.constant, terms=terms)
 
 
-def _constant_sum(found: Constant) -> _Sum | None:
-    if found.value is None or isinstance(found.value, bool | str):
+def _constant_sum(constant: Constant) -> _Sum | None:
+    if constant.value is None or isinstance(constant.value, bool | str):
         return None
-    unit: Unit = "int" if found.type in INTEGERS else "interval" if found.type == INTERVAL else "number"
-    return _Sum(unit="double" if found.type in ("float", "double") else unit, constant=Fraction(found.value))
+    unit: Unit = "int" if constant.type in INTEGERS else "interval" if constant.type == INTERVAL else "number"
+    return _Sum(unit="double" if constant.type in ("float", "double") else unit, constant=Fraction(constant.value))
 
 
 def _as_timestamp(sum_: _Sum) -> _Sum:

@@ -44,7 +44,7 @@ class Value:
 
 def common_type_of(values: Sequence[Value], what: str) -> str:
     """Return the type Spark compares these values in. Raises Untranslatable."""
-    return reduce(lambda found, value: _common(found, value.type, what), values, NOTHING)
+    return reduce(lambda type_, value: _common(type_, value.type, what), values, NOTHING)
 
 
 def _common(left: str, right: str, what: str) -> str:
@@ -53,15 +53,15 @@ def _common(left: str, right: str, what: str) -> str:
             raise Untranslatable(f"{what} of type {type_}", "compare a field of it, or cast it to a string")
     if NOTHING in (left, right) or left == right:
         return right if left == NOTHING else left
-    found = None if {left, right} & {"string", INTERVAL, MONTHS} else common_type(left, right)
-    if found is None:
+    common = None if {left, right} & {"string", INTERVAL, MONTHS} else common_type(left, right)
+    if common is None:
         raise Untranslatable(f"{what} between {left} and {right}", "cast one of them to the other's type")
-    exact = decimal_size(left), decimal_size(right), decimal_size(found)
-    if is_decimal(found) and exact[0] and exact[1] and exact[2]:
+    exact = decimal_size(left), decimal_size(right), decimal_size(common)
+    if is_decimal(common) and exact[0] and exact[1] and exact[2]:
         digits = max(exact[0][0] - exact[0][1], exact[1][0] - exact[1][1]) + max(exact[0][1], exact[1][1])
         if digits > exact[2][0]:
             raise Untranslatable(f"{what} between {left} and {right} loses digits", "cast both to a smaller decimal")
-    return found
+    return common
 
 
 def converted(value: Value, type_: str) -> str:

@@ -29,8 +29,8 @@ def resolve_residuals(query: Query, type_of: Callable[[Operand], str], *, time_z
     from Spark.
     """
     asked = cache(type_of)
-    found = [predicate for each in query.predicates for predicate in _resolved(query, each, asked, time_zone)]
-    return replace(query, predicates=_with_guards(found, time_zone))
+    resolved = [predicate for each in query.predicates for predicate in _resolved(query, each, asked, time_zone)]
+    return replace(query, predicates=_with_guards(resolved, time_zone))
 
 
 def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Query:
@@ -46,13 +46,13 @@ def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Quer
             return type_
         raise _UnknownType
 
-    found: list[Predicate[Operand]] = []
+    resolved: list[Predicate[Operand]] = []
     for predicate in query.predicates:
         try:
-            found += _resolved(query, predicate, type_of, "UTC")
+            resolved += _resolved(query, predicate, type_of, "UTC")
         except _UnknownType:
-            found.append(predicate)
-    return replace(query, predicates=_with_guards(found, "UTC"))
+            resolved.append(predicate)
+    return replace(query, predicates=_with_guards(resolved, "UTC"))
 
 
 class _UnknownType(Exception):
@@ -98,15 +98,15 @@ def _with_guards(predicates: Sequence[Predicate[Operand]], time_zone: str) -> Co
     """Return the predicates, each once, those that can fail as one with what is written before them of the same two
     relations: Spark evaluates these first, and a plan keeps no order among predicates.
     """
-    found: list[Predicate[Operand]] = []
+    kept: list[Predicate[Operand]] = []
     for predicate in dict.fromkeys(predicates):
         if _can_fail(predicate, time_zone):
-            guards = [each for each in found if _is_typed(each) and _relations(each) == _relations(predicate)]
+            guards = [each for each in kept if _is_typed(each) and _relations(each) == _relations(predicate)]
             if guards:
-                found = [each for each in found if each not in guards]
+                kept = [each for each in kept if each not in guards]
                 predicate = _all_of([*guards, predicate], time_zone)
-        found.append(predicate)
-    return tuple(found)
+        kept.append(predicate)
+    return tuple(kept)
 
 
 def _can_fail(predicate: Predicate[Operand], time_zone: str) -> bool:
@@ -152,8 +152,8 @@ def _is_never_zero(operand: Operand) -> bool:
     operation = taken_apart(text, tokens_of(text))
     if operation is None or operation.name != "nullif" or len(operation.parts) != 2:
         return False
-    found = signed_literal(text, operation.parts[1])
-    return found is not None and not isinstance(found.value, str | bool | None) and found.value == 0
+    constant = signed_literal(text, operation.parts[1])
+    return constant is not None and not isinstance(constant.value, str | bool | None) and constant.value == 0
 
 
 def shown(residual: Residual[Operand]) -> str:

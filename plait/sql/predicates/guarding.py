@@ -43,31 +43,31 @@ def _joined(kind: str, parts: Sequence[Value]) -> str:
     return reduce(lambda left, right: f"({left} {kind} {right})", (part.sql for part in parts))
 
 
-def with_failures(operation: Operation, parts: Sequence[Value], found: Value) -> Value:
+def with_failures(operation: Operation, parts: Sequence[Value], value: Value) -> Value:
     """Return what was written of an operation, unless NULL on its left settles it, and say whether it can fail."""
     kind = operation.kind.removeprefix("NOT ")
-    can_fail = found.can_fail or any(part.can_fail for part in parts) or _fails(operation, parts, found)
-    sql = found.sql
+    can_fail = value.can_fail or any(part.can_fail for part in parts) or _fails(operation, parts, value)
+    sql = value.sql
     if kind in _STRICT and parts[0].literal is None and any(part.can_fail for part in parts[1:]):
         sql = f"(CASE WHEN {parts[0].sql} IS NULL THEN NULL ELSE {sql} END)"
-    return replace(found, sql=sql, can_fail=can_fail)
+    return replace(value, sql=sql, can_fail=can_fail)
 
 
-def _fails(operation: Operation, parts: Sequence[Value], found: Value) -> bool:
+def _fails(operation: Operation, parts: Sequence[Value], value: Value) -> bool:
     """Tell whether DuckDB cannot compute an operation for some of the values that its parts may have."""
     match operation.kind:
         case "+" | "-" | "*" | "%" | "DIV":
-            return found.type not in FLOATING
+            return value.type not in FLOATING
         case "SIGN":
-            return operation.pieces[0].strip() == "-" and found.type not in FLOATING
+            return operation.pieces[0].strip() == "-" and value.type not in FLOATING
         case "CAST":
-            return {parts[0].type, found.type} <= set(INTEGERS) and (
-                INTEGERS.index(parts[0].type) > INTEGERS.index(found.type)
+            return {parts[0].type, value.type} <= set(INTEGERS) and (
+                INTEGERS.index(parts[0].type) > INTEGERS.index(value.type)
             )
         case "LIKE" | "NOT LIKE":  # a pattern that ends with its escape character
             return parts[1].literal is None
         case "CALL":
-            return found.type not in FLOATING and (operation.name in _FAILING_CALLS or "error(" in found.sql)
+            return value.type not in FLOATING and (operation.name in _FAILING_CALLS or "error(" in value.sql)
         case _:
             return False
 

@@ -63,8 +63,8 @@ class RowTest:
             "(" + " AND ".join(f"({write(left)} <=> {write(right)})" for left, right in pairs) + ")"
             for pairs in self.alternatives
         ]
-        found = rows[0] if len(rows) == 1 else f"({' OR '.join(rows)})"
-        return f"(NOT {found})" if self.is_negated else found
+        tested = rows[0] if len(rows) == 1 else f"({' OR '.join(rows)})"
+        return f"(NOT {tested})" if self.is_negated else tested
 
 
 def row_test(expression: BoundExpression, text: SourceText) -> RowTest | None:
@@ -75,8 +75,8 @@ def row_test(expression: BoundExpression, text: SourceText) -> RowTest | None:
     if operation is None or operation.kind not in (*_COMPARISONS, *_DIFFERENT, *_ORDERED, "IN", "NOT IN"):
         return None
     rows = [_fields(expression.part(part)) for part in operation.parts]
-    found = [row for row in rows if row is not None]
-    if len(found) < len(rows):
+    paired = [row for row in rows if row is not None]
+    if len(paired) < len(rows):
         return None
     if operation.kind in _ORDERED:
         message = (
@@ -85,7 +85,7 @@ def row_test(expression: BoundExpression, text: SourceText) -> RowTest | None:
         )
         raise text.error(message, expression.tokens[0].start, UnsupportedQueryError)
     return RowTest(
-        alternatives=tuple(_paired(found[0], other, expression, text) for other in found[1:]),
+        alternatives=tuple(_paired(paired[0], other, expression, text) for other in paired[1:]),
         is_negated=operation.kind in (*_DIFFERENT, "NOT IN"),
     )
 

@@ -119,10 +119,10 @@ def like(value: Value, pattern: Value, tail: str) -> str:
     escape = r"'\'"
     if tail:
         text = tail.removeprefix(" ESCAPE ")
-        found = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
-        if found is None or found.type != STRING:
+        constant = literal(text, tokenize(SourceText(text=text), text, 0, len(text)))
+        if constant is None or constant.type != STRING:
             raise Untranslatable(f"ESCAPE {text}", "write the escape character as a string")
-        escape = found.sql
+        escape = constant.sql
     return f"({converted(value, STRING)} LIKE {converted(pattern, STRING)} ESCAPE {escape})"
 
 

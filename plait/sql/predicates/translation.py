@@ -67,10 +67,10 @@ def condition_of(
 
     `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
     """
-    found = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
-    if found.type not in ("boolean", NOTHING):
-        raise Untranslatable(f"it is of type {found.type}", "a condition must be true or false")
-    return found
+    value = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
+    if value.type not in ("boolean", NOTHING):
+        raise Untranslatable(f"it is of type {value.type}", "a condition must be true or false")
+    return value
 
 
 def value_of(
@@ -108,14 +108,14 @@ class _Translator:
     def _leaf(self, tokens: Sequence[Token]) -> Value:
         if len(tokens) == 1 and tokens[0].kind == "quoted":
             return self._operand(int(tokens[0].value))
-        found = literal(self._text, tokens)
-        if found is None:
+        constant = literal(self._text, tokens)
+        if constant is None:
             shown = self._text[tokens[0].start : tokens[-1].end]
             raise Untranslatable(f"'{shown}' is no value that both read alike", "write it as a plain literal")
-        if found.type in TIMES and ":" in str(found.value):
-            self._require_utc(f"TIMESTAMP '{found.value}'")
-        nonzero = not isinstance(found.value, str | bool | None) and found.value != 0
-        return Value(sql=found.sql, type=found.type, literal=found, never_zero=nonzero)
+        if constant.type in TIMES and ":" in str(constant.value):
+            self._require_utc(f"TIMESTAMP '{constant.value}'")
+        nonzero = not isinstance(constant.value, str | bool | None) and constant.value != 0
+        return Value(sql=constant.sql, type=constant.type, literal=constant, never_zero=nonzero)
 
     def _operand(self, operand: int) -> Value:
         """Name an operand. Intervals are numbers: of months as they arrive, else of microseconds."""
@@ -269,9 +269,9 @@ class _Translator:
             raise Untranslatable(f"{name}() may differ from Spark's in the last bit", "leave it to Spark")
         special = SPECIAL.get(name)
         if special is not None:
-            found = special(self, parts)
-            if found is not None:
-                return found
+            value = special(self, parts)
+            if value is not None:
+                return value
         function = FUNCTIONS.get((name, len(parts)))
         if function is None:
             raise Untranslatable(

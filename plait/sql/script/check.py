@@ -13,7 +13,7 @@ from plait.sql.lexis.names import backquoted, did_you_mean, folded
 from plait.sql.predicates.evaluation import resolve_known_residuals
 from plait.sql.script.reading import Reading, read_script
 from plait.sql.script.set_options import checked_option, source_option_problem
-from plait.sql.script.sinks import Found, overlap_problems, partition_problems, sink_problems
+from plait.sql.script.sinks import Mistake, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
 from plait.sql.select.binder import bind_statement
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption
@@ -50,8 +50,8 @@ def check_script(
     """
     loader = _Loader(file=file, schema_of=None, predicates=predicates, checkpoint=checkpoint)
     loader.load(read_script(text, file=file, base=base))
-    found = [problem for problem in loader.problems if not isinstance(problem, SchemaUnknownError)]
-    return tuple(_in_order(found))
+    problems = [problem for problem in loader.problems if not isinstance(problem, SchemaUnknownError)]
+    return tuple(_in_order(problems))
 
 
 def load_script(
@@ -134,8 +134,8 @@ class _Loader:
     def _report(self, message: str, place: tuple[int, int], kind: type[PlacedError] = SqlError) -> None:
         self.problems.append(kind(message, line=place[0], column=place[1], file=self._file))
 
-    def _report_all(self, found: Iterable[Found]) -> None:
-        for message, place, kind in found:
+    def _report_all(self, problems: Iterable[Mistake]) -> None:
+        for message, place, kind in problems:
             self._report(message, place, kind)
 
     def _set(self, statement: SetOption) -> None:

@@ -70,10 +70,10 @@ def data_files(path: str, ending: str = "") -> tuple[str, ...] | None:
         return None
     if os.path.isfile(here):
         return (here,)
-    found: list[str] = []
+    files: list[str] = []
     for entry in sorted(os.scandir(here), key=lambda entry: entry.name) if os.path.isdir(here) else ():
         if entry.is_dir() and "=" in entry.name:
             return None
         if entry.is_file() and not entry.name.startswith(("_", ".")) and entry.name.endswith(ending):
-            found.append(entry.path)
-    return tuple(found)
+            files.append(entry.path)
+    return tuple(files)

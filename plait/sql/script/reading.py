@@ -52,13 +52,13 @@ def parse_script(text: str, *, file: str | None = None, base: str = ".") -> tupl
 def read_script(text: str, *, file: str | None = None, base: str = ".") -> tuple[Reading, ...]:
     """Read every statement, broken ones too."""
     source = SourceText(text=text.removeprefix("\ufeff"), file=file)
-    found = scan(source.text)
+    scanned = scan(source.text)
     readings = []
-    for start, end in found.statements:
-        unclosed = found.unclosed if found.unclosed is not None and start <= found.unclosed < end else None
-        readings.append(_read(source, found.masked, start, end, unclosed, base))
-    if found.unclosed is not None and not any(start <= found.unclosed < end for start, end in found.statements):
-        readings.append(Reading(statement=None, problems=(unclosed_error(source, found.unclosed),)))
+    for start, end in scanned.statements:
+        unclosed = scanned.unclosed if scanned.unclosed is not None and start <= scanned.unclosed < end else None
+        readings.append(_read(source, scanned.masked, start, end, unclosed, base))
+    if scanned.unclosed is not None and not any(start <= scanned.unclosed < end for start, end in scanned.statements):
+        readings.append(Reading(statement=None, problems=(unclosed_error(source, scanned.unclosed),)))
     return tuple(readings)
 
 

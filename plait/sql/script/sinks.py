@@ -22,44 +22,44 @@ from plait.sql.lexis.names import folded
 from plait.sql.script.paths import output_problem
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, place_of
 
-Found: TypeAlias = tuple[str, tuple[int, int], type[PlacedError]]
+Mistake: TypeAlias = tuple[str, tuple[int, int], type[PlacedError]]
 """A message, the line and column it is about, and its kind."""
 
 
-def sink_problems(statement: CreateQuery) -> Iterator[Found]:
+def sink_problems(statement: CreateQuery) -> Iterator[Mistake]:
     """Yield what is wrong with the sink of a query, by itself."""
     sink, what = statement.sink, f"query '{statement.name}'"
     problem = format_problem(sink.format)
     if problem is not None:
         yield f"{what}: {problem}", place_of(statement, "sink"), SqlError
         return
-    for found in kind_of(sink).problems(sink):
-        if found.option is None:
-            message = f"{what}: {found.message}; add OPTIONS (path 'out/{statement.name}')"
+    for refused in kind_of(sink).problems(sink):
+        if refused.option is None:
+            message = f"{what}: {refused.message}; add OPTIONS (path 'out/{statement.name}')"
             yield message, place_of(statement, "sink"), OptionError
         else:
-            yield f"{what}: {found.message}", _option_place(statement, found.option), OptionError
+            yield f"{what}: {refused.message}", _option_place(statement, refused.option), OptionError
     for place in sink_places(statement.name, sink):
         unwritable = output_problem(place.path)
         if unwritable is not None:
             yield f"{what}: {unwritable}", _option_place(statement, "path"), SinkError
 
 
-def partition_problems(statement: CreateQuery, query: Query) -> Iterator[Found]:
+def partition_problems(statement: CreateQuery, query: Query) -> Iterator[Mistake]:
     """Yield what is wrong with the columns that directories are to be named after."""
     if format_problem(statement.sink.format) is not None or option_of(statement.sink.options, "partitionBy") is None:
         return
     columns = [(column.name, None) for column in query.output]
-    for found in kind_of(statement.sink).column_problems(statement.sink, columns):
-        if found.option is not None:
-            yield f"query '{statement.name}': {found.message}", _option_place(statement, found.option), OptionError
+    for problem in kind_of(statement.sink).column_problems(statement.sink, columns):
+        if problem.option is not None:
+            yield f"query '{statement.name}': {problem.message}", _option_place(statement, problem.option), OptionError
 
 
 def overlap_problems(
     sources: Iterable[tuple[CreateStream | CreateTable, Source]],
     queries: Iterable[CreateQuery],
     checkpoint: str | None,
-) -> Iterator[Found]:
+) -> Iterator[Mistake]:
     """Yield which directories lie in each other although one of them is written to."""
     read = tuple(sources)
     places = [] if checkpoint is None else [checkpoint_place(checkpoint)]

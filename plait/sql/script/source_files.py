@@ -60,24 +60,24 @@ def header_problem(connector: Connector, schema: Sequence[Column]) -> str | None
     expected = [column.name for column in schema if folded(column.name) != corrupt]
     for file in islice(_files(options), _MOST_FILES):
         try:
-            found = read_header(file, options)
+            header = read_header(file, options)
         except UnreadableFileError as problem:
             return str(problem)
-        if found and list(map(folded, found)) != list(map(folded, expected)):
+        if header and list(map(folded, header)) != list(map(folded, expected)):
             return (
-                f"the header of '{file}' is {', '.join(found)}; expected the declared columns, "
-                f"{', '.join(expected)}: {_difference(found, expected)}; declare the columns as the files have them, "
+                f"the header of '{file}' is {', '.join(header)}; expected the declared columns, "
+                f"{', '.join(expected)}: {_difference(header, expected)}; declare the columns as the files have them, "
                 "or add OPTIONS (enforceSchema 'true') to read them by position whatever the header says"
             )
     return None
 
 
-def _difference(found: Sequence[str], expected: Sequence[str]) -> str:
-    for position, (one, other) in enumerate(zip(found, expected, strict=False), 1):
+def _difference(header: Sequence[str], expected: Sequence[str]) -> str:
+    for position, (one, other) in enumerate(zip(header, expected, strict=False), 1):
         if folded(one) != folded(other):
             blank = " (mind the blanks)" if folded(one.strip()) == folded(other) else ""
             return f"column {position} is '{one}' and not '{other}'{blank}"
-    return f"it has {len(found)} columns and not {len(expected)}"
+    return f"it has {len(header)} columns and not {len(expected)}"
 
 
 def _files(options: Mapping[str, str]) -> Iterator[str]:

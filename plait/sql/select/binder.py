@@ -128,16 +128,16 @@ class _Binder:
         )
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
-        found = scan(self._text.text)
-        if found.unclosed is not None:
-            raise unclosed_error(self._text, found.unclosed)
-        if not found.statements:
+        scanned = scan(self._text.text)
+        if scanned.unclosed is not None:
+            raise unclosed_error(self._text, scanned.unclosed)
+        if not scanned.statements:
             raise self._text.error("the query is empty; write SELECT ... FROM ...", 0)
-        if len(found.statements) > 1:
-            start = found.statements[1][0]
+        if len(scanned.statements) > 1:
+            start = scanned.statements[1][0]
             raise self._text.error("expected one SELECT, found more after ';'; remove it", start)
-        start, end = found.statements[0]
-        return found.masked, tokenize(self._text, found.masked, start, end)
+        start, end = scanned.statements[0]
+        return scanned.masked, tokenize(self._text, scanned.masked, start, end)
 
     def _windows(self, clause: FromClause) -> dict[str, int | None]:
         windows = {

@@ -136,12 +136,12 @@ def _side(scope: Scope, at: Token, name: str, expressions: ExpressionBinder) -> 
     column = scope.unqualified(name, complain)
     if column is None:
         relations = ", ".join(f"'{relation.alias}'" for relation in scope.relations)
-        hint = did_you_mean(name, (found.column for found in scope.visible))
+        hint = did_you_mean(name, (visible.column for visible in scope.visible))
         raise complain(f"column '{name}' of USING is missing in {relations}{hint}")
     return column
 
 
 def _type_of(scope: Scope, column: ColumnRef) -> str | None:
     relation = scope.relation(column.relation)
-    found = relation.column(column.column) if relation else None
-    return found.type if found else None
+    declared = relation.column(column.column) if relation else None
+    return declared.type if declared else None

@@ -11,7 +11,7 @@ from plait.sql.lexis.tokens import tokens_of
 
 def occurrences_before(text: str, piece: str, offset: int) -> int:
     """Return how often the tokens of a piece occur in a text before an offset."""
-    return sum(1 for found in _occurrences(text, piece) if found < offset)
+    return sum(1 for offset_of in _occurrences(text, piece) if offset_of < offset)
 
 
 def occurrence(text: str, piece: str, number: int) -> int | None:
@@ -19,10 +19,10 @@ def occurrence(text: str, piece: str, number: int) -> int | None:
 
     Where there are fewer, the first one is as good a guess as any.
     """
-    found = list(_occurrences(text, piece))
-    if not found:
+    offsets = list(_occurrences(text, piece))
+    if not offsets:
         return None
-    return found[number] if number < len(found) else found[0]
+    return offsets[number] if number < len(offsets) else offsets[0]
 
 
 def _occurrences(text: str, piece: str) -> Iterator[int]:

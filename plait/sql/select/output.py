@@ -29,15 +29,15 @@ def bind_output(
     items: Sequence[tuple[Token, ...]], scope: Scope, expressions: ExpressionBinder
 ) -> list[tuple[OutputColumn, Token]]:
     """Return the output columns, each with the first token of its item. Wrong items are reported and left out."""
-    found: list[tuple[OutputColumn, Token]] = []
+    bound: list[tuple[OutputColumn, Token]] = []
     for item in items:
         try:
             columns = _star(item, scope, expressions) if _is_star(item) else _column(item, scope, expressions)
         except SqlError as problem:
             expressions.problems.append(problem)
             continue
-        found.extend((column, item[0]) for column in columns)
-    return found
+        bound.extend((column, item[0]) for column in columns)
+    return bound
 
 
 def refuse_equal_names(
@@ -73,8 +73,8 @@ def refuse_unwritable(
         for column in relation.source.schema or ()
     }
     columns: list[ResultColumn] = [
-        (found.name, types.get((at[0].relation, folded(at[0].column))) if (at := _picked(found)) else None)
-        for found, _ in output
+        (written.name, types.get((at[0].relation, folded(at[0].column))) if (at := _picked(written)) else None)
+        for written, _ in output
     ]
     for problem in kind_of(sink).column_problems(sink, columns):
         if problem.column is not None:
@@ -101,7 +101,7 @@ def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) ->
     if qualifier is not None:
         relation = scope.relation(qualifier.value)
         if relation is None:
-            hint = did_you_mean(qualifier.value, (found.alias for found in relations))
+            hint = did_you_mean(qualifier.value, (each.alias for each in relations))
             raise text.error(f"there is no relation '{qualifier.value}'{hint}", item[0].start)
         relations = (relation,)
     for relation in relations:
@@ -194,7 +194,7 @@ def _without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tu
         raise expressions.text.error("one expression has one name; remove the parentheses after AS", alias[0].start)
     if len(alias) > 1 or alias[0].kind not in ("word", "quoted"):
         at = alias[1] if len(alias) > 1 else alias[0]
-        found = expressions.text.text[at.start : at.end]
-        message = f"expected one name after AS, found '{found}'; put odd names in backquotes"
+        written = expressions.text.text[at.start : at.end]
+        message = f"expected one name after AS, found '{written}'; put odd names in backquotes"
         raise expressions.text.error(message, at.start)
     return expression, alias[0]
