@@ -35,7 +35,7 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.traversal.scheduling import Spread, by_store, probe_tasks
-from plait.operators.traversal.traverse import Walker
+from plait.operators.traversal.traverse import Traversal
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan
@@ -255,10 +255,10 @@ class _Walk:
     def walk(self) -> int:
         """Let the batch probe; return the number of results."""
         trees = range(len(self._plan.trees))
-        walker = Walker(self._context, self._delivery, "0")
+        traversal = Traversal(self._context, self._delivery, "0")
         found = 0
         for task in probe_tasks(self._plan, trees, self._delta, Spread(slots=1)):
-            found += sum(file.rows for file in walker.run_local(task).results)
+            found += sum(file.rows for file in traversal.run_local(task).results)
         return found
 
 

@@ -25,7 +25,7 @@ from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.scheduling import Spread, probe_in_phases
-from plait.operators.traversal.traverse import ProbeTask, Walker
+from plait.operators.traversal.traverse import ProbeTask, Traversal
 from plait.optimizer.assemble.build import build
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
@@ -187,7 +187,7 @@ class _Recorder:
 
     def _walked(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
         deliveries = {name: Discarded(query=name, columns=columns) for name, columns in self._wanted.items()}
-        return tuple(Walker(context, deliveries, f"t{next(self._attempts)}").run_local(task) for task in tasks)
+        return tuple(Traversal(context, deliveries, f"t{next(self._attempts)}").run_local(task) for task in tasks)
 
     def _ingested(self, stream: Stream, rows: pa.Table, number: int) -> IngestReport:
         spec = ingest_spec(stream, tuple(store for store in self._plans[0].stores if store.source == stream.name))

@@ -116,7 +116,7 @@ def _assumed(advice: Advice, pace: Pace) -> Iterator[str]:
             [
                 named(unknown),
                 f"{advised.assumption.value:.0%}"
-                if unknown.what == "share"
+                if unknown.what == "selectivity"
                 else wording.count(advised.assumption.value),
                 f"{advised.assumption.share:.0%}" if advised.assumption.share else "stored rows only",
                 "" if advised.low_per_s is None else pace.count(advised.low_per_s),
@@ -233,7 +233,7 @@ def _statistics(statistics: SourceStatistics) -> Json:
         "rate_rows_per_s": rounded(statistics.rate_rows_per_s),
         "rows": rounded(statistics.rows),
         "distinct": {name: rounded(count) for name, count in statistics.distinct},
-        "selectivity": {sql: rounded(share) for sql, share in statistics.selectivity},
+        "selectivity": {sql: rounded(selectivity) for sql, selectivity in statistics.selectivity},
     }
 
 

@@ -44,7 +44,7 @@ def demo(
     # Imported here because reading the data and showing answers load what the other commands must not wait for.
     from rich.console import Console
 
-    from plait.cli.story import show_answers, show_run, show_sharing, show_where
+    from plait.cli.demo_report import show_answers, show_run, show_sharing, show_where
     from plait.workloads.flights import Replay, prepare
     from plait.workloads.questions import QUESTIONS, read_answer
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatistics:
     """One source. `rate_rows_per_s` per second of event time; `rows` in total; `distinct` by canonical key
-    (`KeyColumn.name`, or a bare column name where declared); `selectivity` by ``Selection.sql``: share of rows kept.
+    (`KeyColumn.name`, or a bare column name where declared); `selectivity` by ``Selection.sql``: the fraction of rows kept.
     """
 
     source: str
@@ -48,7 +48,7 @@ def conjunction(pairs: Iterable[tuple[Side, Side]]) -> tuple[Side, Side]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinSelectivity:
-    """The measured share of pairs for which an equality, or several at once (`conjunction`), hold.
+    """The measured selectivity, over pairs, of an equality or of several at once (`conjunction`).
 
     The sides are in order; a join has no direction.
     """

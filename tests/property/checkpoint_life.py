@@ -27,7 +27,7 @@ from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.traversal.traverse import Message, ProbeTask, Walker
+from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
@@ -214,21 +214,21 @@ class Life:
     def _probe(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]
     ) -> tuple[ProbeReport, ...]:
-        def walker() -> Walker:
-            return Walker(context, deliveries, f"t{next(self._names)}")
+        def traversal() -> Traversal:
+            return Traversal(context, deliveries, f"t{next(self._names)}")
 
         if not self.shuffled:
-            return tuple(walker().run_local(task) for task in tasks)
+            return tuple(traversal().run_local(task) for task in tasks)
         reports, messages = [], []
         for task in tasks:
-            starting = walker()
+            starting = traversal()
             messages += starting.start_messages(task)
             reports.append(starting.report())
         while messages:
             stage: list[Message] = sorted(messages, key=lambda message: message.partition)
             messages = []
             for message in stage:
-                receiving = walker()
+                receiving = traversal()
                 messages += receiving.receive(message)
                 reports.append(receiving.report())
         return tuple(reports)

@@ -26,7 +26,7 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.traversal.traverse import Message, ProbeTask, Walker
+from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.columns import stored_column
@@ -224,30 +224,30 @@ class DirectRun:
         if self.options.routing == "driver":
             tasks = (as_one(tasks),)
         if self.options.routing != "shuffle":
-            return tuple(self._walker(context).run_local(task) for task in tasks)
+            return tuple(self._traversal(context).run_local(task) for task in tasks)
         reports: list[ProbeReport] = []
         messages: list[Message] = []
         for task in tasks:
-            walker = self._walker(context)
-            messages += walker.start_messages(task)
-            reports.append(walker.report())
+            traversal = self._traversal(context)
+            messages += traversal.start_messages(task)
+            reports.append(traversal.report())
         while messages:
             if len(messages) > MOST_MESSAGES:
                 raise UnsuitableCaseError(f"{len(messages)} messages between two steps")
             stage = sorted(messages, key=lambda message: message.partition)
             messages = []
             for _, group in itertools.groupby(stage, key=lambda message: message.partition):
-                walker = self._walker(context)
+                traversal = self._traversal(context)
                 for message in group:
-                    messages += walker.receive(message)
-                reports.append(walker.report())
+                    messages += traversal.receive(message)
+                reports.append(traversal.report())
         return tuple(reports)
 
-    def _walker(self, context: ProbeContext) -> Walker:
+    def _traversal(self, context: ProbeContext) -> Traversal:
         deliveries: dict[str, Delivery] = {
             name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()
         }
-        return Walker(context, deliveries, f"t{next(self._attempts)}")
+        return Traversal(context, deliveries, f"t{next(self._attempts)}")
 
     def _commit(
         self,

@@ -1,7 +1,7 @@
 """Whether the driver probes for a batch itself, or lets tasks do it.
 
 Tasks share the work, but to start a job of Python tasks costs as much as probing some ten thousand rows. Both ways run
-the same walk over the same files: results, counts and statistics do not tell which it was.
+the same traversal of the same files: results, counts and statistics do not tell which it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROW_SECONDS = 4e-6
 _PAIR_SECONDS = 1e-8
 """Of a starting row, and of a pair that no key rules out, as long as nothing has been measured: on the safe side."""
 _PACE_ROWS = 10_000
-"""For fewer starting rows the walk itself, over all edges and buckets, takes longer than what is done for the rows."""
+"""For fewer starting rows the traversal itself, over all edges and buckets, takes longer than what is done for the rows."""
 _MOST_BYTES = 1 << 30
 """The driver maps buckets that the workers have mapped already, and sums each up once."""
 
@@ -91,7 +91,7 @@ def as_one(tasks: Iterable[ProbeTask]) -> ProbeTask:
 
 
 class Paces:
-    """What probing took last, by the trees that were walked, for as long as the plan stays the same."""
+    """What probing took last, by the trees that were traversed, for as long as the plan stays the same."""
 
     def __init__(self) -> None:
         self._plan: Plan | None = None

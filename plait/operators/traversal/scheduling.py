@@ -1,7 +1,7 @@
 """Which tasks probe in a micro-batch, and in what order: nothing here knows of manifests.
 
-A batch's starting tuples walk the probe trees phase by phase; what one phase keeps in intermediate stores the next can
-find. The same walk over what is stored fills new stores and new queries.
+A batch's starting tuples traverse the probe trees phase by phase; what one phase keeps in intermediate stores the next can
+find. The same traversal with what is stored fills new stores and new queries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def by_store(buckets: Iterable[Bucket]) -> dict[str, tuple[Bucket, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Over how many tasks starting tuples are spread, and the most of them that one walk takes from one bucket."""
+    """Over how many tasks starting tuples are spread, and the most of them that one traversal takes from one bucket."""
 
     slots: int
     rows_per_start: int = 250_000
@@ -69,7 +69,7 @@ Probe: TypeAlias = Callable[[tuple[ProbeTask, ...], ProbeContext], tuple[ProbeRe
 def probe_in_phases(
     context: ProbeContext, live: tuple[Bucket, ...], delta: tuple[Bucket, ...], probe: Probe, spread: Spread
 ) -> tuple[ProbeReport, ...]:
-    """Walk all trees with a batch's tuples (`delta`); what one phase keeps in intermediate stores the next can find."""
+    """Traverse all trees with a batch's tuples (`delta`); what one phase keeps in intermediate stores the next can find."""
     all_reports: tuple[ProbeReport, ...] = ()
     made: tuple[Bucket, ...] = ()
     for trees in phases(context.plan):
@@ -80,8 +80,10 @@ def probe_in_phases(
     return all_reports
 
 
-def walk_past(context: ProbeContext, live: tuple[Bucket, ...], probe: Probe, spread: Spread) -> tuple[ProbeReport, ...]:
-    """Walk all trees of the plan with what is stored, as if it had all arrived just now."""
+def probe_stored(
+    context: ProbeContext, live: tuple[Bucket, ...], probe: Probe, spread: Spread
+) -> tuple[ProbeReport, ...]:
+    """Traverse all trees of the plan with what is stored, as if it had all arrived just now."""
     tasks = probe_tasks(context.plan, range(len(context.plan.trees)), live, spread)
     return probe(tasks, replace(context, buckets=by_store(live)))
 
@@ -102,7 +104,7 @@ def with_intermediates(
     for store, _ in intermediates(plan):
         if store.id not in filled:
             past = replace(context, plan=last_filling(plan, store.id), kept_before=True)
-            reports = walk_past(past, kept, probe, spread)
+            reports = probe_stored(past, kept, probe, spread)
             kept += tuple(bucket for report in reports for bucket in report.buckets)
     return kept
 
@@ -119,7 +121,7 @@ __all__ = [
     "by_store",
     "lacks",
     "probe_in_phases",
+    "probe_stored",
     "probe_tasks",
-    "walk_past",
     "with_intermediates",
 ]

@@ -1,7 +1,7 @@
-"""Walk probe trees: depth first inside one task (local edges), or one step at a time between tasks (shuffled edges).
+"""Traverse probe trees: depth first inside one task (local edges), or one step at a time between tasks (shuffled edges).
 
-Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local walk
-keeps at most one piece of partial results per level of the tree. A shuffled walk sends pieces as `Message`s: the
+Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local traversal
+keeps at most one piece of partial results per level of the tree. A shuffled one sends pieces as `Message`s: the
 columns still needed, in an Arrow batch, to the partition that holds the next store.
 """
 
@@ -57,7 +57,7 @@ class Message:
     payload: bytes
 
 
-class Walker:
+class Traversal:
     """Carries out one task's share of a batch."""
 
     def __init__(self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str) -> None:
@@ -77,7 +77,7 @@ class Walker:
         return self._demands[number]
 
     def run_local(self, task: ProbeTask) -> ProbeReport:
-        """Walk every tree of the task to its leaves."""
+        """Traverse every tree of the task to its leaves."""
         for number, bucket, start, stop in task.starts:
             for partials in self._starting(number, bucket, start, stop):
                 for step in self._context.plan.trees[number].children:
@@ -229,4 +229,4 @@ def decode_partials(payload: bytes, position_count: int) -> Partials:
     )
 
 
-__all__ = ["Message", "ProbeTask", "Walker", "decode_partials", "encode_partials", "payloads"]
+__all__ = ["Message", "ProbeTask", "Traversal", "decode_partials", "encode_partials", "payloads"]

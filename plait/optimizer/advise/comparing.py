@@ -48,7 +48,7 @@ def named(unknown: Unknown) -> str:
             return f"the rows of {source}"
         case "distinct":
             return f"the distinct values of {wording.sql(unknown.of, source)}"
-        case "share":
+        case "selectivity":
             return f"how often {wording.sql(unknown.of, source)} holds"
         case _:
             assert_never(unknown.what)

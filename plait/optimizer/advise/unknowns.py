@@ -15,15 +15,15 @@ from plait.plan.traversals import conditions_on, kept_stores, path_members
 from plait.query.predicates import by_kind
 from plait.stats.model import Statistics
 
-UnknownKind: TypeAlias = Literal["rate", "rows", "distinct", "share"]
+UnknownKind: TypeAlias = Literal["rate", "rows", "distinct", "selectivity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Unknown:
     """A number about a source that nobody has declared or measured.
 
-    `what` is ``rate`` (rows a second), ``rows`` in all, ``distinct`` values of the key `of`, or the ``share`` of rows
-    for which the condition `of` holds (Spark SQL over the source's columns). `column` is the column whose distinct
+    `what` is ``rate`` (rows a second), ``rows`` in all, ``distinct`` values of the key `of`, or the ``selectivity``: how many
+    rows the condition `of` (Spark SQL over the source's columns) keeps. `column` is the column whose distinct
     values can be declared to settle it, None where it takes a measurement. `statistic` is its name in
     `SourceStatistics`: of a key, or of a selection.
     """
@@ -40,7 +40,7 @@ class Unknown:
         match self.what:
             case "rate" | "rows":
                 return self.what
-            case "distinct" | "share":
+            case "distinct" | "selectivity":
                 return None if self.column is None else f"distinct.{self.column}"
             case _:
                 assert_never(self.what)
@@ -90,7 +90,7 @@ def supposing(statistics: Statistics, unknown: Unknown, value: float) -> Statist
             told = replace(known, rows=value)
         case "distinct":
             told = replace(known, distinct=(*known.distinct, (unknown.column or unknown.statistic, value)))
-        case "share":
+        case "selectivity":
             told = replace(known, selectivity=(*known.selectivity, (unknown.statistic, min(value, 1.0))))
         case _:
             assert_never(unknown.what)
@@ -158,7 +158,7 @@ class _Reader:
         )
         return {
             Unknown(
-                source=source, what="share", of=sql, statistic=statistic
+                source=source, what="selectivity", of=sql, statistic=statistic
             ): self._cardinality.assumed.conjunct_selectivity
             for sql, statistic in conjuncts
             if statistic not in known

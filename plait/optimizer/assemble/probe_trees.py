@@ -54,7 +54,7 @@ def merge_into_trees(draft: Draft) -> Draft:
 def _insert(
     roots: dict[Member, _Node], query: Query, order: ProbeOrder, store_name: StoreName
 ) -> tuple[_Node, tuple[str, ...]]:
-    """Walk an order down its tree, which grows where needed; return where it ends and the aliases by position."""
+    """Follow an order down its tree, which grows where needed; return where it ends and the aliases by position."""
     covered = [alias for unit in order.units for alias in unit]
     # Ordinals in an intermediate store count what is in it, so that queries can share the steps that fill it.
     among = covered if order.fills else None

@@ -89,7 +89,7 @@ class Cardinality:
         return self.assumed.rate_rows_per_s if known is None else known
 
     def selectivity(self, source: str, selection: Selection) -> float:
-        """Return the share of rows that pass a selection, its conjuncts independent unless measured together."""
+        """Return the selectivity of a selection, its conjuncts independent unless measured together."""
         known = dict(self.statistics.of(source).selectivity)
         if selection.sql in known:
             return known[selection.sql]
@@ -115,8 +115,8 @@ class Cardinality:
         known = self._known_distinct(extent, key)
         if known is not None:
             return max(known, 1.0)
-        share = self.assumed.table_distinct_share if extent.is_table else self.assumed.stream_distinct_share
-        return max(self.rows(extent) * share, 1.0)
+        fraction = self.assumed.table_distinct_share if extent.is_table else self.assumed.stream_distinct_share
+        return max(self.rows(extent) * fraction, 1.0)
 
     def knows_distinct(self, extent: Extent, key: KeyColumn) -> bool:
         """Tell whether the number of distinct keys is known."""

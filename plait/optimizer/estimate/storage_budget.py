@@ -54,7 +54,7 @@ def storage_budget(queries: tuple[Query, ...], cardinality: Cardinality, options
 
 
 def input_rows(relations: list[Relation], cardinality: Cardinality) -> float:
-    """Return the rows a source's store keeps: the widest window, the sum of the selections' shares."""
+    """Return the rows a source's store keeps: the widest window, the sum of the selectivities."""
     selections = {selection_of(relation) for relation in relations}
     passing = sum(
         cardinality.selectivity(relations[0].source, each) for each in sorted(selections, key=lambda s: s.sql)

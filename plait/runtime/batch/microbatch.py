@@ -1,7 +1,7 @@
 """One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
 
 ingest    Spark runs the ingest tasks: buckets are written
-probe     starting tuples walk the probe trees; results are spooled or staged
+probe     starting tuples traverse the probe trees; results are spooled or staged
 close     the watermark moves: what is final now, and which buckets expire
 deliver   spooled results go to their sinks (staged where the sink is files)
 commit    manifest b is written; from here on the batch has happened
@@ -34,7 +34,7 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.results import SPOOL
-from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, walk_past, with_intermediates
+from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, probe_stored, with_intermediates
 from plait.plan.changelog import needs_filling
 from plait.plan.pruning import last_starts
 from plait.runtime.batch.compacting import Compactor
@@ -145,7 +145,7 @@ class BatchProcessor:
         return replace(work, ingested=ingested)
 
     def _probe_all(self, work: Batch) -> Batch:
-        """Let the new rows walk the probe trees; with `backfill` the stored ones too, for queries that are new."""
+        """Let the new rows traverse the probe trees; with `backfill` the stored ones too, for queries that are new."""
         live, added = self._live(work.epoch), self._to_fill_up(work.epoch)
         delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
         context, probe = self._context(work.epoch, work.number), self._probe(work.epoch)
@@ -278,7 +278,7 @@ class BatchProcessor:
         """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
         # A query over one stream looks nothing up, so nothing that it would find again is live.
         kept = live + resting_buckets(epoch.plan, self.before)
-        return walk_past(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
+        return probe_stored(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
 
     def _undelivered(self) -> tuple[Undelivered, ...]:
         return () if self.before is None else self.before.undelivered

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
 from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
-from plait.operators.traversal.traverse import ProbeTask, Walker
+from plait.operators.traversal.traverse import ProbeTask, Traversal
 from plait.runtime.settings import Routing
 from plait.runtime.spark.tasks import MESSAGE, REPORT, keep_open, probe_local, probe_receive, probe_start, reports
 from plait.sinks.delivery import Delivery, Discarded, Spooled
@@ -66,7 +66,7 @@ class Prober:
     def _probe_here(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
-        return (Walker(context, deliveries, uuid.uuid4().hex[:12]).run_local(as_one(tasks)),)
+        return (Traversal(context, deliveries, uuid.uuid4().hex[:12]).run_local(as_one(tasks)),)
 
     def _probe_in_tasks(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries

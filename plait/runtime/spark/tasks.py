@@ -21,7 +21,7 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.traversal.results import file_name
-from plait.operators.traversal.traverse import Message, ProbeTask, Walker
+from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.sinks.delivery import Delivery, Direct
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
@@ -202,14 +202,14 @@ def keep_open(context: ProbeContext) -> None:
 
 
 def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
-    """Return the task that walks whole probe trees, every edge local."""
+    """Return the task that traverses whole probe trees, every edge local."""
 
     def task(batches: Batches) -> Batches:
         keep_open(context)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                walker = Walker(context, deliveries, enter(context.storage).attempt)
-                yield _report(walker.run_local(tasks[number]))
+                traversal = Traversal(context, deliveries, enter(context.storage).attempt)
+                yield _report(traversal.run_local(tasks[number]))
 
     return task
 
@@ -218,11 +218,11 @@ def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries:
     """Return the task that sends the starting tuples over their first edges."""
 
     def task(batches: Batches) -> Batches:
-        walker = Walker(context, deliveries, enter(context.storage).attempt)
+        traversal = Traversal(context, deliveries, enter(context.storage).attempt)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from (_message(message) for message in walker.start_messages(tasks[number]))
-        yield _report_message(walker)
+                yield from (_message(message) for message in traversal.start_messages(tasks[number]))
+        yield _report_message(traversal)
 
     return task
 
@@ -232,7 +232,7 @@ def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> 
 
     def task(batches: Batches) -> Batches:
         keep_open(context)
-        walker = Walker(context, deliveries, enter(context.storage).attempt)
+        traversal = Traversal(context, deliveries, enter(context.storage).attempt)
         for batch in batches:
             for row in range(batch.num_rows):
                 edge = batch.column(1)[row].as_py()
@@ -242,8 +242,8 @@ def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> 
                 message = Message(
                     edge=edge, partition=batch.column(0)[row].as_py(), payload=batch.column(2)[row].as_buffer()
                 )
-                yield from (_message(sent) for sent in walker.receive(message))
-        yield _report_message(walker)
+                yield from (_message(sent) for sent in traversal.receive(message))
+        yield _report_message(traversal)
 
     return task
 
@@ -259,9 +259,9 @@ def _message(message: Message) -> pa.RecordBatch:
     )
 
 
-def _report_message(walker: Walker) -> pa.RecordBatch:
+def _report_message(traversal: Traversal) -> pa.RecordBatch:
     """Return a task's report as a message without an edge: later tasks pass it through to the driver."""
-    return _message(Message(edge="", partition=0, payload=pickle.dumps(walker.report())))
+    return _message(Message(edge="", partition=0, payload=pickle.dumps(traversal.report())))
 
 
 def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], storage: Storage) -> Task:

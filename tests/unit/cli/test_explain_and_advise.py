@@ -202,7 +202,7 @@ def test_a_sample_is_shown_as_options_to_declare() -> None:
 
 
 def test_what_cannot_be_declared_has_to_be_sampled() -> None:
-    assert how_to_tell(Unknown(source="r", what="share", of="`v` > 1")) == "--sample 10000"
+    assert how_to_tell(Unknown(source="r", what="selectivity", of="`v` > 1")) == "--sample 10000"
     assert how_to_tell(Unknown(source="r", what="rate")) == "rate '...' of r, or --sample 10000"
     unusual = Unknown(source="my stream", what="distinct", of="`a b`", column="a b")
     assert how_to_tell(unusual) == "'distinct.a b' '...' of `my stream`, or --sample 10000"

@@ -86,4 +86,5 @@ def test_keys_and_selections_of_stored_rows_stay_counted() -> None:
     held = described(store="r", tau_min=SECOND_US, tau_max=SECOND_US, batch_min=1, batch_max=1, layout=layout)
     after = batch(batch(None, passing, 1, (held,)), ALONE, 2)
     keys = {found.source: [key for key, _ in found.sketch] for found in after.sources}
-    assert name in keys["r"] and name not in keys["s"]
+    assert name in keys["r"]
+    assert name not in keys["s"]

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from plait.cli.demo_report import Sharing, sharing_of, show_answers, show_run, steps_of
 from plait.cli.execution import Outcome
-from plait.cli.story import Sharing, sharing_of, show_answers, show_run, steps_of
 from plait.runtime.batch.events import Summary
 from plait.workloads.questions import QUESTIONS, Question, read_answer
 
