@@ -15,7 +15,7 @@ from typing import TypeAlias
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatistics:
     """One source. `rate_rows_per_s` per second of event time; `rows` in total; `distinct` by canonical key
-    (`KeyColumn.name`, or a bare column name where declared); `selectivity` by ``Selection.sql``: the fraction of rows kept.
+    (`KeyColumn.name`, or a bare column name where declared); `selectivity` by ``Selection.sql``.
     """
 
     source: str

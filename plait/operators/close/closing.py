@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from plait.adapt.history import Batch, counts_of
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
-from plait.operators.close.pruning import without_unused
+from plait.operators.close.unused_counts import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from plait.operators.close.closing import Closed
-from plait.operators.close.pruning import edges_of
+from plait.operators.close.unused_counts import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication

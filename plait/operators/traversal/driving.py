@@ -21,7 +21,7 @@ _ROW_SECONDS = 4e-6
 _PAIR_SECONDS = 1e-8
 """Of a starting row, and of a pair that no key rules out, as long as nothing has been measured: on the safe side."""
 _PACE_ROWS = 10_000
-"""For fewer starting rows the traversal itself, over all edges and buckets, takes longer than what is done for the rows."""
+"""For fewer starting rows the traversal of all edges and buckets takes longer than what is done for the rows."""
 _MOST_BYTES = 1 << 30
 """The driver maps buckets that the workers have mapped already, and sums each up once."""
 

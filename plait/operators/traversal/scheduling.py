@@ -1,7 +1,7 @@
 """Which tasks probe in a micro-batch, and in what order: nothing here knows of manifests.
 
-A batch's starting tuples traverse the probe trees phase by phase; what one phase keeps in intermediate stores the next can
-find. The same traversal with what is stored fills new stores and new queries.
+A batch's starting tuples traverse the probe trees phase by phase; what one phase keeps in intermediate stores the next
+can find. The same traversal with what is stored fills new stores and new queries.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Probe: TypeAlias = Callable[[tuple[ProbeTask, ...], ProbeContext], tuple[ProbeRe
 def probe_in_phases(
     context: ProbeContext, live: tuple[Bucket, ...], delta: tuple[Bucket, ...], probe: Probe, spread: Spread
 ) -> tuple[ProbeReport, ...]:
-    """Traverse all trees with a batch's tuples (`delta`); what one phase keeps in intermediate stores the next can find."""
+    """Traverse all trees with a batch's tuples (`delta`); what one phase keeps in a store the next can find."""
     all_reports: tuple[ProbeReport, ...] = ()
     made: tuple[Bucket, ...] = ()
     for trees in phases(context.plan):

@@ -1,8 +1,8 @@
-"""Traverse probe trees: depth first inside one task (local edges), or one step at a time between tasks (shuffled edges).
+"""Traverse probe trees: depth first in one task (local edges), or one step at a time between tasks (shuffled edges).
 
-Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local traversal
-keeps at most one piece of partial results per level of the tree. A shuffled one sends pieces as `Message`s: the
-columns still needed, in an Arrow batch, to the partition that holds the next store.
+Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local one
+keeps at most one piece of partial results per level of the tree. A shuffled one sends pieces as `Message`s: the columns
+still needed, in an Arrow batch, to the partition that holds the next store.
 """
 
 from __future__ import annotations

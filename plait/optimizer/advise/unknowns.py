@@ -22,8 +22,8 @@ UnknownKind: TypeAlias = Literal["rate", "rows", "distinct", "selectivity"]
 class Unknown:
     """A number about a source that nobody has declared or measured.
 
-    `what` is ``rate`` (rows a second), ``rows`` in all, ``distinct`` values of the key `of`, or the ``selectivity``: how many
-    rows the condition `of` (Spark SQL over the source's columns) keeps. `column` is the column whose distinct
+    `what` is ``rate`` (rows a second), ``rows`` in all, ``distinct`` values of the key `of`, or the
+    ``selectivity`` of the condition `of` (Spark SQL over the source's columns). `column` is the column whose distinct
     values can be declared to settle it, None where it takes a measurement. `statistic` is its name in
     `SourceStatistics`: of a key, or of a selection.
     """

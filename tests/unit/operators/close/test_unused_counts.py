@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from plait.operators.close.closing import close
 from plait.operators.close.next_manifest import next_manifest
-from plait.operators.close.pruning import edges_of
+from plait.operators.close.unused_counts import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.model import Plan
 from plait.plan.traversals import probes
