@@ -97,6 +97,7 @@ class Declarations(ABC):
             return
         if format is not None:
             raise OptionError(f"stream '{name}': expected a DataFrame or a format, found both; leave one out")
+        _refuse_other_frame(name, frame, "let Plait open files: format='parquet', options={'path': 'in'}")
         corrupt = CORRUPT if CORRUPT in frame.columns else None
         self._registry.add_source(OpenSource(source=source, frame=frame, corrupt_column=corrupt))
 
@@ -109,6 +110,7 @@ class Declarations(ABC):
         distinct: Mapping[str, float] | None = None,
     ) -> None:
         """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
+        _refuse_other_frame(name, frame, "open files with spark.read")
         declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
         self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
 
@@ -133,6 +135,7 @@ class Declarations(ABC):
 
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         """
+        _refuse_other_sink(name, sink)
         overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
         query = bind_query(
             name=name,
@@ -183,3 +186,23 @@ class Declarations(ABC):
         session. Raises OptionError for what ``SET`` in a script would refuse.
         """
         self._options.apply(self._spark, name, value)
+
+
+def _refuse_other_frame(name: str, frame: object, advice: str) -> None:
+    if not isinstance(frame, DataFrame):
+        raise OptionError(f"'{name}': expected a Spark DataFrame, found {_shown(frame)}; {advice}")
+
+
+def _refuse_other_sink(query: str, sink: object) -> None:
+    if isinstance(sink, Sink):
+        return
+    if callable(sink):
+        advice = "call the function of plait.sinks; one of your own is plait.sinks.foreach(function)"
+    else:
+        advice = "write for example sink=plait.sinks.parquet('out')"
+    raise OptionError(f"query '{query}': expected a sink of plait.sinks, found {_shown(sink)}; {advice}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return type(value).__name__ + (f" {text}" if isinstance(value, str | int | float) and len(text) <= 100 else "")

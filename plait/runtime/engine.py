@@ -61,6 +61,11 @@ class Engine(Declarations):
         listener: Callable[[BatchEvent], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if not isinstance(spark, SparkSession):
+            raise OptionError(
+                f"expected a Spark session, found {type(spark).__name__}; Engine(spark, checkpoint='directory') takes "
+                "one, such as SparkSession.builder.getOrCreate()"
+            )
         self._checkpoint = absolute_path(checkpoint)
         zone = str(spark.conf.get(TIME_ZONE, "UTC"))
         problem = spark_setting_problem(TIME_ZONE, zone)

@@ -365,12 +365,19 @@ def unnamed(spark: Any) -> Iterator[Any]:
 def test_streams_without_a_name_run_and_keep_their_checkpoint(unnamed: Any, tmp_path: Path) -> None:
     orders(tmp_path, 0, (1, 1, "a"))
     parts(tmp_path, 0, (1, 1, 10))
+    by_format = {"path": str(tmp_path / "parts"), "maxFilesPerTrigger": 1}
     for number in (1, 2):
         engine = make(unnamed, tmp_path, named=False)
+        engine.stream("opened", format="parquet", options=by_format, schema=PARTS, time="ts", window="100 seconds")
         query = engine.query("join", JOIN, sink=plait.sinks.memory())
-        assert dict(engine.run_available().queries) == {"join": 1}
-        assert len(query.results()) == 1
+        other = engine.query("other", JOIN.replace("parts", "opened"), sink=plait.sinks.memory())
+        assert dict(engine.run_available().queries) == {"join": 1, "other": 1}
+        assert query.results() == other.results()
         parts(tmp_path, number, (2, 1, 10 + number))
+    fewer = make(unnamed, tmp_path, named=False)
+    fewer.query("join", JOIN, sink=plait.sinks.memory())
+    with pytest.raises(CheckpointError, match="read 'orders', 'parts', 'opened': expected the same"):
+        fewer.run_available()
     unnamed.conf.set("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
     other = make(unnamed, tmp_path)
     other.query("join", JOIN, sink=plait.sinks.noop())
@@ -447,6 +454,15 @@ def test_the_engine_names_what_is_missing(spark: Any, tmp_path: Path) -> None:
         engine.table("orders", spark.range(1))
     with pytest.raises(OptionError, match="streaming DataFrame"):
         engine.stream("numbers", spark.range(1), time="id")
+    with pytest.raises(OptionError, match="found str 'in/numbers'; let Plait open files"):
+        engine.stream("numbers", "in/numbers", time="id")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="found str 'in/numbers'; open files with spark"):
+        engine.table("numbers", "in/numbers")  # type: ignore[arg-type]
+    for sink, advice in (("out", "plait.sinks.parquet"), (None, "plait.sinks.parquet"), (plait.sinks.csv, "call the")):
+        with pytest.raises(OptionError, match=f"query 'join': expected a sink of plait.sinks, found .*{advice}"):
+            engine.query("join", JOIN, sink=sink)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="expected a Spark session, found NoneType"):
+        plait.Engine(None, checkpoint=str(tmp_path / "other"))
     with pytest.raises(OptionError, match="'when' is no column"):
         engine.stream("again", spark.readStream.name("again").format("rate").load(), time="when")
     with pytest.raises(OptionError, match="write timestamp_millis"):

@@ -160,6 +160,23 @@ def _check_names(before: Catalog, named: bool) -> None:
     )
 
 
+def refuse_other_streams(before: Catalog | None, now: Catalog) -> None:
+    """Refuse to read other streams, or the same in another order, where Spark's offset log numbers them: it would take
+    what one has read for what another has. Raises CheckpointError.
+    """
+    if now.named or before is None or before.read is None or before.read == now.read:
+        return
+    raise CheckpointError(
+        f"the checkpoint was begun with streams that have no names for Spark, and queries read {_listed(before.read)}: "
+        f"expected the same in this order, found {_listed(now.read or ())}. Register them so, or use another "
+        "checkpoint, with a session of plait.runtime.spark.session.open_session(), on which streams can come and go."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
 def _time_of(stream: Stream) -> str:
     return stream.time if stream.computed is None else stream.computed.sql
 

@@ -25,7 +25,7 @@ from plait.plan.changelog import applied
 from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
-from plait.runtime.checkpoint.catalog import Catalog, evolve, write_catalog
+from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_catalog
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.offsets import resume_streams
@@ -111,6 +111,8 @@ def prepare(asked: Asked) -> Prepared:
     catalog = _evolved(asked, opened)
     plan = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
+    if opened.manifest is not None:
+        refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
     plan_id = _recorded(opened.storage, catalog, plan)

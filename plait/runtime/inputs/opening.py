@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import StructType
 
 from plait.errors import OptionError, SourceError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
+from plait.runtime.spark.session import has_named_sources
 from plait.sinks.overlaps import Place, owner_of
 from plait.sources import clashing_option, format_of, format_problem, reader_option_problem, spark_name
 from plait.spelling import folded
@@ -46,7 +48,7 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
         raise SourceError(
             f"'{source.name}' has neither a DataFrame nor a format: pass one to Engine.stream or Engine.table"
         )
-    reader = spark.readStream.name(spark_name(source.name)) if isinstance(source, Stream) else spark.read
+    reader = _stream_reader(spark, source) if isinstance(source, Stream) else spark.read
     options, known = dict(connector.options), format_of(connector.format)
     corrupt = None
     if known.keeps_malformed and (option_of(connector, "mode") or "PERMISSIVE").upper() == "PERMISSIVE":
@@ -70,6 +72,13 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     if source.schema is None or corrupt not in frame.columns:
         corrupt = None
     return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
+
+
+def _stream_reader(spark: SparkSession, stream: Stream) -> DataStreamReader:
+    """Return a reader that gives the stream its name in Spark's offset log, if streams of this session have names: a
+    session wants either all of them named, or none.
+    """
+    return spark.readStream.name(spark_name(stream.name)) if has_named_sources(spark) else spark.readStream
 
 
 def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Connector:

@@ -40,6 +40,8 @@ def parse_duration_us(value: str | timedelta | None) -> int | None:
         return None
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
+    if not isinstance(value, str):
+        raise OptionError(f"{value!r} is not a duration; write for example '30 seconds', or use a timedelta")
     text = " ".join(value.replace("'", " ").replace('"', " ").lower().split())
     text = text.removeprefix("interval ")
     if text == "unbounded":

@@ -79,3 +79,9 @@ def test_an_idle_time_is_bounded_and_longer_than_zero() -> None:
     for text in ("0 seconds", "unbounded"):
         with pytest.raises(OptionError, match="idle time"):
             idle_us(text)
+
+
+@pytest.mark.parametrize("value", [30, 1.5, ["30 seconds"]])
+def test_what_is_no_text_and_no_timedelta_is_no_duration(value: object) -> None:
+    with pytest.raises(OptionError, match="is not a duration; write for example '30 seconds'"):
+        window_us(value)  # type: ignore[arg-type]
