@@ -5,6 +5,7 @@ leaves: a `Change`, that is the changelog from the plan in force to a better one
 must hold: results never depend on it, a batch never waits for it (but where a storage budget was broken), and the
 runtime carries out a change by applying its changelog, nothing else.
 
-`history` counts what probing shows, `forecast` makes statistics of it, `planning` plans on these, `decision` says
-whether a plan is taken, `budget` which stores must go, and `adapter` when all this happens.
+`history` counts what probing shows, `forecast` makes statistics of it, `planning` plans on these, `weighing` says what
+plans cost, did cost, and cost to change, `rule` whether a plan is taken, `reconsidering` puts these together,
+`decision` tells of it, `budget` says which stores must go, and `adapter` when all this happens.
 """

@@ -3,57 +3,101 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from plait.adapt.decision import Change, change_between, decide
+from plait.adapt.decision import Change, Outcome, change_between
 from plait.adapt.forecast import forecast
 from plait.adapt.planning import PlanRequest, probing_only
+from plait.adapt.reconsidering import Decision, Policy, Standing, reconsider
+from plait.adapt.rule import NO_MEMORY, Memory
 from plait.plan.model import Plan
 from plait.state.model import Manifest
-from plait.stats.model import Statistics
+from plait.stats.cycles import TEN_SECONDS, CycleLength
 
 _LOG = logging.getLogger(__name__)
 
-_REPLAN_AFTER = frozenset({1, 4, 16})
-"""After how many batches of a run the plan is reconsidered: by then the sample of what has arrived says something
-new.
+_YOUNG: Final = frozenset({1, 4, 16})
+"""After how many batches of a run the plan is reconsidered although no cycle is over: by then the sample of what has
+arrived says something new.
 """
+
+MOST_PLANNING: Final = 0.02
+"""Planning takes at most this share of the time of one core, once a run is no longer young."""
 
 _HALVINGS = 8
 _BARE = "greedy"
 """A strategy without intermediate stores."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """Whether plans `adapt` to the data, by which `policy`, and how long a `cycle` is."""
+
+    adapts: bool = True
+    policy: Policy = field(default_factory=Policy)
+    cycle: CycleLength = TEN_SECONDS
+
+
+@dataclass(slots=True, kw_only=True)
+class Planned:
+    """How often the plan was reconsidered, and the seconds of a core that took."""
+
+    times: int = 0
+    seconds: float = 0.0
+
+
 class Adapter:
     """Plans beside the stream; a change is taken at a later batch boundary.
 
     Ask for `next_change` before each batch, and tell `batch_done` after it. Results never depend on what it finds, so
-    planning that fails is told in the log and changes nothing.
+    planning that fails is told in the log and changes nothing. `memory`: what the one before remembered.
     """
 
-    def __init__(self, request: PlanRequest) -> None:
-        self._request = request
+    def __init__(
+        self,
+        request: PlanRequest,
+        habits: Habits | None = None,
+        memory: Memory = NO_MEMORY,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._request, self._habits = request, habits or Habits()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-planning")
-        self._planning: Future[tuple[Plan, Statistics]] | None = None
+        self._planning: tuple[Plan, Future[Decision]] | None = None
         self._forced: Change | None = None
         self._batches = 0
+        self._clock, self._began = clock, clock()
+        self._before: Plan | None = None
+        self._outcome: Outcome | None = None
+        self.memory = memory
+        self.planned = Planned()
 
     def next_change(self, running: Plan) -> Change | None:
         """Return the change that the next batch begins with; None if the plan in force stays."""
         forced, self._forced = self._forced, None
         if forced is not None:
             return forced
-        if self._planning is None or not self._planning.done():
+        if self._planning is None or not self._planning[1].done():
             return None
-        planning, self._planning = self._planning, None
+        (reconsidered, planning), self._planning = self._planning, None
         try:
-            wanted, statistics = planning.result()
+            decision = planning.result()
         except Exception as error:  # whatever a strategy or its solver raises
             _warn_of(error)
             return None
-        fitting = probing_only(running, wanted)
-        return None if fitting is None else decide(running, fitting, statistics, self._request.options)
+        if reconsidered is not running:  # a storage budget has come between
+            return None
+        self.memory, self._before = decision.after.memory, decision.after.before
+        self._outcome = decision.outcome or self._outcome
+        return decision.change
+
+    def last_outcome(self) -> Outcome | None:
+        """Return what the last change has come to, once."""
+        outcome, self._outcome = self._outcome, None
+        return outcome
 
     def batch_done(self, manifest: Manifest, running: Plan, dropped: frozenset[str] = frozenset()) -> None:
         """Count a finished batch, and begin to plan if it is time to. `dropped`: intermediate stores it left behind to
@@ -62,12 +106,24 @@ class Adapter:
         if dropped:
             self._forced = self._without(dropped, manifest, running)
         self._batches += 1
-        if self._batches in _REPLAN_AFTER and self._planning is None:
-            self._planning = self._pool.submit(self._planned, self._request, manifest)
+        if self._planning is not None or not self._habits.adapts:
+            return
+        is_young = self._batches in _YOUNG
+        if is_young or (self._habits.cycle.is_over(manifest.cycles) and self._may_plan()):
+            standing = Standing(running=running, before=self._before, memory=self.memory)
+            policy = replace(self._habits.policy, is_young=is_young)
+            self._planning = running, self._pool.submit(self._reconsidered, self._request, manifest, standing, policy)
 
-    @staticmethod
-    def _planned(request: PlanRequest, manifest: Manifest) -> tuple[Plan, Statistics]:
-        return request.plan(manifest), forecast(request.options.sources, manifest)
+    def _may_plan(self) -> bool:
+        return self.planned.seconds <= MOST_PLANNING * (self._clock() - self._began)
+
+    def _reconsidered(self, request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy) -> Decision:
+        began = time.thread_time()
+        try:
+            return reconsider(request, manifest, standing, policy)
+        finally:
+            self.planned.times += 1
+            self.planned.seconds += time.thread_time() - began
 
     def _without(self, dropped: frozenset[str], manifest: Manifest, running: Plan) -> Change | None:
         """Return the change to a plan that does not want the stores that were just dropped; from now on plans take as
@@ -77,7 +133,7 @@ class Adapter:
         whatever the estimates, a plan without any intermediate store is the last. A batch waits for this, so all of
         them share the time limit of one.
         """
-        self._planning = None
+        self._planning, self._before, self.memory = None, None, NO_MEMORY
         options = self._request.options
         hurried = replace(options, time_limit_s=options.time_limit_s / _HALVINGS)
         shares = (options.storage_share / 2**halving for halving in range(1, _HALVINGS))
@@ -94,6 +150,11 @@ class Adapter:
                 return change_between(running, fitting, statistics, options, reason="storage budget")
         return None
 
+    def wait(self) -> None:
+        """Wait until the plan being made is there."""
+        if self._planning is not None:
+            wait((self._planning[1],))
+
     def close(self, *, wait: bool = True) -> None:
         """Drop the plan being made. `wait`: until its solver, which cannot be interrupted, has come to its end."""
         self._pool.shutdown(wait=wait, cancel_futures=True)
@@ -108,4 +169,4 @@ def _warn_of(error: Exception) -> None:
     )
 
 
-__all__ = ["Adapter"]
+__all__ = ["MOST_PLANNING", "Adapter", "Habits", "Planned"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from plait.adapt.forecast import forecast
+from plait.adapt.forecast import NEXT_CYCLE, Outlook, forecast
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan, Store
@@ -19,9 +19,9 @@ class PlanRequest:
     queries: tuple[Query, ...]
     options: PlanOptions
 
-    def plan(self, manifest: Manifest | None) -> Plan:
+    def plan(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Plan:
         """Return the plan for these queries with today's forecast; None: nothing has been measured yet."""
-        return plan(self.queries, forecast(self.options.sources, manifest), self.options)
+        return plan(self.queries, forecast(self.options.sources, manifest, outlook), self.options)
 
 
 def probing_only(running: Plan, wanted: Plan) -> Plan | None:

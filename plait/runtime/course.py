@@ -14,9 +14,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.adapter import Adapter
+from plait.adapt.planning import PlanRequest
+from plait.adapt.rule import NO_MEMORY, Memory
 from plait.filesystems import for_spark
 from plait.operators.close.lacking import Lacking
 from plait.operators.probe.residuals import Predicates
+from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.events import BatchEvent
@@ -35,9 +38,19 @@ from plait.state.model import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """What outlasts a start for the same queries and options: the `plan` that Spark's query is started anew for, None
+    if it is for something else, and what is remembered of changes.
+    """
+
+    plan: Plan | None = None
+    memory: Memory = NO_MEMORY
+
+
+@dataclass(slots=True, kw_only=True)
 class Course:
     """What `asked` has come to. `admission` is told what batches bring, and says when streams should be bounded
-    otherwise.
+    otherwise; `adapter` too, and says when the plan should be another.
     """
 
     asked: Asked
@@ -45,6 +58,7 @@ class Course:
     processor: BatchProcessor
     adapter: Adapter
     admission: Admission
+    awaited: Plan | None = None
 
     @classmethod
     def begin(
@@ -56,8 +70,11 @@ class Course:
         clock: Callable[[], float],
         predicates: Predicates,
         memory: dict[str, MemoryResults],
+        remembered: Memory = NO_MEMORY,
     ) -> Course:
-        """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept."""
+        """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept,
+        `remembered`: what is known of changes of plan.
+        """
         prepared = prepare(asked)
         processor = BatchProcessor(
             asked.spark,
@@ -73,8 +90,18 @@ class Course:
         admission = Admission(asked.spark, asked.checkpoint, batch_rows)
         admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)
         return cls(
-            asked=asked, prepared=prepared, processor=processor, adapter=Adapter(asked.request), admission=admission
+            asked=asked,
+            prepared=prepared,
+            processor=processor,
+            adapter=Adapter(asked.request, asked.settings.habits, remembered),
+            admission=admission,
         )
+
+    def carried(self, request: PlanRequest) -> Carried:
+        """Return what another start for this request takes over."""
+        if request != self.asked.request:
+            return Carried()
+        return Carried(plan=self.awaited, memory=self.adapter.memory)
 
     def warnings(self, explainer: Explainer) -> Iterator[Notice]:
         """Yield what tables lost when they were read, and what has changed outside the checkpoint."""
@@ -115,16 +142,22 @@ class Course:
 
     def carry_out(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Change the plan if that gains, then carry out a batch; return its manifest, None if it had happened."""
-        change = self.adapter.next_change(self.epoch.plan)
-        if change is not None:
+        change = None if self.awaited is not None else self.adapter.next_change(self.epoch.plan)
+        if change is not None and change.restarts is not None:
+            self.awaited = change.restarts
+        elif change is not None:
             self.processor.change(self.prepared.next_epoch(self.epoch, change), change)
         manifest = self.processor.process(frame, batch)
         if manifest is not None:
             self.adapter.batch_done(manifest, self.epoch.plan, self.processor.dropped)
         return manifest
 
-    def bounds_otherwise(self, last: BatchEvent | None, manifest: Manifest) -> bool:
-        """Tell whether the batch shows that streams should be bounded otherwise, which takes another start."""
+    def needs_restart(self, last: BatchEvent | None, manifest: Manifest) -> bool:
+        """Tell whether there should be another start: for a plan that reads or places rows otherwise, or because the
+        batch shows that streams should be bounded otherwise.
+        """
+        if self.awaited is not None:
+            return True
         if last is None:
             return False
         return self.admission.batch_done({counts.source: counts.rows for counts in last.sources}, manifest.sources)

@@ -26,7 +26,7 @@ from plait.runtime.checkpoint.arrivals import Arrivals
 from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.preparing import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
-from plait.runtime.course import Course
+from plait.runtime.course import Carried, Course
 from plait.runtime.declarations import Declarations, QueryHandle
 from plait.runtime.engine_options import RoutingChoice
 from plait.runtime.explaining import explained_plan
@@ -141,15 +141,18 @@ class Engine(Declarations):
             self._course.close(is_replaced=True)
         if not self._registry.bindings:
             return None
+        request = self._request()
+        carried = Carried() if self._course is None else self._course.carried(request)
         asked = Asked(
             spark=self._spark,
             checkpoint=self._checkpoint,
             settings=self._options.settings(self._spark, self._warming.slots),
-            request=self._request(),
+            request=request,
             sources=dict(self._registry.opened),
             bindings=dict(self._registry.bindings),
             clock_ms=int(self._clock() * 1000),
             dropped=frozenset(self._dropped),
+            plan=carried.plan,
         )
         self._course = Course.begin(
             asked,
@@ -158,6 +161,7 @@ class Engine(Declarations):
             clock=self._clock,
             predicates=self._registry.predicates,
             memory=self._memory,
+            remembered=carried.memory,
         )
         self._totals.warn(self._course.warnings(self._explainer))
         try:
@@ -175,7 +179,7 @@ class Engine(Declarations):
         manifest = self._course.carry_out(frame, batch)
         if manifest is not None:
             self._dropped -= self._course.asked.dropped
-            if self._course.bounds_otherwise(self._totals.last, manifest):
+            if self._course.needs_restart(self._totals.last, manifest):
                 self._run.restart_soon()
 
     def _explained(self, error: BaseException) -> PlaitError:

@@ -14,6 +14,7 @@ from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Source
+from plait.runtime.adapting_options import ADAPTING, habits
 from plait.runtime.admission.survey import BATCH_ROWS, batch_rows_option
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.settings import Routing, Settings
@@ -37,6 +38,7 @@ class EngineOptions:
     parallelism_by_source: dict[str, int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
+    adapting: dict[str, str] = field(default_factory=dict)
     planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
 
     def apply(self, spark: SparkSession, name: str, value: str | float) -> None:
@@ -63,6 +65,8 @@ class EngineOptions:
             self.parallelism_by_source[key.removeprefix("parallelism.")] = int(value)
         elif key in {"capacity", "chunk_rows", "cache_bytes"}:
             self.numbers[key] = int(value)
+        elif key in ADAPTING:
+            self.adapting[key] = value.lower()
         elif key in {"compaction", "backfill"}:
             self.switches[key] = value.lower() in _TRUE
         elif key in PLANNING:
@@ -87,6 +91,8 @@ class EngineOptions:
             chunk_rows=self.numbers.get("chunk_rows", defaults.chunk_rows),
             compaction=self.switches.get("compaction", defaults.compaction),
             backfill=self.switches.get("backfill", defaults.backfill),
+            habits=habits(self.adapting),
+            history=int(self.adapting.get("history", defaults.history)),
         )
 
     def _budget(self) -> Budget | None:

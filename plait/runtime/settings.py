@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from plait.adapt.adapter import Habits
 from plait.adapt.budget import Budget
+from plait.stats.cycles import HISTORY
 
 Routing: TypeAlias = Literal["local", "shuffle"]
 """How partial results get to the partition they probe: the task maps its buckets, or Spark carries them there."""
@@ -17,7 +19,8 @@ class Settings:
     tasks run in other processes than the driver's, perhaps on other machines; `cache_bytes`: how much local copies
     of a remote checkpoint's files may take; `budget`: what stores may keep, None for any amount; `capacity`:
     partial results held at once per step; `compaction`: whether small buckets are merged; `backfill`: whether a
-    query that is new to the checkpoint also gets the results whose members had all arrived before.
+    query that is new to the checkpoint also gets the results whose members had all arrived before; `habits`: how plans
+    follow the data, and `history`: over how many cycles.
     """
 
     slots: int
@@ -29,6 +32,8 @@ class Settings:
     chunk_rows: int = 2_000_000
     compaction: bool = True
     backfill: bool = False
+    habits: Habits = field(default_factory=Habits)
+    history: int = HISTORY
 
 
 __all__ = ["Routing", "Settings"]

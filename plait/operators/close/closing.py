@@ -23,7 +23,7 @@ from plait.plan.relations import source_of
 from plait.query.model import Stream
 from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
 from plait.state.retention import retain
-from plait.stats.cycles import TEN_SECONDS, CycleLength, Cycles, with_batch
+from plait.stats.cycles import HISTORY, TEN_SECONDS, CycleLength, Cycles, with_batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +52,16 @@ def close(
     probed: tuple[ProbeReport, ...],
     clock_ms: int,
     cycle: CycleLength = TEN_SECONDS,
+    history: int = HISTORY,
 ) -> Closed:
-    """Return what is final once this batch is done. `cycle`: how long one is."""
+    """Return what is final once this batch is done. `cycle`: how long one is, `history`: how many are kept."""
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
     cycles = _cycles_after(
         previous,
         clock_ms,
         cycle,
+        history,
         Batch(
             plan=plan,
             stored=() if previous is None else previous.buckets,
@@ -87,9 +89,9 @@ def close(
     )
 
 
-def _cycles_after(previous: Manifest | None, clock_ms: int, cycle: CycleLength, batch: Batch) -> Cycles:
+def _cycles_after(previous: Manifest | None, clock_ms: int, cycle: CycleLength, history: int, batch: Batch) -> Cycles:
     before = Cycles() if previous is None else previous.cycles
-    return with_batch(before, clock_ms, counts_of(batch), cycle)
+    return with_batch(before, clock_ms, counts_of(batch), cycle, history)
 
 
 def _with_unstored(

@@ -21,12 +21,13 @@ from plait.stats.model import Statistics
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeCost:
     """What a step of a plan is forecast to cost: `tuples` come in per second of event time, and each costs `step`.
-    `fills`: how many intermediate stores keep what it finds.
+    `copies`: how many partitions each is sent to; `fills`: how many intermediate stores keep what it finds.
     """
 
     edge: str
     tuples: float
     step: StepCost
+    copies: int
     fills: int
 
     def cost(self, costs: ProbeCosts) -> float:
@@ -52,8 +53,15 @@ def edge_costs(plan: Plan, statistics: Statistics, costs: ProbeCosts) -> Iterato
             before, edge = 1, ""
             for step in steps:
                 if step.edge not in arriving:
-                    cost = step_cost(_probe(plan, step, before, sizes, joins, members, path), cardinality, costs)
-                    yield EdgeCost(edge=step.edge, tuples=arriving[edge], step=cost, fills=len(step.fills))
+                    probe = _probe(plan, step, before, sizes, joins, members, path)
+                    cost = step_cost(probe, cardinality, costs)
+                    yield EdgeCost(
+                        edge=step.edge,
+                        tuples=arriving[edge],
+                        step=cost,
+                        copies=probe.copies,
+                        fills=len(step.fills),
+                    )
                     arriving[step.edge] = arriving[edge] * cost.growth
                 before, edge = before + len(step.members), step.edge
 

@@ -158,7 +158,16 @@ class BatchProcessor:
     def _close(self, work: Batch) -> Batch:
         """Move the watermark, and see what that makes final."""
         epoch = work.epoch
-        closed = close(work.before, epoch.plan, epoch.streams, work.ingested, work.probed, work.clock_ms)
+        closed = close(
+            work.before,
+            epoch.plan,
+            epoch.streams,
+            work.ingested,
+            work.probed,
+            work.clock_ms,
+            self._settings.habits.cycle,
+            self._settings.history,
+        )
         reach("closed")
         return replace(work, closed=closed)
 

@@ -46,7 +46,7 @@ from plait.version import __version__
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
-    out: results that their sinks have not taken are discarded.
+    out: results that their sinks have not taken are discarded. `plan`: made for just this, None to make one.
     """
 
     spark: SparkSession
@@ -57,6 +57,7 @@ class Asked:
     bindings: Mapping[str, Binding]
     clock_ms: int
     dropped: frozenset[str] = frozenset()
+    plan: Plan | None = None
 
     def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
         """Return the streams that the plan reads, in order of registration."""
@@ -146,7 +147,7 @@ def _evolved(asked: Asked, opened: Opened) -> Catalog:
 
 def _planned(asked: Asked, opened: Opened) -> Plan:
     """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
-    plan = asked.request.plan(opened.manifest)
+    plan = asked.plan or asked.request.plan(opened.manifest)
     _refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
     return plan
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from plait.adapt.adapter import Adapter
+from plait.adapt.adapter import MOST_PLANNING, Adapter, Habits
+from plait.adapt.forecast import NEXT_CYCLE, Outlook
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.examples import example_options, example_query
 from plait.plan.model import Plan
 from plait.state.model import Manifest
+from plait.stats.cycles import Cycles
 
 OPTIONS = example_options("greedy")
 REQUEST = PlanRequest(queries=(example_query("q", "r.a = s.a", "s.b = t.b"),), options=OPTIONS)
@@ -55,7 +57,7 @@ class _SlowRequest(PlanRequest):
     begun: threading.Event
     let_go: threading.Event
 
-    def plan(self, manifest: Manifest | None) -> Plan:
+    def plan(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Plan:
         """Return the plan, once it may."""
         self.begun.set()
         assert self.let_go.wait(60)
@@ -74,3 +76,70 @@ def test_an_adapter_that_is_replaced_waits_for_no_solver_and_leaves_no_thread() 
     for adapter in adapters:
         adapter.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("plait-planning")]
+
+
+class _Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cycle(number: int, seconds: float = 10.0) -> Manifest:
+    """Return a manifest so many seconds after a cycle has begun; after ten it is over."""
+    return replace(MANIFEST, batch=number, cycles=Cycles(number=number, batches=(1,), seconds=(seconds,)))
+
+
+def test_plans_are_reconsidered_when_a_run_is_young_and_then_at_the_end_of_every_cycle() -> None:
+    clock = _Clock()
+    adapter, asked = Adapter(REQUEST, clock=clock), []
+    for number in range(1, 25):
+        clock.now += 10.0
+        before = adapter.planned.times
+        adapter.batch_done(cycle(number, seconds=10.0 if number >= 20 else 9.0), RUNNING)
+        adapter.wait()
+        assert adapter.next_change(RUNNING) is None
+        asked += [number] * (adapter.planned.times - before)
+    assert asked == [1, 4, 16, 20, 21, 22, 23, 24]
+    adapter.close()
+
+
+def test_planning_takes_no_more_than_its_share_of_the_time() -> None:
+    clock = _Clock()
+    adapter = Adapter(REQUEST, clock=clock)
+    for number in range(1, 40):
+        adapter.batch_done(cycle(number), RUNNING)
+        adapter.wait()
+        adapter.next_change(RUNNING)
+    assert adapter.planned.times == 3  # no time has passed, so only while it is young
+    clock.now = adapter.planned.seconds / MOST_PLANNING
+    adapter.batch_done(cycle(40), RUNNING)
+    adapter.wait()
+    assert adapter.planned.times == 4
+    adapter.close()
+
+
+def test_an_adapter_that_is_told_to_leaves_the_plan_alone_but_for_the_storage_budget() -> None:
+    adapter = Adapter(REQUEST, Habits(adapts=False))
+    for number in range(1, 6):
+        adapter.batch_done(cycle(number), RUNNING)
+        assert adapter.next_change(RUNNING) is None
+    assert adapter.planned.times == 0
+    adapter.batch_done(cycle(6), RUNNING, dropped=frozenset({"r+s"}))
+    assert adapter.next_change(RUNNING) is not None
+    adapter.close()
+
+
+def test_a_decision_about_a_plan_that_is_no_longer_in_force_is_forgotten() -> None:
+    few = example_options("greedy", ("r", 1.0), ("s", 100.0), ("t", 100.0))
+    running = replace(REQUEST, options=few).plan(None)
+    many = replace(REQUEST, options=example_options("greedy", ("r", 100.0), ("s", 100.0), ("t", 1.0)))
+    for in_force, is_taken in ((running, True), (replace(running), False)):
+        adapter = Adapter(many)
+        adapter.batch_done(MANIFEST, running)
+        adapter.close()
+        assert (adapter.next_change(in_force) is not None) == is_taken
+        assert (adapter.memory.unjudged is not None) == is_taken
