@@ -32,6 +32,9 @@ TAU: Final = "#tau"
 BITS: Final = "#bits"
 """Begins the names of query-set words."""
 
+_OTHERS: Final = ("#until", "#row", "#i", "#newest", "#high")
+"""What else operators, buckets and probe tasks call columns of theirs."""
+
 _HASHED, _VALUE = "#k ", "#v "
 _KINDS: Final[tuple[tuple[str, ColumnKind], ...]] = (
     (_HASHED, "key"),
@@ -125,6 +128,17 @@ def stored_column(name: str) -> StoredColumn:
     return StoredColumn(kind=kind, type=rest[:end], text=rest[end + 1 :])
 
 
+def name_problem(name: str) -> str | None:
+    """Say why a user's column cannot be called so, because Plait would take it for one of its own; None if it can.
+
+    >>> [name_problem(name) is None for name in ("#tau", "#bits2", "#k bigint `a`", "#id", "tau")]
+    [False, False, False, True, True]
+    """
+    if stored_column(name).kind == "raw" and name not in _OTHERS:
+        return None
+    return f"column '{name}' has a name that Plait uses itself; give it another one"
+
+
 def _end_of_type(text: str) -> int:
     """Return where the type at the start of `text` ends: at the first space outside ``<...>`` that is no part of it."""
     long = _LONG_TYPE.match(text)
@@ -138,4 +152,4 @@ def _end_of_type(text: str) -> int:
     return len(text)
 
 
-__all__ = ["BITS", "BY_SIZE", "SELECTED", "TAU", "ColumnKind", "StoredColumn", "stored_column"]
+__all__ = ["BITS", "BY_SIZE", "SELECTED", "TAU", "ColumnKind", "StoredColumn", "name_problem", "stored_column"]

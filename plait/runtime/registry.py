@@ -12,6 +12,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import OptionError, SinkError, SqlError
+from plait.plan.columns import name_problem
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
 from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
@@ -69,6 +70,8 @@ class Registry:
         if problem is not None:
             raise OptionError(problem)
         described = _with_names(replace(source, schema=visible_schema(opened)))
+        for problem in filter(None, (name_problem(column.name) for column in described.schema or ())):
+            raise OptionError(f"'{source.name}': {problem}")
         if isinstance(described, Stream):
             described = self._timed(_checked(described), opened.frame)
         read = read_places(described) if described.connector is not None else places_read(described, opened.frame)

@@ -6,7 +6,8 @@ its line: whether it reads files (and so needs a path), which columns it has, an
 line is a connector Plait knows nothing of; Spark judges it.
 """
 
-from plait.sources.formats import FORMATS, SourceFormat, column_problem, format_of, format_problem
+from plait.sources.column_rules import column_problem
+from plait.sources.formats import FORMATS, SourceFormat, format_of, format_problem
 from plait.sources.log_names import spark_name
 from plait.sources.options import clashing_option, reader_option_problem
 

@@ -66,18 +66,6 @@ def format_of(name: str) -> SourceFormat:
     return FORMATS.get(folded(name), SourceFormat(name=name))
 
 
-def column_problem(format_: str, column: Column) -> str | None:
-    """Say why a format cannot have this column, or None."""
-    nested = column.type.partition("<")[0]
-    if not format_of(format_).is_flat or nested not in ("array", "map", "struct"):
-        return None
-    example = f"split({column.name}, ' ')" if nested == "array" else f"from_json({column.name}, '{column.type}')"
-    return (
-        f"column '{column.name}' has type {column.type}, which {format_} cannot hold; declare it as STRING, and take "
-        f"it apart in queries, as in {example}"
-    )
-
-
 def format_problem(name: str, *, is_stream: bool) -> str | None:
     """Say why this cannot be a source format, or None: any name may be a connector, unless it looks like a slip."""
     known = FORMATS.get(folded(name))

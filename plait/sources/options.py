@@ -7,7 +7,7 @@ is known, so nothing is refused; nor are names with a dot, which go to Hadoop (`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -66,16 +66,47 @@ _SWITCHES: Final = """
     recursiveFileLookup ignoreCorruptFiles ignoreMissingFiles mergeSchema wholetext latestFirst fileNameOnly
     primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes includeTimestamp
     allowNumericLeadingZeros allowNonNumericNumbers inferTimestamp ignoreNamespace ignoreSurroundingSpaces
+    allowBackslashEscapingAnyCharacter allowUnquotedControlChars dropFieldIfAllNull ignoreInvalidPartitionPaths
+    excludeAttribute enableDateTimeParsingFallback columnPruning useLegacyXMLParser
 """
 _COUNTS: Final = "maxFilesPerTrigger numPartitions rowsPerSecond rowsPerBatch maxColumns port"
+_CHARACTERS: Final = "quote escape comment charToEscapeQuoteEscaping"
+_TEXTS: Final = "sep delimiter lineSep"
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "mode": ("permissive", "dropmalformed", "failfast"),
         "cleansource": ("off", "archive", "delete"),
         "datetimerebasemode": ("exception", "corrected", "legacy"),
         "int96rebasemode": ("exception", "corrected", "legacy"),
+        "unescapedquotehandling": (
+            "stop_at_closing_quote",
+            "back_to_delimiter",
+            "stop_at_delimiter",
+            "skip_value",
+            "raise_error",
+        ),
+        **dict.fromkeys(
+            ("encoding", "charset"),
+            ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32"),
+        ),
     }
 )
+_SHAPES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "maxfileage": (r"-?\d{1,15}(us|ms|s|m|min|h|d)?", "a whole number and one of ms, s, m, h, d, such as 7d"),
+        "maxbytespertrigger": (r"0*[1-9]\d{0,17}", "a whole number above zero"),
+        "maxcachedfiles": (r"\d{1,9}", "a whole number of at least 0"),
+        "discardcachedinputratio": (r"0?\.\d{0,8}[1-9]\d{0,8}|0*1(\.0*)?", "a share above 0, up to 1"),
+        "samplingratio": (r"0?\.\d{0,8}[1-9]\d{0,8}|0*1(\.0*)?", "a share above 0, up to 1"),
+        "maxcharspercolumn": (r"-1|0*[1-9]\d{0,8}", "a whole number above zero, or -1 for no limit"),
+    }
+)
+"""By name in lower case: what values look like, and how that is said."""
+
+_INFERRING: Final = """
+    inferSchema samplingRatio prefersDecimal primitivesAsString preferDate inferTimestamp dropFieldIfAllNull mergeSchema
+"""
+"""What says how columns are found, where none are declared."""
 
 
 def reader_option_problem(format_: str, name: str, value: str, *, is_stream: bool) -> str | None:
@@ -98,15 +129,26 @@ def reader_option_problem(format_: str, name: str, value: str, *, is_stream: boo
     return f"{format_} has no option '{name}', which would be ignored{advice}"
 
 
-def clashing_option(options: Iterable[str]) -> tuple[str, str] | None:
-    """Return the option of a stream that Spark does not take beside another one, and why; None if there is none."""
+def clashing_option(options: Mapping[str, str], *, has_columns: bool) -> tuple[str, str] | None:
+    """Return the option of a source that comes to nothing, or to an error, beside its other ones or declared columns
+    (`has_columns`), and why; None if there is none.
+    """
     names = {folded(name): name for name in options}
     files, size = names.get("maxfilespertrigger"), names.get("maxbytespertrigger")
-    if files is None or size is None:
-        return None
-    later = max(files, size, key=list(names.values()).index)
-    problem = f"options '{files}' and '{size}' cannot be both set, Spark fails on that; leave one of them out"
-    return later, problem
+    if files is not None and size is not None:
+        later = max(files, size, key=list(names.values()).index)
+        return later, f"options '{files}' and '{size}' cannot be both set, Spark fails on that; leave one of them out"
+    cleaning, archive = names.get("cleansource"), names.get("sourcearchivedir")
+    archives = cleaning is not None and options[cleaning].strip().lower() == "archive"
+    if cleaning is not None and archives and archive is None:
+        return cleaning, f"option '{cleaning}' is 'archive'; say where to with sourceArchiveDir 'directory'"
+    if archive is not None and not archives:
+        return archive, f"option '{archive}' has no effect without cleanSource 'archive'; add that, or leave it out"
+    for name in _INFERRING.split() if has_columns else ():
+        written = names.get(folded(name))
+        if written is not None and options[written].strip().lower() != "false":
+            return written, f"option '{written}' has no effect where columns are declared; leave it or the columns out"
+    return None
 
 
 def _value_problem(name: str, value: str) -> str | None:
@@ -118,9 +160,16 @@ def _value_problem(name: str, value: str) -> str | None:
             lambda text: re.fullmatch(r"0*[1-9]\d{0,8}", text) is not None,
             "a whole number above zero",
         ),
+        (lower in folded(_CHARACTERS).split(), lambda text: len(text) <= 1, "a single character"),
+        (lower in folded(_TEXTS).split(), lambda text: bool(text), "at least one character"),
+        (
+            lower in _SHAPES,
+            lambda text: re.fullmatch(_SHAPES[lower][0], text) is not None,
+            _SHAPES.get(lower, ("", ""))[1],
+        ),
         (lower in _CHOICES, lambda text: text in _CHOICES[lower], ", ".join(_CHOICES.get(lower, ()))),
     )
     for applies, accepts, expected in checks:
-        if applies and not accepts(value.strip().lower()):
+        if applies and not accepts(value.strip().lower() or value):
             return f"option '{name}' is '{value}'; expected {expected}"
     return None

@@ -26,6 +26,7 @@ from plait.spelling import folded
 from plait.sql.script.source_files import checks_header
 
 CORRUPT = "_corrupt_record"
+_CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
 _FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
 
 
@@ -61,8 +62,11 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
         columns = [*source.schema]
         if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:
             columns.append(Column(name=corrupt, type="string"))
-        reader = reader.schema(schema_ddl(tuple(columns)))
+    else:
+        columns = []
     try:
+        if columns:
+            reader = reader.schema(schema_ddl(tuple(columns)))
         if isinstance(source, Stream) and source.schema is None and known.has_columns_in_files:
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
             reader = reader.schema(spark.read.format(connector.format).load(option_of(connector, "path")).schema)
@@ -92,7 +96,7 @@ def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Conn
         )
     problems = [reader_option_problem(format, name, value, is_stream=True) for name, value in options.items()]
     problems.append(format_problem(format, is_stream=True))
-    clash = clashing_option(options) if format_of(format).reads_files else None
+    clash = clashing_option(options, has_columns=False) if format_of(format).reads_files else None
     problems.append(None if clash is None else clash[1])
     if format_of(format).reads_files and "path" not in map(folded, options):
         problems.append(f"{format} needs the path of what to read; add options={{'path': 'directory'}}")
@@ -167,5 +171,11 @@ def _source_error(source: Source, error: Exception) -> SourceError:
     problem = unreadable(str(error))
     if problem is not None:
         return SourceError(f"{kind} '{source.name}' cannot be read: {problem}.")
-    text = str(error).split("\n", 1)[0].rstrip(". ")
+    text = _first_sentence(str(error))
     return SourceError(f"{kind} '{source.name}' cannot be read: {text}. Check its format, path, options and schema.")
+
+
+def _first_sentence(text: str) -> str:
+    """Return what Spark says first, without the class of the JVM's error and that it came of a call."""
+    called = _CALLED.match(text)
+    return text[called.end() if called else 0 :].strip().split("\n", 1)[0].rstrip(". ")

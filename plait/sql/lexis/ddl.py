@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from typing import Final
 
 from plait.errors import SqlError
@@ -42,8 +43,23 @@ _FOREIGN: Final = {
     "datetime": "timestamp",
     "number": "decimal",
     "timestamptz": "timestamp",
+    **dict.fromkeys(("int64", "int8", "hugeint"), "bigint"),
+    **dict.fromkeys(("int32", "int4", "serial"), "int"),
+    "int16": "smallint",
+    **dict.fromkeys(("float64", "float8", "double precision"), "double"),
+    **dict.fromkeys(("float32", "float4"), "float"),
+    **dict.fromkeys(("uint64", "uint32"), "decimal(20,0)"),
+    **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
+    **dict.fromkeys(("uuid", "json", "jsonb", "enum", "nvarchar"), "string"),
 }
 _INTERVAL_UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_CLOCK_UNITS: Final = ("day", "hour", "minute", "second")
+_SPANS: Final = frozenset({"year to month", *(f"{first} to {last}" for first, last in combinations(_CLOCK_UNITS, 2))})
+_COLLATION: Final = re.compile(
+    r"(utf8_(binary|lcase)|unicode|[a-z]{2,3}(_[a-z]{4})?(_[a-z]{3})?)(_([ca][si]|rtrim))*", re.ASCII | re.IGNORECASE
+)
+"""Names of collations: those of Spark, and locales (`de`, `sr_Latn_SRB`), of which Spark knows which there are."""
+
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -65,6 +81,9 @@ def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
         _skip_comment(cursor)
         if not cursor.take_symbol(","):
             break
+    answer = foreign.after_type(cursor.token)
+    if answer is not None:
+        raise cursor.error(answer)
     cursor.expect_symbol(")", " or ',' after the type of a column")
     return tuple(columns)
 
@@ -88,7 +107,7 @@ def parse_type(cursor: Cursor) -> str:
     if word == "interval":
         return _interval(cursor)
     if word == "time":
-        return f"time({_numbers(cursor, 1)[0]})" if cursor.at_symbol("(") else "time(6)"
+        return _time(cursor, token)
     raise cursor.error(_unknown_type(token.value), token)
 
 
@@ -112,9 +131,20 @@ def _skip_comment(cursor: Cursor) -> None:
 
 
 def _collation(cursor: Cursor, word: str) -> str:
-    if word == "string" and cursor.take_word("COLLATE"):
-        return f" collate {cursor.name('a collation').value.upper()}"
-    return ""
+    if word != "string" or not cursor.take_word("COLLATE"):
+        return ""
+    token = cursor.name("a collation")
+    if not _COLLATION.fullmatch(token.value):
+        names = ("UTF8_BINARY", "UTF8_LCASE", "UNICODE", "UNICODE_CI", "UNICODE_CI_AI")
+        cursor.report(f"'{token.value}' is not a collation of Spark{did_you_mean(token.value, names)}", token)
+    return f" collate {token.value.upper()}"
+
+
+def _time(cursor: Cursor, token: Token) -> str:
+    digits = _numbers(cursor, 1)[0] if cursor.at_symbol("(") else 6
+    if digits > 6:
+        cursor.report(f"time({digits}) is finer than a microsecond, which Spark has not; write TIME(6)", token)
+    return f"time({digits})"
 
 
 def _decimal(cursor: Cursor, token: Token) -> str:
@@ -186,10 +216,15 @@ def _fields(cursor: Cursor) -> tuple[Column, ...]:
 def _interval(cursor: Cursor) -> str:
     if not cursor.at_word(*_INTERVAL_UNITS):
         return "interval"
-    first = cursor.advance().value.lower()
+    token = cursor.advance()
+    first = token.value.lower()
     if not cursor.take_word("TO"):
         return f"interval {first}"
-    return f"interval {first} to {cursor.name('a unit of time').value.lower()}"
+    last = cursor.name("a unit of time").value.lower()
+    if f"{first} to {last}" not in _SPANS:
+        spans = "YEAR TO MONTH, or two of DAY, HOUR, MINUTE, SECOND, the longer one first, as in DAY TO SECOND"
+        cursor.report(f"there is no interval {first} to {last}; use {spans}", token)
+    return f"interval {first} to {last}"
 
 
 def _unknown_type(name: str) -> str:

@@ -98,6 +98,23 @@ _COLUMNS: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
 )
 """What stands between columns there: a word, and the one after it ('' for any)."""
 
+_AFTER_TYPE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "(": "only DECIMAL(10,2) and TIME(6) have a size; times have microseconds; leave it out",
+        "[": "write ARRAY<BIGINT> for several values",
+        "WITH": "write TIMESTAMP for a point in time, TIMESTAMP_NTZ for a wall-clock time",
+        "UNSIGNED": "write the next larger type, such as BIGINT for INT UNSIGNED",
+        "PRIMARY KEY": _COLUMNS[("PRIMARY KEY", "")],
+        "KEY": _COLUMNS[("PRIMARY KEY", "")],
+        **dict.fromkeys(("METADATA", "HEADER"), "declare what the files hold, and leave the rest out"),
+        **dict.fromkeys(
+            ("DEFAULT", "GENERATED"), "declare what the source holds, and write coalesce(x, 0) or the like in queries"
+        ),
+        **dict.fromkeys(("CHECK", "REFERENCES", "UNIQUE", "CONSTRAINT"), "no source is checked; leave it out"),
+    }
+)
+"""What stands behind a column's type there."""
+
 _TABLE_FUNCTIONS: Final = frozenset({"tumble", "hop", "cumulate", "session"})
 
 FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -162,6 +179,15 @@ def between_columns(token: Token | None, following: Token | None) -> str | None:
         if token.keyword == word and next_word in ("", after):
             return _answer(f"{word} {next_word}".replace(" (", "").strip(), answer)
     return None
+
+
+def after_type(token: Token | None) -> str | None:
+    """Say what to write for what stands between a column's type and the next column, or None."""
+    if token is None or token.is_symbol(",", ")"):
+        return None
+    if token.is_symbol("(", "["):
+        return f"expected ')' or ',' after the type of a column, found '{token.value}': {_AFTER_TYPE[token.value]}"
+    return _answer(token.keyword, _AFTER_TYPE.get(token.keyword))
 
 
 def computed_column(name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from plait.errors import OptionError, PlacedError, SourceError, SqlError
+from plait.plan.columns import name_problem
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sinks.overlaps import archive_places
 from plait.sources import clashing_option, column_problem, format_of, format_problem, reader_option_problem
@@ -72,7 +73,7 @@ class SourceCheck:
             self._report(problem, f"option {folded(name)}", OptionError)
         if not known.reads_files:
             return
-        clash = clashing_option(name for name, _ in connector.options) if self._is_stream else None
+        clash = clashing_option(dict(connector.options), has_columns=self.source.schema is not None)
         if clash is not None:
             self._report(clash[1], f"option {folded(clash[0])}", OptionError)
         path = next((value for name, value in connector.options if folded(name) == "path"), None)
@@ -108,6 +109,8 @@ class SourceCheck:
             self.source = replace(self.source, schema=schema)
 
     def _check_columns(self, schema: tuple[Column, ...]) -> None:
+        for each in schema:
+            self._report(name_problem(each.name), "format")
         names = {folded(column.name): column.name for column in schema}
         for key, _ in self.source.declared.distinct:
             if folded(key) not in names:

@@ -220,7 +220,7 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸maxFilesPerTrigger '1')", OptionError, "on a table"),
     ("CREATE TABLE t (a INT) USING parquet OPTIONS (path 'in', ▸sep ';')", OptionError, "parquet has no option 'sep'"),
     (
-        "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', maxBytesPerTrigger '1m', ▸maxFilesPerTrigger 1) "
+        "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', maxBytesPerTrigger '1', ▸maxFilesPerTrigger 1) "
         "TIMESTAMP BY ts",
         OptionError,
         "leave one of them out",
@@ -242,6 +242,60 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ),
     ("CREATE STREAM s USING rate OPTIONS (▸rowsPerSecnd 5) TIMESTAMP BY timestamp", OptionError, "rowsPerSecond"),
     ("CREATE STREAM s USING rate OPTIONS (▸rowsPerSecond 'x') TIMESTAMP BY timestamp", OptionError, "above zero"),
+    *(
+        (f"CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'empty', {options}) TIMESTAMP BY ts", OptionError, says)
+        for options, says in (
+            ("▸maxBytesPerTrigger '1m'", "expected a whole number above zero"),
+            ("▸maxFileAge '7 days'", "such as 7d"),
+            ("▸maxCachedFiles '-1'", "at least 0"),
+            ("▸discardCachedInputRatio '7'", "a share above 0"),
+            ("▸quote 'ab'", "a single character"),
+            ("▸comment '##'", "a single character"),
+            ("▸sep ''", "at least one character"),
+            ("▸lineSep ''", "at least one character"),
+            ("▸encoding 'latin1'", "iso-8859-1"),
+            ("▸unescapedQuoteHandling 'skip'", "skip_value"),
+            ("▸columnPruning 'no'", "expected true or false"),
+            ("▸cleanSource 'archive'", "sourceArchiveDir 'directory'"),
+            ("▸sourceArchiveDir 'old'", "without cleanSource 'archive'"),
+            ("cleanSource 'delete', ▸sourceArchiveDir 'old'", "without cleanSource 'archive'"),
+            ("▸inferSchema 'true'", "no effect where columns are declared"),
+            ("▸samplingRatio '0.5'", "no effect where columns are declared"),
+        )
+    ),
+    *(
+        (
+            f"CREATE STREAM s (ts TIMESTAMP, x {type_}) USING {format_} OPTIONS (path 'in') TIMESTAMP BY ts",
+            SqlError,
+            says,
+        )
+        for type_, format_, says in (
+            ("INTERVAL ▸SECOND TO DAY", "json", "the longer one first"),
+            ("INTERVAL ▸DAY TO MONTH", "parquet", "YEAR TO MONTH"),
+            ("▸TIME(9)", "parquet", "write TIME(6)"),
+            ("STRING COLLATE ▸UNICODECI", "parquet", "did you mean 'UNICODE_CI'"),
+            ("TIMESTAMP▸(3)", "json", "leave it out"),
+            ("TIMESTAMP ▸WITH TIME ZONE", "json", "TIMESTAMP_NTZ"),
+            ("BIGINT▸[]", "json", "ARRAY<BIGINT>"),
+            ("BIGINT ▸PRIMARY KEY", "json", "leave it out"),
+            ("BIGINT ▸DEFAULT 0", "json", "coalesce"),
+            ("▸UUID", "json", "use STRING"),
+            ("VOID", "▸csv", "leave it out"),
+            ("VOID", "▸orc", "leave it out"),
+            ("INTERVAL", "▸json", "INTERVAL DAY TO SECOND"),
+            ("MAP<INT, INT>", "▸json", "MAP<STRING, ...>"),
+            ("ARRAY<MAP<DATE, INT>>", "▸json", "MAP<STRING, ...>"),
+            ("STRUCT<a: INT, b: STRUCT<a: INT, A: INT>>", "▸parquet", "two fields are called 'A'"),
+        )
+    ),
+    *(
+        (
+            f"CREATE STREAM s (ts TIMESTAMP, `{name}` INT) USING ▸json OPTIONS (path 'in') TIMESTAMP BY ts",
+            SqlError,
+            "name",
+        )
+        for name in ("#tau", "#bits", "#bits1", "#k bigint x", "#i", "#until")
+    ),
     ("SET plait.routing =▸", SqlError, "expected a value"),
 )
 
