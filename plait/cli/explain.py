@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from plait.cli.arguments import EXPLAIN_FORMATS, Parallelism, ScriptFile, Strategy
+from plait.cli.execution import default_checkpoint
 from plait.cli.script import read_sound_script
+from plait.errors import OptionError
 
 
 def explain(
@@ -23,11 +25,18 @@ def explain(
             metavar="DIR", help="Explain the plan in force in this checkpoint, with what was measured; change nothing."
         ),
     ] = None,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history", help="Show which plan was in force when, why, and what it brought, as text or json instead."
+        ),
+    ] = False,
 ) -> None:
     """Show probe orders, stores, and what the queries share and save, without starting Spark.
 
     The plan rests on the statistics the script declares. A run starts with the same plan, and reconsiders it after some
-    batches. With --checkpoint the plan is the one that governed the last batch there.
+    batches. With --checkpoint the plan is the one that governed the last batch there. --history looks at the checkpoint
+    that `plait run FILE` would have, unless --checkpoint names another.
     """
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest
@@ -38,6 +47,9 @@ def explain(
     from plait.runtime.explaining import explained_plan
 
     format = checked_format(output_format)
+    if history:
+        typer.echo(_history(checkpoint or default_checkpoint(file), format), nl=False)
+        return
     script = read_sound_script(file)
     loaded = script.load()
     request = PlanRequest(
@@ -50,3 +62,13 @@ def explain(
     observed = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(observed.plan, request.queries), options=request.options)
     typer.echo(explained_plan(request, observed.plan, observed.manifest, observed.measured, format, bounds), nl=False)
+
+
+def _history(checkpoint: str, format: str) -> str:
+    from plait.cli.plan_history import history_json, history_text
+    from plait.runtime.checkpoint.plan_history import history_of
+
+    if format not in {"text", "json"}:
+        raise OptionError(f"a history is shown as text or json, not as {format}")
+    entries = history_of(checkpoint)
+    return history_json(entries) if format == "json" else history_text(entries)

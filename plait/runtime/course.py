@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.adapter import Adapter
+from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.adapt.rule import NO_MEMORY, Memory
 from plait.filesystems import for_spark
@@ -27,6 +28,7 @@ from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.batch.stream import ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
 from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.losses.counts import Notice
@@ -39,12 +41,17 @@ from plait.state.model import Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """What outlasts a start for the same queries and options: the `plan` that Spark's query is started anew for, None
+    """What outlasts a start for the same queries and options: the `change` that Spark's query is started anew for, None
     if it is for something else, and what is remembered of changes.
     """
 
-    plan: Plan | None = None
+    change: Change | None = None
     memory: Memory = NO_MEMORY
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan to start with."""
+        return None if self.change is None else self.change.restarts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +65,8 @@ class Course:
     processor: BatchProcessor
     adapter: Adapter
     admission: Admission
-    awaited: Plan | None = None
+    clock: Callable[[], float]
+    awaited: Change | None = None
 
     @classmethod
     def begin(
@@ -70,12 +78,12 @@ class Course:
         clock: Callable[[], float],
         predicates: Predicates,
         memory: dict[str, MemoryResults],
-        remembered: Memory = NO_MEMORY,
+        carried: Carried | None = None,
     ) -> Course:
         """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept,
-        `remembered`: what is known of changes of plan.
+        `carried`: what the start before leaves.
         """
-        prepared = prepare(asked)
+        prepared, carried = prepare(asked), carried or Carried()
         processor = BatchProcessor(
             asked.spark,
             prepared.storage,
@@ -87,21 +95,25 @@ class Course:
         )
         processor.handover.deliverer.memory = memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
+        processor.tell(carried.change)
+        batch = 0 if prepared.before is None else prepared.before.batch + 1
+        note_epoch(prepared.storage, entry_of(prepared.epoch, batch, asked.clock_ms, carried.change))
         admission = Admission(asked.spark, asked.checkpoint, batch_rows)
         admission.settle(prepared.epoch.streams, () if prepared.before is None else prepared.before.sources)
         return cls(
             asked=asked,
             prepared=prepared,
             processor=processor,
-            adapter=Adapter(asked.request, asked.settings.habits, remembered),
+            adapter=Adapter(asked.request, asked.settings.habits, carried.memory),
             admission=admission,
+            clock=clock,
         )
 
     def carried(self, request: PlanRequest) -> Carried:
         """Return what another start for this request takes over."""
         if request != self.asked.request:
             return Carried()
-        return Carried(plan=self.awaited, memory=self.adapter.memory)
+        return Carried(change=self.awaited, memory=self.adapter.memory)
 
     def warnings(self, explainer: Explainer) -> Iterator[Notice]:
         """Yield what tables lost when they were read, and what has changed outside the checkpoint."""
@@ -142,15 +154,27 @@ class Course:
 
     def carry_out(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Change the plan if that gains, then carry out a batch; return its manifest, None if it had happened."""
-        change = None if self.awaited is not None else self.adapter.next_change(self.epoch.plan)
-        if change is not None and change.restarts is not None:
-            self.awaited = change.restarts
-        elif change is not None:
-            self.processor.change(self.prepared.next_epoch(self.epoch, change), change)
+        self._change_plan(batch)
         manifest = self.processor.process(frame, batch)
         if manifest is not None:
             self.adapter.batch_done(manifest, self.epoch.plan, self.processor.dropped)
         return manifest
+
+    def _change_plan(self, batch: int) -> None:
+        """Let the batch begin with another plan if that gains; or let there be a restart after it, if it takes one."""
+        if self.awaited is not None:
+            return
+        storage, change = self.prepared.storage, self.adapter.next_change(self.epoch.plan)
+        outcome = self.adapter.last_outcome()
+        if outcome is not None:
+            note_outcome(storage, self.epoch.number, outcome)
+            self.processor.tell(outcome=outcome)
+        if change is not None and change.restarts is not None:
+            self.awaited = change
+        elif change is not None:
+            epoch = self.prepared.next_epoch(self.epoch, change)
+            self.processor.change(epoch, change)
+            note_epoch(storage, entry_of(epoch, batch, int(self.clock() * 1000), change))
 
     def needs_restart(self, last: BatchEvent | None, manifest: Manifest) -> bool:
         """Tell whether there should be another start: for a plan that reads or places rows otherwise, or because the

@@ -161,7 +161,7 @@ class Engine(Declarations):
             clock=self._clock,
             predicates=self._registry.predicates,
             memory=self._memory,
-            remembered=carried.memory,
+            carried=carried,
         )
         self._totals.warn(self._course.warnings(self._explainer))
         try:

@@ -17,6 +17,7 @@ import pytest
 import plait
 from plait.adapt import weighing
 from plait.runtime.batch.events import BatchEvent
+from plait.runtime.checkpoint.plan_history import history_of
 
 pytestmark = pytest.mark.spark
 
@@ -71,5 +72,10 @@ def test_a_plan_that_places_rows_otherwise_is_taken_by_a_restart_within_the_run(
     assert [event.batch for event in events] == list(range(BATCHES))
     assert len({event.epoch for event in events}) > 1
     assert placed_by(engine) == ("#k bigint `b`",)
+    (change,) = [event.change for event in events if event.change is not None]
+    assert change.restarts is not None
+    entry = history_of(str(tmp_path / "checkpoint"))[-1]
+    assert entry.change is not None
+    assert (entry.epoch, entry.change["restart"]) == (events[-1].epoch, True)
     found = handle.results()
     assert Counter(zip(*(column.to_pylist() for column in found.columns), strict=True)) == expected(tmp_path)

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plait.adapt.decision import Change
+    from plait.adapt.decision import Change, Outcome
+    from plait.runtime.batch.events import BatchEvent
     from plait.stats.latency import Latency
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -99,6 +100,22 @@ def change_words(change: Change | None) -> str:
     gain = change.gain
     saved = "" if gain is None else f", saves {gain:.0%}" if gain >= 0 else f", costs {-gain:.0%} more"
     return f" ({change.reason}{saved})"
+
+
+def outcome_words(outcome: Outcome | None) -> str:
+    """Say what the last change of plan has brought; nothing if that is not known, or was said before."""
+    if outcome is None or outcome.gain is None:
+        return ""
+    gain = outcome.gain
+    return f" (last change: measured to {f'save {gain:.0%}' if gain >= 0 else f'cost {-gain:.0%} more'})"
+
+
+def epoch_words(event: BatchEvent) -> str:
+    """Say which epoch it is, for how long, and what its plan saves."""
+    age = duration(event.epoch_ms / 1000)
+    gain = event.epoch_gain
+    saves = "" if gain is None else f", saves {gain:.0%}" if gain >= 0 else f", costs {-gain:.0%} more"
+    return f"{event.epoch} for {age}{saves}"
 
 
 def latency(measured: Latency | None) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class JsonOutput:
-    """Write each event as it happens: ``starting``, ``batch``, ``stopping``, ``finished``.
+    """Write each event as it happens: ``starting``, ``plan``, ``plan_outcome``, ``batch``, ``stopping``, ``finished``.
 
     What is printed meanwhile by others (a console sink, a foreach function) goes to standard error.
     """
@@ -50,7 +50,9 @@ class JsonOutput:
         self._write({"event": "notice", "text": text})
 
     def batch(self, event: BatchEvent) -> None:
-        """Write one batch."""
+        """Write one batch, after what it began with."""
+        for told in event.plan_events():
+            self._write(told)
         self._write(event.as_json())
 
     def stopping(self) -> None:

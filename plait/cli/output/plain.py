@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from plait.cli.output.figures import change_words, count, duration, latency, latency_line, plural, rate, size, watermark
+from plait.cli.output.figures import (
+    change_words,
+    count,
+    duration,
+    latency,
+    latency_line,
+    outcome_words,
+    plural,
+    rate,
+    size,
+    watermark,
+)
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
@@ -56,7 +67,7 @@ class PlainOutput:
         parts += [f"latency {said}"] if (said := latency(event.latency)) else []
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
-        parts += [f"epoch {event.epoch}{change_words(event.change)}"]
+        parts += [f"epoch {event.epoch}{change_words(event.change)}{outcome_words(event.outcome)}"]
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
         for notice in event.warnings:

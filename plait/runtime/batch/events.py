@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plait.adapt.decision import Change
+from plait.adapt.decision import Change, Outcome
 from plait.operators.close.lacking import Lacking
 from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
 from plait.stats.latency import Latency
@@ -22,7 +23,9 @@ class BatchEvent:
     its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
     that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
     of the plan. `warnings`: new ones. `lacking`: what queries find nothing of in the rows that came before them.
-    `change`: of the plan, with which the batch began. `published_ms`: when its results could be seen; `latency`: from
+    `change`: of the plan, with which the batch began; `outcome`: what the change before has been found to bring.
+    `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share of the cost it saves, measured or else
+    forecast, None if it did not take another's place. `published_ms`: when its results could be seen; `latency`: from
     arrival until then, over the last batches.
     """
 
@@ -48,6 +51,9 @@ class BatchEvent:
     warnings: tuple[Notice, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     change: Change | None = None
+    outcome: Outcome | None = None
+    epoch_ms: int = 0
+    epoch_gain: float | None = None
     published_ms: int = 0
     latency: Latency | None = None
 
@@ -77,7 +83,22 @@ class BatchEvent:
             "lacking": [each.as_json() for each in self.lacking],
             "latency": None if self.latency is None else self.latency.as_json(),
             "change": None if self.change is None else self.change.as_json(),
+            "epoch_ms": self.epoch_ms,
+            "epoch_gain": None if self.epoch_gain is None else round(self.epoch_gain, 4),
         }
+
+    def plan_events(self) -> Iterator[dict[str, Any]]:
+        """Yield what is told of plans besides: ``plan`` with which the batch began, ``plan_outcome`` of the one before.
+
+        Costs are per second of event time, in what the strategy minimizes.
+        """
+        where = {"batch": self.batch, "epoch": self.epoch}
+        if self.outcome is not None:
+            yield {"event": "plan_outcome", **where, **self.outcome.as_json()}
+        if self.change is not None:
+            told = self.change.as_json()
+            told["forecast"], told["cost"] = told.pop("cost_after"), told.pop("change_cost")
+            yield {"event": "plan", **where, **told}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,12 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.adapt.budget import stores_to_drop
-from plait.adapt.decision import Change
+from plait.adapt.decision import Change, Outcome
 from plait.faults import reach
 from plait.operators.close.closing import close
 from plait.operators.close.keeping import live_buckets, resting_buckets, stored_buckets
@@ -62,6 +62,22 @@ _TIDY_EVERY = 16
 Listener = Callable[[BatchEvent], None]
 
 
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """What events say of the plan in force: since when, the change it came by and what the last one brought, each told
+    once, and the share of the cost it saves.
+    """
+
+    since_ms: int = 0
+    change: Change | None = None
+    outcome: Outcome | None = None
+    gain: float | None = None
+
+    def told(self) -> None:
+        """Forget what an event has said."""
+        self.change, self.outcome = None, None
+
+
 class BatchProcessor:
     """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
     `dropped`: intermediate stores that the last batch left behind to hold the storage budget. `lacking`: what queries
@@ -92,7 +108,7 @@ class BatchProcessor:
         self._is_caught_up = False
         self.dropped: frozenset[str] = frozenset()
         self.lacking: tuple[Lacking, ...] = ()
-        self._change: Change | None = None
+        self._story = Story()
 
     @property
     def epoch(self) -> Epoch | None:
@@ -104,13 +120,23 @@ class BatchProcessor:
         of, None if that is as it was.
         """
         self._epoch, self.before, self._is_caught_up = epoch, before, False
+        self._story = Story(since_ms=int(self._clock() * 1000))
         if lacking is not None:
             self.lacking = lacking
 
     def change(self, epoch: Epoch, change: Change) -> None:
         """Let the epoch that a change leads to begin with the next batch, on top of the last manifest."""
-        self._epoch, self._change = epoch, change
+        self._epoch = epoch
+        self.tell(change)
         self._is_caught_up = self._is_caught_up and not needs_filling(change.changes)
+
+    def tell(self, change: Change | None = None, outcome: Outcome | None = None) -> None:
+        """Let the next batch's event say that the epoch began with a change, or what the one before has brought."""
+        if outcome is not None:
+            self._story.outcome, self._story.gain = outcome, outcome.gain
+        if change is not None:
+            now_ms = int(self._clock() * 1000)
+            self._story = Story(since_ms=now_ms, change=change, outcome=self._story.outcome, gain=change.gain)
 
     def process(self, frame: DataFrame, batch: int) -> Manifest | None:
         """Carry out batch `batch`; return its manifest, None if it had been committed already."""
@@ -135,7 +161,7 @@ class BatchProcessor:
             ends[name] = time.perf_counter()
         seconds = tuple((name, ends[name] - earlier) for name, earlier in zip(phases, ends.values(), strict=False))
         self._listener(self._event(work, time.perf_counter() - started, seconds))
-        self._change = None
+        self._story.told()
         return work.manifest
 
     def _ingest(self, work: Batch, frame: DataFrame) -> Batch:
@@ -329,7 +355,10 @@ class BatchProcessor:
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
             flows=edge_flows(probed),
             lacking=self.lacking,
-            change=self._change,
+            change=self._story.change,
+            outcome=self._story.outcome,
+            epoch_ms=int(self._clock() * 1000) - self._story.since_ms,
+            epoch_gain=self._story.gain,
         )
 
 

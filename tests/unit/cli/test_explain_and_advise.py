@@ -88,6 +88,23 @@ def test_explain_shows_what_a_checkpoint_has_measured_without_spark(
     }
 
 
+def test_explain_shows_the_history_of_plans_without_spark(
+    script: Path, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name == "pyspark" or name.startswith("pyspark.")]:
+        monkeypatch.delitem(sys.modules, name)
+    asked = ("explain", str(script), "--checkpoint", checkpoint.uri, "--history")
+    assert plait(monkeypatch, *asked) == 0
+    assert "No plan has been noted" in capsys.readouterr().out
+    assert plait(monkeypatch, *asked, "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {"epochs": []}
+    assert plait(monkeypatch, *asked, "--format", "mermaid") == 2
+    assert "a history is shown as text or json" in capsys.readouterr().err
+    assert plait(monkeypatch, "explain", str(script), "--history") == 1  # where `plait run` would have it, none is
+    assert "there is no Plait checkpoint at" in capsys.readouterr().err
+    assert "pyspark" not in sys.modules
+
+
 def test_explain_says_when_the_script_has_changed_since(
     script: Path, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

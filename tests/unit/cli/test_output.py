@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from plait.adapt.decision import Change
+from plait.adapt.decision import Change, Outcome
 from plait.cli.output import JsonOutput, Output, PlainOutput, RunInfo
-from plait.cli.output.figures import duration, instant, latency_line, rate, size
+from plait.cli.output.figures import duration, epoch_words, instant, latency_line, outcome_words, rate, size
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
 from plait.runtime.batch.events import BatchEvent, Summary
@@ -287,3 +287,36 @@ def test_a_batch_that_begins_with_another_plan_says_why_and_what_that_is_to_save
     PlainOutput(stream).batch(replace(BATCH, epoch=2, change=change))
     assert f"epoch 2{words}  " in stream.getvalue()
     assert replace(BATCH, change=change).as_json()["change"]["gain"] == change.as_json()["gain"]
+
+
+def test_programs_are_told_of_a_change_of_plan_and_of_what_the_last_one_brought() -> None:
+    change = Change(reason="cheaper", changes=(), cost_before=100.0, cost_after=75.0, change_cost=50.0, horizon_s=30.0)
+    outcome = Outcome(forecast=75.0, measured=80.0, before=100.0, taken_back=False)
+    stream = io.StringIO()
+    with JsonOutput(stream) as output:
+        output.batch(replace(BATCH, epoch=2, change=change, outcome=outcome))
+    brought, plan, batch = map(json.loads, stream.getvalue().splitlines())
+    assert (brought["event"], brought["forecast"], brought["measured"], brought["gain"]) == (
+        "plan_outcome",
+        75.0,
+        80.0,
+        0.2,
+    )
+    assert (plan["event"], plan["reason"], plan["forecast"], plan["gain"], plan["cost"]) == (
+        "plan",
+        "cheaper",
+        75.0,
+        0.25,
+        50.0,
+    )
+    assert (batch["event"], batch["epoch"]) == ("batch", 2)
+
+
+def test_people_are_told_how_long_a_plan_is_in_force_and_what_it_saves() -> None:
+    assert epoch_words(replace(BATCH, epoch=3, epoch_ms=90_000, epoch_gain=0.25)) == "3 for 1 min 30 s, saves 25%"
+    assert epoch_words(replace(BATCH, epoch=3, epoch_ms=1_000, epoch_gain=-0.1)) == "3 for 1.0 s, costs 10% more"
+    assert epoch_words(replace(BATCH, epoch=1, epoch_ms=1_000)) == "1 for 1.0 s"
+    outcome = Outcome(forecast=75.0, measured=80.0, before=100.0, taken_back=False)
+    assert outcome_words(outcome) == " (last change: measured to save 20%)"
+    assert outcome_words(replace(outcome, measured=110.0)) == " (last change: measured to cost 10% more)"
+    assert outcome_words(None) == ""

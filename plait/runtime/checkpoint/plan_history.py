@@ -1,0 +1,136 @@
+"""Which plan was in force when, why, and what it brought: kept in the checkpoint for people, read by nobody else.
+
+An epoch is noted before its first batch: one that a kill keeps from its first batch is followed by another.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from plait.adapt.decision import Change, Outcome
+from plait.errors import CheckpointError
+from plait.plan.model import Plan
+from plait.plan.traversals import endings
+from plait.runtime.checkpoint.catalog import read_catalog
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.state.storage import Storage
+from plait.version import __version__
+
+FILE: Final = "plan-history.json"
+MOST_ENTRIES: Final = 500
+"""So many epochs are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An epoch: the first `batch` it governs, when by the clock, and its probe orders, as ``query: r s t``. `change` is
+    that of the plan before, None where a run began with it; `outcome` what it was found to have brought: both as plain
+    values.
+    """
+
+    epoch: int
+    plan: str
+    strategy: str
+    batch: int
+    clock_ms: int
+    orders: tuple[str, ...]
+    change: dict[str, Any] | None = None
+    outcome: dict[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "epoch": self.epoch,
+            "plan": self.plan,
+            "strategy": self.strategy,
+            "batch": self.batch,
+            "clock_ms": self.clock_ms,
+            "orders": list(self.orders),
+            "change": self.change,
+            "outcome": self.outcome,
+        }
+
+
+def entry_of(epoch: Epoch, batch: int, clock_ms: int, change: Change | None) -> Entry:
+    """Return what is noted of an epoch that begins with this batch."""
+    return Entry(
+        epoch=epoch.number,
+        plan=epoch.plan_id,
+        strategy=epoch.plan.strategy,
+        batch=batch,
+        clock_ms=clock_ms,
+        orders=orders_of(epoch.plan),
+        change=None if change is None else change.as_json(),
+    )
+
+
+def orders_of(plan: Plan) -> tuple[str, ...]:
+    """Return the probe orders of a plan, by query."""
+    return tuple(sorted(f"{output.query}: {' '.join(output.aliases)}" for _, _, output in endings(plan)))
+
+
+def read_history(storage: Storage) -> tuple[Entry, ...]:
+    """Return the epochs, oldest first. Raises CheckpointError if what is there cannot be read."""
+    if not storage.exists(FILE):
+        return ()
+    try:
+        found = json.loads(storage.read_bytes(FILE))
+        return tuple(Entry(**{**entry, "orders": tuple(entry["orders"])}) for entry in found["epochs"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"'{storage.name(FILE)}' is not a history of plans that this version reads ({error}); delete it to begin "
+            "another, nothing else depends on it"
+        ) from error
+
+
+def history_of(checkpoint: str) -> tuple[Entry, ...]:
+    """Return the epochs of a checkpoint. Raises CheckpointError if it is none."""
+    storage = Storage.open(posixpath.join(checkpoint, "plait"))
+    if read_catalog(storage, __version__) is None:
+        raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
+    return read_history(storage)
+
+
+def note_epoch(storage: Storage, entry: Entry) -> None:
+    """Add an epoch; of others that were to begin with the same batch none has come to anything."""
+    _write(storage, (*(other for other in _known(storage) if other.batch < entry.batch), entry))
+
+
+def note_outcome(storage: Storage, epoch: int, outcome: Outcome) -> None:
+    """Add what an epoch has brought."""
+    _write(
+        storage,
+        tuple(
+            replace(entry, outcome=outcome.as_json()) if entry.epoch == epoch else entry for entry in _known(storage)
+        ),
+    )
+
+
+def _known(storage: Storage) -> tuple[Entry, ...]:
+    """Return the epochs noted so far; none if they cannot be read, for which no run should end."""
+    try:
+        return read_history(storage)
+    except CheckpointError:
+        return ()
+
+
+def _write(storage: Storage, entries: Sequence[Entry]) -> None:
+    document = {"epochs": [entry.as_json() for entry in entries[-MOST_ENTRIES:]]}
+    storage.write_file(FILE, json.dumps(document, indent=1).encode())
+
+
+__all__ = [
+    "FILE",
+    "MOST_ENTRIES",
+    "Entry",
+    "entry_of",
+    "history_of",
+    "note_epoch",
+    "note_outcome",
+    "orders_of",
+    "read_history",
+]
