@@ -61,7 +61,7 @@ class Engine(Declarations):
         listener: Callable[[BatchEvent], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not isinstance(spark, SparkSession):
+        if not hasattr(spark, "readStream"):
             raise OptionError(
                 f"expected a Spark session, found {type(spark).__name__}; Engine(spark, checkpoint='directory') takes "
                 "one, such as SparkSession.builder.getOrCreate()"

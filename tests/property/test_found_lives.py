@@ -169,3 +169,14 @@ def test_a_query_of_three_with_shorter_windows_is_filled_up_whatever_the_stores(
         span(3, sources, shorter, backfill=True, strategy=strategy),
     )
     check(given, {all_three.name + "-0": 2, "shorter-1": 3})
+
+
+def test_rows_are_not_forgotten_by_a_shorter_window_before_a_stream_that_joins_has_sent_anything() -> None:
+    left = stream("a", "k BIGINT", (0, 1, 5), (1, 500, 8), window_us=1000)
+    right = stream("b", "k BIGINT", (0, 2, 7), (1, 500, 7), window_us=1000)
+    joins = stream("c", "k BIGINT", (0, 3, 5), (1, 500, 9), window_us=1000)
+    first = columns(joined(left, right, KEYS), "a.k", "b.k")
+    pairs = joined(left, joins, KEYS)
+    shorter = plain_query("shorter", pairs.relations, pairs.conditions, first.projection, (("a", 5), ("b", 5)))
+    given = life(span(2, (left, right), first), span(3, (left, joins), shorter))
+    check(given, {first.name + "-0": 0, "shorter-1": 1})

@@ -52,6 +52,15 @@ def watermark_after(streams: Iterable[Stream], progress: tuple[SourceProgress, .
     return min(sent) if len(sent) == len(marks) else None
 
 
+def fallen_back(watermark_us: int | None, after_us: int | None) -> int | None:
+    """Return the watermark once other streams take part, under which it would be `after_us`: it never rises for that.
+
+    >>> fallen_back(70, 20), fallen_back(70, 90), fallen_back(70, None)
+    (20, 70, None)
+    """
+    return None if watermark_us is None or after_us is None else min(watermark_us, after_us)
+
+
 def with_bars(
     streams: Iterable[Stream], progress: tuple[SourceProgress, ...], watermark_us: int | None
 ) -> tuple[SourceProgress, ...]:
@@ -83,4 +92,4 @@ def laggard(streams: Iterable[Stream], progress: tuple[SourceProgress, ...], clo
     return min(awake, key=place).name if awake else None
 
 
-__all__ = ["is_idle", "laggard", "late_before", "mark_of", "watermark_after", "with_bars"]
+__all__ = ["fallen_back", "is_idle", "laggard", "late_before", "mark_of", "watermark_after", "with_bars"]

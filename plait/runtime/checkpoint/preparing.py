@@ -16,6 +16,7 @@ from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
+from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
@@ -169,14 +170,17 @@ def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
 def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan) -> Manifest | None:
     """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
 
-    A stream was not silent while nobody listened to it, so idleness begins to count now.
+    A stream was not silent while nobody listened to it, so idleness begins to count now. The watermark falls back to
+    a stream that joins before any batch is planned, since what is forgotten by then cannot meet what that stream sends.
     """
     if opened.manifest is None:
         return None
     kept = _rewritten(asked, opened.storage, with_all_kept(plan, opened.manifest), catalog, plan)
+    sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)
     return replace(
         kept,
-        sources=tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources),
+        watermark_us=fallen_back(kept.watermark_us, watermark_after(asked.streams_of(plan), sources, asked.clock_ms)),
+        sources=sources,
         undelivered=tuple(late for late in kept.undelivered if late.query not in asked.dropped),
     )
 
