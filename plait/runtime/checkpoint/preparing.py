@@ -16,9 +16,9 @@ from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
-from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
+from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks

@@ -243,7 +243,11 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE STREAM s USING rate OPTIONS (▸rowsPerSecnd 5) TIMESTAMP BY timestamp", OptionError, "rowsPerSecond"),
     ("CREATE STREAM s USING rate OPTIONS (▸rowsPerSecond 'x') TIMESTAMP BY timestamp", OptionError, "above zero"),
     *(
-        (f"CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'empty', {options}) TIMESTAMP BY ts", OptionError, says)
+        (
+            f"CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'empty', {options}) TIMESTAMP BY ts",
+            OptionError,
+            says,
+        )
         for options, says in (
             ("▸maxBytesPerTrigger '1m'", "expected a whole number above zero"),
             ("▸maxFileAge '7 days'", "such as 7d"),
