@@ -65,7 +65,7 @@ def explain(
 
 
 def _history(checkpoint: str, format: str) -> str:
-    from plait.cli.plan_history import history_json, history_text
+    from plait.cli.history_text import history_json, history_text
     from plait.runtime.checkpoint.plan_history import history_of
 
     if format not in {"text", "json"}:

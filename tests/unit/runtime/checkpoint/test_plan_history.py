@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plait.adapt.decision import Change, Outcome
-from plait.cli.plan_history import history_json, history_text
+from plait.cli.history_text import history_json, history_text
 from plait.errors import CheckpointError
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
