@@ -43,7 +43,7 @@ def to_text(advice: Advice, read: Read, measured: Statistics) -> str:
 
 
 def _ladder(advice: Advice, pace: Pace) -> Iterator[str]:
-    first, best = advice.costs[0], next(cost for cost in advice.costs if cost.strategy == advice.best.strategy)
+    first = advice.costs[0]
     rows = [["", f"probe tuples/{pace.name}", "", "stored rows", "", "bytes", "steps", "stores"]]
     for cost in advice.costs:
         rows.append(
@@ -61,19 +61,37 @@ def _ladder(advice: Advice, pace: Pace) -> Iterator[str]:
     yield from aligned(rows)
     if advice.solution is not None and advice.solution.gap > _WIDE_GAP:
         yield f"{solved(advice.solution)}; SET plait.time_limit = '1 minute'; gives it more time"
-    yield f"Best: SET plait.strategy = {best.strategy};"
+    yield _best(advice)
+
+
+def _best(advice: Advice) -> str:
+    """Say which strategy to set: the default, which gives the plan called shared, unless another gains something."""
+    costs = {cost.strategy: cost for cost in advice.costs}
+    best, default = costs[advice.best.strategy], costs["shared"]
+    if _is_as_much(best.probe_tuples_per_s, default.probe_tuples_per_s) and _is_as_much(
+        best.stored_rows, default.stored_rows
+    ):
+        return "Best: the default, plait.strategy = greedy; to plan all queries together saves nothing here"
+    return f"Best: SET plait.strategy = {best.strategy};"
+
+
+def _is_as_much(number: float | None, other: float | None) -> bool:
+    ratio = factor(number, other)
+    return number == other or (ratio is not None and 0.995 < ratio < 1.005)
 
 
 def _less(number: float | None, than: float | None) -> str:
     ratio = factor(number, than)
-    if not ratio or 0.995 < ratio < 1.005:
+    if not ratio or _is_as_much(number, than):
         return "" if ratio is None else "the same"
     return wording.times(ratio)
 
 
 def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
     if not advice.stores:
-        yield "None: to do these joins anew for every arrival costs less than to keep them"
+        goes_on = any(path for tree in advice.best.trees for path, _ in tree.walk())
+        why = "to do these joins anew for every arrival costs less than to keep them"
+        yield f"None: {why if goes_on else 'only a query that joins three relations or more could use one'}"
         return
     stores = {store.id: store for store in advice.best.stores}
     for advised in advice.stores[:_LISTED]:

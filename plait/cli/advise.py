@@ -39,7 +39,11 @@ def advise(
     file: ScriptFile,
     sample: Annotated[
         int | None,
-        typer.Option(metavar="ROWS", min=1, help="Measure the sources on at most so many rows of each; starts Spark."),
+        typer.Option(
+            metavar="ROWS",
+            min=1,
+            help="Measure the sources on at most so many rows of each, such as 10000; starts Spark.",
+        ),
     ] = None,
     output_format: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(ADVICE_FORMATS)}.")

@@ -26,7 +26,14 @@ def demo(
     days: Annotated[int, typer.Option(metavar="N", min=1, help="How many days to replay.")] = DAYS,
     everything: Annotated[bool, typer.Option("--all", help="Replay the whole year, a week a batch.")] = False,
     start: Annotated[
-        datetime, typer.Option("--from", formats=["%Y-%m-%d"], metavar="DATE", help="First day, in 2013.")
+        datetime,
+        typer.Option(
+            "--from",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+            show_default=False,
+            help=f"First day, in 2013. Default: {START:%Y-%m-%d}.",
+        ),
     ] = START,
     hours: Annotated[
         int | None, typer.Option("--hours", metavar="N", min=1, help="Hours of event time a batch. Default: 24.")

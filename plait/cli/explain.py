@@ -16,7 +16,7 @@ def explain(
     file: ScriptFile,
     strategy: Strategy = None,
     output_format: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPLAIN_FORMATS)}.")
+        str, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(EXPLAIN_FORMATS)} (to draw it).")
     ] = "text",
     parallelism: Parallelism = None,
     checkpoint: Annotated[
@@ -34,9 +34,11 @@ def explain(
 ) -> None:
     """Show probe orders, stores, and what the queries share and save, without starting Spark.
 
-    The plan rests on the statistics the script declares. A run starts with the same plan, and reconsiders it after some
-    batches. With --checkpoint the plan is the one that governed the last batch there. --history looks at the checkpoint
-    that `plait run FILE` would have, unless --checkpoint names another.
+    The plan rests on the statistics the script declares. A run starts with the same plan, and reconsiders it later.
+
+    With --checkpoint the plan is the one that governed the last batch there.
+
+    --history looks at the checkpoint that `plait run FILE` would have, unless --checkpoint names another.
     """
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest

@@ -30,17 +30,30 @@ def run(
     master: Master = None,
     conf: Conf = None,
     trigger: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="How often to look for new rows. Default: '1 second'.")
+        str | None,
+        typer.Option(
+            metavar="INTERVAL",
+            help="How often to look for new rows; '0 seconds': as soon as a batch is done. Default: '1 second'.",
+        ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead of a table.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object a line instead of a table: `event` is starting, batch, finished and others.",
+        ),
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="When it is over, explain the plan, with what was measured.")
     ] = False,
 ) -> None:
     """Run the queries of a script.
 
-    Run it again on the same checkpoint and it goes on where it ended; changed queries are applied. Options given here
-    win over SET in the script. The first Ctrl-C ends after the batch at hand, the second at once.
+    Run it again on the same checkpoint and it goes on where it ended; changed queries are applied.
+
+    Options given here win over SET in the script.
+
+    The first Ctrl-C ends after the batch at hand, the second at once; both leave the checkpoint usable.
     """
     choices = Choices(
         checkpoint=checkpoint,

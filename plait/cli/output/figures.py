@@ -39,10 +39,13 @@ def size(number: int) -> str:
 def rate(rows: int, seconds: float) -> str:
     """Return rows per second; a dash when no time has passed.
 
-    >>> rate(3000, 1.5)
-    '2,000 rows/s'
+    >>> rate(3000, 1.5), rate(4, 7.0)
+    ('2,000 rows/s', '0.6 rows/s')
     """
-    return f"{count(rows / seconds)} rows/s" if seconds > 0 else "- rows/s"
+    if seconds <= 0:
+        return "- rows/s"
+    number = rows / seconds
+    return f"{number:.1f} rows/s" if 0 < number < 9.95 else f"{count(number)} rows/s"
 
 
 def instant(micros: int | None) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import runpy
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from plait.cli import execution
 from plait.cli.execution import Choices, settle
-from plait.cli.main import main
+from plait.cli.main import app, main
 from plait.cli.script import read_script
 from plait.errors import OptionError
 
@@ -165,3 +167,39 @@ def test_the_checkpoint_is_beside_the_script_unless_told_otherwise(script: Path)
 def test_a_setting_needs_key_and_value(setting: str) -> None:
     with pytest.raises(OptionError, match="expected key=value"):
         execution.read_setting(setting)
+
+
+def test_help_breaks_lines_between_sentences_only() -> None:
+    # Behind the first paragraph the command line keeps the line breaks of a docstring.
+    for command in app.registered_commands:
+        assert command.callback is not None
+        for paragraph in inspect.getdoc(command.callback).split("\n\n")[1:]:  # type: ignore[union-attr]
+            assert all(line.endswith(".") for line in paragraph.splitlines()), paragraph
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run", "such as spark.driver.memory=4g"),
+        ("run", "as soon as a batch is done"),
+        ("run", "such as local[4]"),
+        ("check", "A script of CREATE STREAM"),
+        ("advise", "such as 10000"),
+        ("demo", "Default: 2013-01-28."),
+    ],
+)
+def test_help_says_what_a_value_looks_like(
+    command: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plait(monkeypatch, command, "--help") == 0
+    assert said in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_python_runs_the_package_as_the_command(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["plait", "check", str(script)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("plait", run_name="__main__")
+    assert not ended.value.code
+    assert "no mistakes" in capsys.readouterr().out

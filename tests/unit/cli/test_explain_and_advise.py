@@ -156,6 +156,41 @@ def test_advice_in_json_has_all_that_the_text_has(
     assert document["sample"] == []
 
 
+STREAM = "CREATE STREAM {} (a BIGINT, ts TIMESTAMP) USING rate TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;\n"
+DEFAULT = "Best: the default, plait.strategy = greedy; to plan all queries together saves nothing here"
+
+
+@pytest.mark.parametrize(
+    ("query", "best", "stores"),
+    [
+        ("SELECT a FROM r WHERE a > 1", DEFAULT, "only a query that joins three relations or more"),
+        ("SELECT r.a FROM r JOIN s ON r.a = s.a", DEFAULT, "only a query that joins three relations or more"),
+        ("SELECT r.a FROM r JOIN s ON r.a = s.a JOIN t ON s.a = t.a", DEFAULT, "to do these joins anew"),
+    ],
+)
+def test_advice_on_a_single_simple_query_names_the_default_strategy(
+    query: str,
+    best: str,
+    stores: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "simple.sql"
+    file.write_text("".join(map(STREAM.format, "rst")) + f"CREATE QUERY q INTO noop AS {query};")
+    assert plait(monkeypatch, "advise", str(file), "--parallelism", "2") == 0
+    text = capsys.readouterr().out
+    assert best in text.splitlines()
+    assert f"None: {stores}" in text
+
+
+def test_advice_names_the_strategy_that_saves_something(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plait(monkeypatch, "advise", str(script), "--parallelism", "2") == 0
+    assert "Best: SET plait.strategy = ilp;" in capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
