@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.systems.edges import EdgeTruth, q_error
-from plait.optimizer.assemble.flows import reestimated
+from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.model import Member, Plan, Step
 from plait.plan.traversals import probes

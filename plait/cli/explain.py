@@ -55,9 +55,9 @@ def explain(
     script = read_sound_script(file)
     loaded = script.load()
     request = PlanRequest(
-        queries=loaded.queries, options=plan_options(script.settings(), loaded.sources, strategy, parallelism)
+        queries=loaded.queries, options=plan_options(loaded.settings, loaded.sources, strategy, parallelism)
     )
-    bounds = (explained_bounds(loaded.sources, checkpoint, script.settings()),)
+    bounds = (explained_bounds(loaded.sources, checkpoint, loaded.settings),)
     if checkpoint is None:
         typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds), nl=False)
         return

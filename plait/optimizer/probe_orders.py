@@ -9,7 +9,6 @@ from typing import TypeAlias
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
-from plait.plan.relations import own_store
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
@@ -74,17 +73,3 @@ def cheapest_extension(sizes: JoinSizes, joined: tuple[str, ...], candidates: tu
         return before * sizes.parallelism(alias) + sizes.size(frozenset(extended)) * following
 
     return min(candidates, key=cost)
-
-
-StoreName: TypeAlias = Callable[[str, str], str]
-"""(query, source) → id of the store that keeps the source's tuples for the query."""
-
-
-def one_per_source(query: str, source: str) -> str:
-    """Let all queries share the store of a source."""
-    return source
-
-
-def one_per_query(query: str, source: str) -> str:
-    """Give every query its own store."""
-    return own_store(query, source)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from typing_extensions import assert_never
 
@@ -116,6 +117,20 @@ def member_name(member: Member) -> str:
 def own_store(query: str, source: str) -> str:
     """Return the id of a store that keeps a source's tuples for one query alone, "" for none at all."""
     return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+
+
+StoreName: TypeAlias = Callable[[str, str], str]
+"""(query, source) → id of the store that keeps the source's tuples for the query."""
+
+
+def one_per_source(query: str, source: str) -> str:
+    """Let all queries share the store of a source."""
+    return source
+
+
+def one_per_query(query: str, source: str) -> str:
+    """Give every query its own store."""
+    return own_store(query, source)
 
 
 def source_of(store_id: str) -> str:

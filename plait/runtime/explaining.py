@@ -5,7 +5,7 @@ from __future__ import annotations
 from plait.adapt.forecast import forecast
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.advise.comparing import compare
-from plait.optimizer.assemble.flows import reestimated
+from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan import coverage
 from plait.plan.explain import ExplainFormat, Measured, checked_format, explain, wording

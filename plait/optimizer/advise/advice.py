@@ -7,7 +7,7 @@ from typing import Final
 
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
-from plait.optimizer.assemble.flows import reestimated
+from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
-from plait.optimizer.assemble.flows import estimate_flows, write_estimates
+from plait.optimizer.assemble.estimates import write_estimates
+from plait.optimizer.assemble.flows import estimate_flows
 from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.assemble.orders_of_plan import choices_of, stores_read
 from plait.optimizer.assemble.probe_trees import merge_into_trees

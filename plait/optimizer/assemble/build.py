@@ -8,7 +8,8 @@ from typing import TypeAlias
 from plait.optimizer.assemble.access import choose_indexes_and_partitionings
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
-from plait.optimizer.assemble.flows import estimate_flows, with_stored, write_estimates
+from plait.optimizer.assemble.estimates import with_stored, write_estimates
+from plait.optimizer.assemble.flows import estimate_flows
 from plait.optimizer.assemble.intermediate_stores import (
     lay_out_intermediate_stores,
     settle_parallelism,
@@ -17,8 +18,9 @@ from plait.optimizer.assemble.probe_trees import merge_into_trees
 from plait.optimizer.assemble.source_stores import lay_out_source_stores
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, StoreName, one_per_source
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan
+from plait.plan.relations import StoreName, one_per_source
 from plait.query.model import Query
 from plait.stats.model import Statistics
 

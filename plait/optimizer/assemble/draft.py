@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, StoreName
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import ProbeTree, Store
+from plait.plan.relations import StoreName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.estimate.join_sizes import MemberSizes
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import StoreName
 from plait.plan.conditions import between, keys_of_right, placed
 from plait.plan.model import (
     Intermediate,
@@ -30,6 +29,7 @@ from plait.plan.model import (
     part_column,
 )
 from plait.plan.relations import (
+    StoreName,
     columns_of,
     member_name,
     operands_of,

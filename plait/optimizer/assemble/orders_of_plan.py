@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from plait.optimizer.assemble.intermediate_stores import Subset
-from plait.optimizer.probe_orders import ProbeOrder, StoreName, one_per_query, one_per_source
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan, Step
+from plait.plan.relations import StoreName, one_per_query, one_per_source
 from plait.plan.traversals import endings, fillings, intermediates, path_members, units_of
 from plait.query.model import Query
 

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of, residual_content
-from plait.optimizer.probe_orders import ProbeOrder, StoreName
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, placed
 from plait.plan.model import Fill, Member, Output, Place, Probed, ProbeTree, Selection, Step, part_column
-from plait.plan.relations import member_name
+from plait.plan.relations import StoreName, member_name
 from plait.query.model import Query
 from plait.query.predicates import Conjunction, by_kind, mapped
 

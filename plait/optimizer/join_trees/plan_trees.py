@@ -13,8 +13,9 @@ from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.estimate.storage_budget import StorageBudget, storage_budget
 from plait.optimizer.join_trees.join_tree import Aliases, Inner, JoinTrees
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, one_per_source
+from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan
+from plait.plan.relations import one_per_source
 from plait.query.model import Query
 from plait.stats.model import Statistics
 

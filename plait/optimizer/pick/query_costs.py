@@ -16,10 +16,9 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.pick.best_order import StepCost, Units
 from plait.optimizer.pick.set_sizes import SetSizes
 from plait.optimizer.pick.step_costs import Joined, Probe, step_cost
-from plait.optimizer.probe_orders import one_per_source
 from plait.plan.conditions import between, conditions, key_pairs, placed
 from plait.plan.model import part_column
-from plait.plan.relations import window_of
+from plait.plan.relations import one_per_source, window_of
 from plait.plan.step_names import joined_name
 from plait.query.masks import Mask, connected_levels, positions
 from plait.query.model import Query

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from plait.optimizer.assemble.build import build
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import cheapest_extension, choose_orders, one_per_query
+from plait.optimizer.probe_orders import cheapest_extension, choose_orders
 from plait.plan.model import Plan
+from plait.plan.relations import one_per_query
 from plait.query.model import Query
 from plait.stats.model import Statistics
 

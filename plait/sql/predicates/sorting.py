@@ -40,9 +40,12 @@ class Predicates:
         """The join predicates, each once: equalities, then the others, in order of appearance."""
         return (*self._equalities, *self._residuals)
 
-    def selections(self, alias: str, *, is_first: bool) -> tuple[SourceExpression, ...]:
-        """Return the selections of a relation. A condition on no relation at all selects on the first."""
-        return (*(self._constants if is_first else ()), *self._selections.get(alias, ()))
+    def selections(self, aliases: Sequence[str]) -> tuple[tuple[SourceExpression, ...], ...]:
+        """Return the selections of each relation. A condition on no relation at all selects on the first."""
+        return tuple(
+            (*(self._constants if position == 0 else ()), *self._selections.get(alias, ()))
+            for position, alias in enumerate(aliases)
+        )
 
     def add(self, conjunct: BoundExpression) -> None:
         """Sort a conjunct in."""

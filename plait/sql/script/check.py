@@ -33,6 +33,11 @@ class Script:
     drops: tuple[str, ...] = ()
     warnings: tuple[ScriptWarning, ...] = ()
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the script SETs; a later SET of the same name wins."""
+        return {option.name: option.value for option in self.options}
+
 
 def check_script(
     text: str,

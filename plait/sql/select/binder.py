@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from plait.errors import SqlError
-from plait.query.model import Query, Relation, SinkSpec, Source, Stream
+from plait.query.model import Query, Relation, SinkSpec, Source, SourceExpression, Stream
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
 from plait.sql.lexis.cursor import Cursor
@@ -114,7 +114,7 @@ class _Binder:
             return None
         return Query(
             name=self._statement.name,
-            relations=_relations(clause, predicates, windows),
+            relations=_relations(clause, predicates.selections(tuple(windows)), windows),
             predicates=predicates.joins,
             output=tuple(column for column, _ in output),
             sink=self._statement.sink,
@@ -162,16 +162,18 @@ class _Binder:
         self.problems.append(SqlError(message, line=line, column=column, file=self._text.file))
 
 
-def _relations(clause: FromClause, predicates: Predicates, windows: Mapping[str, int | None]) -> tuple[Relation, ...]:
+def _relations(
+    clause: FromClause, selections: Sequence[tuple[SourceExpression, ...]], windows: Mapping[str, int | None]
+) -> tuple[Relation, ...]:
     return tuple(
         Relation(
             alias=relation.alias,
             source=relation.source.name,
             is_table=not isinstance(relation.source, Stream),
             window_us=windows[relation.alias],
-            selections=predicates.selections(relation.alias, is_first=position == 0),
+            selections=selected,
         )
-        for position, relation in enumerate(clause.scope.relations)
+        for relation, selected in zip(clause.scope.relations, selections, strict=True)
     )
 
 

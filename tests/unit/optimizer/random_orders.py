@@ -9,8 +9,9 @@ from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.covering import cover
 from plait.optimizer.assemble.intermediate_stores import Subset
 from plait.optimizer.options import PlanOptions
-from plait.optimizer.probe_orders import ProbeOrder, may_follow, one_per_source
+from plait.optimizer.probe_orders import ProbeOrder, may_follow
 from plait.plan.model import Plan
+from plait.plan.relations import one_per_source
 from plait.query.model import Query
 from plait.stats.model import Statistics
 

@@ -14,7 +14,7 @@ from plait.optimizer.advise.comparing import compare, named
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Unknown, assumptions, supposing
 from plait.optimizer.assemble.build import build
-from plait.optimizer.assemble.flows import reestimated
+from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.explain import cost_of
 from plait.plan.model import Plan

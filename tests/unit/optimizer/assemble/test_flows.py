@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from plait.optimizer.assemble.flows import reestimated
+from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.model import Plan
 from plait.stats.model import SourceStatistics, Statistics
