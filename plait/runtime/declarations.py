@@ -14,7 +14,7 @@ from plait.errors import OptionError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
-from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, schema_of
+from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, refuse_misfit, schema_of
 from plait.runtime.registry import Registry
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
@@ -93,6 +93,7 @@ class Declarations(ABC):
         if frame is None:
             connector = read_by(name, format, {key: str(value) for key, value in (options or {}).items()})
             declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
+            refuse_misfit(declared, connector)
             self._registry.add_source(open_source(self._spark, declared))
             return
         if format is not None:

@@ -14,23 +14,41 @@ import pyarrow.fs as pafs
 from plait.errors import SinkError
 from plait.faults import reach
 from plait.filesystems import for_spark
+from plait.option_values import (
+    CHARSET,
+    LOCALE,
+    LONG_COUNT,
+    WRITTEN_DATE,
+    WRITTEN_NTZ,
+    WRITTEN_TIME,
+    WRITTEN_TIMESTAMP,
+    ZONE,
+    words,
+)
 from plait.query.model import SinkSpec
 from plait.sinks.claims import Claim, Existing, file_name, refusal, remove_undone, tag_of, take
 from plait.sinks.kind import ResultColumn, Results, Sink, SinkKind
-from plait.sinks.options import EXISTING, PARTITION_BY, PATH, SinkProblem, count, one_of, option_of, texts
+from plait.sinks.options import EXISTING, PARTITION_BY, PATH, SinkProblem, accepting, option_of
 from plait.sinks.staging import STAGING, Publication, discard_staged, filesystem_of, not_shared
 from plait.sinks.storable import Atomic, SparkType
 from plait.spelling import did_you_mean, folded
 
-OPTIONS_OF_FILES = (PATH, EXISTING, PARTITION_BY, count("maxRecordsPerFile"))
+OPTIONS_OF_FILES = (PATH, EXISTING, PARTITION_BY, *accepting(LONG_COUNT, "maxRecordsPerFile"))
 """What all file sinks take."""
 
-_CODECS = ("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy", "zstd")
+CODEC = words("none", "uncompressed", "bzip2", "deflate", "gzip", "lz4", "snappy")
+"""How Spark compresses text."""
+
 OPTIONS_OF_TEXT = (
     *OPTIONS_OF_FILES,
-    one_of("compression", *_CODECS),
-    *texts("dateFormat", "timestampFormat", "timestampNTZFormat", "timeFormat", "timeZone", "locale"),
-    *texts("encoding", "charset", "lineSep"),
+    *accepting(CODEC, "compression"),
+    *accepting(WRITTEN_DATE, "dateFormat"),
+    *accepting(WRITTEN_TIMESTAMP, "timestampFormat"),
+    *accepting(WRITTEN_NTZ, "timestampNTZFormat"),
+    *accepting(WRITTEN_TIME, "timeFormat"),
+    *accepting(ZONE, "timeZone"),
+    *accepting(LOCALE, "locale"),
+    *accepting(CHARSET, "encoding", "charset"),
 )
 """What file sinks of text take."""
 

@@ -6,24 +6,21 @@ one that does not exist: it would do nothing, and nobody would be told.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from plait.option_values import ANY, Values, words
 from plait.query.model import Options
 from plait.spelling import did_you_mean, folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOption:
-    """An option by the name Spark's documentation gives it. `expects` completes "expected ..."; `accepts` judges a
-    value in lower case.
-    """
+    """An option by the name Spark's documentation gives it."""
 
     name: str
-    expects: str = "a text"
-    accepts: Callable[[str], bool] = lambda value: True
+    values: Values = ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,33 +34,17 @@ class SinkProblem:
     column: int | None = None
 
 
-def texts(*names: str) -> tuple[SinkOption, ...]:
-    """Return options that take any text."""
-    return tuple(SinkOption(name=name) for name in names)
-
-
-def switches(*names: str) -> tuple[SinkOption, ...]:
-    """Return options that are true or false."""
-    return tuple(one_of(name, "true", "false") for name in names)
-
-
-def one_of(name: str, *values: str) -> SinkOption:
-    """Return an option that takes one of some words."""
-    shown = " or ".join((", ".join(values[:-1]), values[-1]))
-    return SinkOption(name=name, expects=shown, accepts=lambda value: value in values)
-
-
-def count(name: str) -> SinkOption:
-    """Return an option that takes a number of things."""
-    is_count = re.compile(r"[1-9]\d{0,17}")
-    return SinkOption(
-        name=name, expects="a whole number above zero", accepts=lambda value: is_count.fullmatch(value) is not None
-    )
+def accepting(values: Values, *names: str) -> tuple[SinkOption, ...]:
+    """Return options that accept the same."""
+    return tuple(SinkOption(name=name, values=values) for name in names)
 
 
 PATH: Final = SinkOption(name="path")
-EXISTING: Final = one_of("existing", "append", "overwrite")
-PARTITION_BY: Final = SinkOption(name="partitionBy", expects="names of columns: 'a, b'")
+EXISTING: Final = SinkOption(name="existing", values=words("append", "overwrite"))
+PARTITION_BY: Final = SinkOption(name="partitionBy")
+
+_ALIASES: Final = (("sep", "delimiter"), ("encoding", "charset"), ("compression", "codec"))
+"""Two names of one option: Spark takes no notice of the second."""
 
 _ELSEWHERE: Final = {
     "mode": "write existing 'append' or existing 'overwrite'",
@@ -88,12 +69,21 @@ def option_problems(sink: str, options: Options, known: Iterable[SinkOption], pr
         option = by_name.get(folded(name))
         if folded(name) in seen:
             problems.append(SinkProblem(option=name, message=f"option '{name}' is given twice; keep one"))
-        elif option is not None and not option.accepts(value.strip().lower()):
-            message = f"option '{name}' is '{value}'; expected {option.expects}"
+        elif option is not None and (message := option.values.problem_of(name, value)) is not None:
             problems.append(SinkProblem(option=name, message=message))
         elif option is None and not (prefix and folded(name).startswith(prefix)):
             problems.append(SinkProblem(option=name, message=_unknown(sink, name, by_name.values())))
         seen.add(folded(name))
+    return problems or _said_twice(options)
+
+
+def _said_twice(options: Options) -> list[SinkProblem]:
+    problems = []
+    for names in _ALIASES:
+        both = [name for name, _ in options if folded(name) in names]
+        if len(both) > 1:
+            message = f"options '{both[0]}' and '{both[1]}' say the same thing; leave one of them out"
+            problems.append(SinkProblem(option=both[1], message=message))
     return problems
 
 

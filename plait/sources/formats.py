@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -16,16 +16,17 @@ class SourceFormat:
     """A format of sources, by the name Spark gives it.
 
     `reads_files`: it needs a path. `stream_only`: there are no tables of it. `columns`: those it always has, None if
-    they depend on what is read. `takes_columns`: Spark accepts a declaration of them. `declares_for_stream`: Spark
-    reads a stream of it only if it is told the columns. `has_columns_in_files`: the files carry them, also for a
-    stream. `keeps_malformed`: Spark can keep the text of a record it cannot parse. `is_flat`: a field
-    holds no array, map or struct.
+    they depend on what is read; `added`: one more with an option that is true. `takes_columns`: Spark accepts a
+    declaration of them. `declares_for_stream`: Spark reads a stream of it only if it is told the columns.
+    `has_columns_in_files`: the files carry them, also for a stream. `keeps_malformed`: Spark can keep the text of a
+    record it cannot parse. `is_flat`: a field holds no array, map or struct.
     """
 
     name: str
     reads_files: bool = False
     stream_only: bool = False
     columns: tuple[Column, ...] | None = None
+    added: tuple[str, Column] | None = None
     takes_columns: bool = True
     declares_for_stream: bool = False
     has_columns_in_files: bool = False
@@ -38,6 +39,15 @@ def _columns(**types: str) -> tuple[Column, ...]:
 
 
 _RATE: Final = _columns(timestamp="timestamp", value="bigint")
+_KAFKA: Final = _columns(
+    key="binary",
+    value="binary",
+    topic="string",
+    partition="int",
+    offset="bigint",
+    timestamp="timestamp",
+    timestampType="int",
+)
 _BINARY: Final = _columns(path="string", modificationTime="timestamp", length="bigint", content="binary")
 
 _ALL: Final = (
@@ -51,8 +61,19 @@ _ALL: Final = (
     SourceFormat(name="binaryFile", reads_files=True, columns=_BINARY),
     SourceFormat(name="rate", stream_only=True, columns=_RATE, takes_columns=False),
     SourceFormat(name="rate-micro-batch", stream_only=True, columns=_RATE, takes_columns=False),
-    SourceFormat(name="socket", stream_only=True),
-    SourceFormat(name="kafka"),
+    SourceFormat(
+        name="socket",
+        stream_only=True,
+        columns=_columns(value="string"),
+        added=("includeTimestamp", Column(name="timestamp", type="timestamp")),
+        takes_columns=False,
+    ),
+    SourceFormat(
+        name="kafka",
+        columns=_KAFKA,
+        added=("includeHeaders", Column(name="headers", type="array<struct<key:string,value:binary>>")),
+        takes_columns=False,
+    ),
     SourceFormat(name="delta"),
     SourceFormat(name="jdbc"),
 )
@@ -64,6 +85,16 @@ FORMATS: Final[Mapping[str, SourceFormat]] = MappingProxyType({folded(format_.na
 def format_of(name: str) -> SourceFormat:
     """Return what is known of a format; of a connector from elsewhere, its name."""
     return FORMATS.get(folded(name), SourceFormat(name=name))
+
+
+def columns_of_format(format_: str, options: Iterable[tuple[str, str]]) -> tuple[Column, ...] | None:
+    """Return the columns that a format always has, with these options; None if they depend on what is read."""
+    known = format_of(format_)
+    if known.columns is None or known.added is None:
+        return known.columns
+    option, column = known.added
+    is_added = any(folded(name) == folded(option) and value.lower() == "true" for name, value in options)
+    return (*known.columns, column) if is_added else known.columns
 
 
 def format_problem(name: str, *, is_stream: bool) -> str | None:

@@ -1,112 +1,150 @@
-"""The options that Spark's own readers know, by format: Spark ignores all others without a word.
+"""The options that Spark's own readers know, by format, with what each accepts: Spark ignores others without a word.
 
-Taken from Spark 4.2 (`CSVOptions`, `JSONOptions`, `FileStreamOptions` and so on). Of formats that are not here nothing
-is known, so nothing is refused; nor are names with a dot, which go to Hadoop (``fs.s3a.endpoint``).
+Taken from Spark 4.2 (`CSVOptions`, `JSONOptions`, `FileStreamOptions` and so on) and its guide for Kafka. Of formats
+that are not here nothing is known, so nothing is refused; nor are names with a dot, which go to Hadoop
+(``fs.s3a.endpoint``) or Kafka (``kafka.security.protocol``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from plait.option_values import (
+    ANY,
+    CHARACTER,
+    CHARSET,
+    COUNT,
+    COUNT_OR_NONE,
+    DURATION,
+    GLOB,
+    LIMIT,
+    LINE_SEPARATOR,
+    LOCALE,
+    LONG_COUNT,
+    LONG_LIMIT,
+    MOMENT,
+    NAME,
+    PORT,
+    READ_PATTERN,
+    SEPARATOR,
+    SHARE_ABOVE_ZERO,
+    SHORT_LINE_SEPARATOR,
+    SWITCH,
+    TAG,
+    UTF_8,
+    ZONE,
+    Values,
+    words,
+)
+from plait.sources.combinations import combination_problems
 from plait.sources.formats import format_of
 from plait.spelling import did_you_mean, folded
 
-_FILES: Final = """
-    path pathGlobFilter recursiveFileLookup basePath ignoreCorruptFiles ignoreMissingFiles ignoreInvalidPartitionPaths
-"""
-_FILE_STREAMS: Final = """
-    maxFilesPerTrigger maxBytesPerTrigger maxFileAge latestFirst fileNameOnly sourceArchiveDir cleanSource
-    maxCachedFiles discardCachedInputRatio
-"""
-_FILE_TABLES: Final = "modifiedBefore modifiedAfter"
-_PARSED: Final = """
-    mode columnNameOfCorruptRecord locale dateFormat timestampFormat timestampNTZFormat timeFormat timeZone
-    enableDateTimeParsingFallback multiLine samplingRatio encoding charset lineSep singleVariantColumn
-"""
-_CSV: Final = """
-    header sep delimiter quote escape comment inferSchema ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace preferDate
-    enforceSchema maxColumns maxCharsPerColumn charToEscapeQuoteEscaping emptyValue nullValue nanValue positiveInf
-    negativeInf unescapedQuoteHandling inputBufferSize columnPruning
-"""
-_JSON: Final = """
+
+def _all(values: Values, names: str) -> dict[str, Values]:
+    return dict.fromkeys(names.split(), values)
+
+
+_FILES: Final = {
+    **_all(ANY, "path basePath"),
+    **_all(GLOB, "pathGlobFilter"),
+    **_all(SWITCH, "recursiveFileLookup ignoreCorruptFiles ignoreMissingFiles ignoreInvalidPartitionPaths"),
+}
+_FILE_STREAMS: Final = {
+    **_all(COUNT, "maxFilesPerTrigger"),
+    **_all(LONG_COUNT, "maxBytesPerTrigger"),
+    **_all(DURATION, "maxFileAge"),
+    **_all(SWITCH, "latestFirst fileNameOnly"),
+    **_all(NAME, "sourceArchiveDir"),
+    **_all(words("off", "archive", "delete"), "cleanSource"),
+    **_all(LIMIT, "maxCachedFiles"),
+    **_all(SHARE_ABOVE_ZERO, "discardCachedInputRatio"),
+}
+_FILE_TABLES: Final = _all(MOMENT, "modifiedBefore modifiedAfter")
+_PARSED: Final = {
+    **_all(words("permissive", "dropmalformed", "failfast"), "mode"),
+    **_all(NAME, "columnNameOfCorruptRecord singleVariantColumn"),
+    **_all(LOCALE, "locale"),
+    **_all(READ_PATTERN, "dateFormat timestampFormat timestampNTZFormat timeFormat"),
+    **_all(ZONE, "timeZone"),
+    **_all(SWITCH, "enableDateTimeParsingFallback multiLine"),
+    **_all(SHARE_ABOVE_ZERO, "samplingRatio"),
+    **_all(CHARSET, "encoding charset"),
+    **_all(LINE_SEPARATOR, "lineSep"),
+}
+_CSV: Final = {
+    **_all(SWITCH, "header inferSchema ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace preferDate enforceSchema"),
+    **_all(SWITCH, "columnPruning"),
+    **_all(SEPARATOR, "sep delimiter"),
+    **_all(CHARACTER, "quote escape comment charToEscapeQuoteEscaping"),
+    **_all(COUNT, "maxColumns inputBufferSize"),
+    **_all(COUNT_OR_NONE, "maxCharsPerColumn"),
+    **_all(SHORT_LINE_SEPARATOR, "lineSep"),
+    **_all(ANY, "emptyValue nullValue nanValue positiveInf negativeInf"),
+    **_all(
+        words("STOP_AT_CLOSING_QUOTE", "BACK_TO_DELIMITER", "STOP_AT_DELIMITER", "SKIP_VALUE", "RAISE_ERROR"),
+        "unescapedQuoteHandling",
+    ),
+}
+_JSON: Final = _all(
+    SWITCH,
+    """
     primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes allowNumericLeadingZeros
     allowNonNumericNumbers allowBackslashEscapingAnyCharacter allowUnquotedControlChars dropFieldIfAllNull
     inferTimestamp
-"""
-_XML: Final = """
-    rowTag excludeAttribute attributePrefix valueTag nullValue ignoreSurroundingSpaces rowValidationXSDPath
-    wildcardColName ignoreNamespace inferSchema preferDate prefersDecimal useLegacyXMLParser
-"""
+    """,
+)
+_XML: Final = {
+    **_all(TAG, "rowTag"),
+    **_all(NAME, "valueTag"),
+    **_all(ANY, "attributePrefix nullValue rowValidationXSDPath wildcardColName encoding charset"),
+    **_all(SWITCH, "excludeAttribute ignoreSurroundingSpaces ignoreNamespace inferSchema preferDate prefersDecimal"),
+    **_all(SWITCH, "useLegacyXMLParser"),
+}
+_KAFKA: Final = {
+    **_all(NAME, "subscribe subscribePattern assign groupIdPrefix"),
+    **_all(NAME, "startingOffsets endingOffsets startingOffsetsByTimestamp endingOffsetsByTimestamp"),
+    **_all(LONG_LIMIT, "startingTimestamp endingTimestamp"),
+    **_all(words("error", "latest"), "startingOffsetsByTimestampStrategy"),
+    **_all(SWITCH, "failOnDataLoss includeHeaders"),
+    **_all(LONG_COUNT, "maxOffsetsPerTrigger minOffsetsPerTrigger minPartitions maxRecordsPerPartition"),
+    **_all(DURATION, "maxTriggerDelay"),
+}
 _WRITING: Final = "compression codec quoteAll escapeQuotes extension ignoreNullFields pretty sortKeys rootTag"
 
-KNOWN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+KNOWN: Final[Mapping[str, Mapping[str, Values]]] = MappingProxyType(
     {
-        "csv": (*_PARSED.split(), *_CSV.split()),
-        "json": (*_PARSED.split(), *_JSON.split()),
-        "xml": (*_PARSED.split(), *_XML.split()),
-        "parquet": ("mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),
-        "orc": ("mergeSchema",),
-        "text": ("wholetext", "lineSep", "encoding"),
-        "binaryfile": (),
-        "rate": ("rowsPerSecond", "rampUpTime", "numPartitions"),
-        "rate-micro-batch": ("rowsPerBatch", "numPartitions", "startTimestamp", "advanceMillisPerBatch"),
-        "socket": ("host", "port", "includeTimestamp", "numPartitions"),
+        "csv": {**_PARSED, **_CSV},
+        "json": {**_PARSED, **_JSON},
+        "xml": {**_PARSED, **_XML},
+        "parquet": {
+            **_all(SWITCH, "mergeSchema"),
+            **_all(words("exception", "corrected", "legacy"), "datetimeRebaseMode int96RebaseMode"),
+        },
+        "orc": _all(SWITCH, "mergeSchema"),
+        "text": {**_all(SWITCH, "wholetext"), **_all(LINE_SEPARATOR, "lineSep"), **_all(UTF_8, "encoding")},
+        "binaryfile": {},
+        "rate": {**_all(LONG_COUNT, "rowsPerSecond"), **_all(DURATION, "rampUpTime"), **_all(COUNT, "numPartitions")},
+        "rate-micro-batch": {
+            **_all(LONG_COUNT, "rowsPerBatch"),
+            **_all(COUNT, "numPartitions"),
+            **_all(LONG_LIMIT, "startTimestamp advanceMillisPerBatch"),
+        },
+        "socket": {
+            **_all(NAME, "host"),
+            **_all(PORT, "port"),
+            **_all(SWITCH, "includeTimestamp"),
+            **_all(COUNT, "numPartitions"),
+        },
+        "kafka": _KAFKA,
     }
 )
-"""Names by format in lower case, without those that all files have."""
+"""Options by format, with what they accept; without those that all files have."""
 
 _OWN_STREAM: Final = ("idle", "deadLetter", "keep", "placement", "rate", "rows")
 _OWN_TABLE: Final = ("rows",)
-
-_SWITCHES: Final = """
-    header inferSchema enforceSchema multiLine ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace preferDate
-    recursiveFileLookup ignoreCorruptFiles ignoreMissingFiles mergeSchema wholetext latestFirst fileNameOnly
-    primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes includeTimestamp
-    allowNumericLeadingZeros allowNonNumericNumbers inferTimestamp ignoreNamespace ignoreSurroundingSpaces
-    allowBackslashEscapingAnyCharacter allowUnquotedControlChars dropFieldIfAllNull ignoreInvalidPartitionPaths
-    excludeAttribute enableDateTimeParsingFallback columnPruning useLegacyXMLParser
-"""
-_COUNTS: Final = "maxFilesPerTrigger numPartitions rowsPerSecond rowsPerBatch maxColumns port"
-_CHARACTERS: Final = "quote escape comment charToEscapeQuoteEscaping"
-_TEXTS: Final = "sep delimiter lineSep"
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "mode": ("permissive", "dropmalformed", "failfast"),
-        "cleansource": ("off", "archive", "delete"),
-        "datetimerebasemode": ("exception", "corrected", "legacy"),
-        "int96rebasemode": ("exception", "corrected", "legacy"),
-        "unescapedquotehandling": (
-            "stop_at_closing_quote",
-            "back_to_delimiter",
-            "stop_at_delimiter",
-            "skip_value",
-            "raise_error",
-        ),
-        **dict.fromkeys(
-            ("encoding", "charset"),
-            ("utf-8", "iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32"),
-        ),
-    }
-)
-_SHAPES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "maxfileage": (r"-?\d{1,15}(us|ms|s|m|min|h|d)?", "a whole number and one of ms, s, m, h, d, such as 7d"),
-        "maxbytespertrigger": (r"0*[1-9]\d{0,17}", "a whole number above zero"),
-        "maxcachedfiles": (r"\d{1,9}", "a whole number of at least 0"),
-        "discardcachedinputratio": (r"0?\.\d{0,8}[1-9]\d{0,8}|0*1(\.0*)?", "a share above 0, up to 1"),
-        "samplingratio": (r"0?\.\d{0,8}[1-9]\d{0,8}|0*1(\.0*)?", "a share above 0, up to 1"),
-        "maxcharspercolumn": (r"-1|0*[1-9]\d{0,8}", "a whole number above zero, or -1 for no limit"),
-    }
-)
-"""By name in lower case: what values look like, and how that is said."""
-
-_INFERRING: Final = """
-    inferSchema samplingRatio prefersDecimal primitivesAsString preferDate inferTimestamp dropFieldIfAllNull mergeSchema
-"""
-"""What says how columns are found, where none are declared."""
 
 
 def reader_option_problem(format_: str, name: str, value: str, *, is_stream: bool) -> str | None:
@@ -114,62 +152,32 @@ def reader_option_problem(format_: str, name: str, value: str, *, is_stream: boo
     known = KNOWN.get(folded(format_))
     if known is None or "." in name:
         return None
-    files = _FILES.split() if format_of(format_).reads_files else []
+    files = format_of(format_).reads_files
     only, other = (_FILE_STREAMS, _FILE_TABLES) if is_stream else (_FILE_TABLES, _FILE_STREAMS)
-    names = [*known, *files, *(only.split() if files else ())]
-    if folded(name) in map(folded, names):
-        return _value_problem(name, value)
-    if files and folded(name) in map(folded, other.split()):
+    options = {**known, **_FILES, **only} if files else known
+    values = {folded(each): values for each, values in options.items()}.get(folded(name))
+    if values is not None:
+        return values.problem_of(name, value)
+    if files and folded(name) in map(folded, other):
         kind, statement = ("stream", "CREATE TABLE") if is_stream else ("table", "CREATE STREAM")
         return f"option '{name}' has no effect on a {kind}; leave it out, or use {statement}"
     if folded(name) in folded(_WRITING).split():
         return f"option '{name}' is for writing {format_} and has no effect on reading it; leave it out"
-    hint = did_you_mean(name, [*names, *(_OWN_STREAM if is_stream else _OWN_TABLE)])
+    hint = did_you_mean(name, [*options, *(_OWN_STREAM if is_stream else _OWN_TABLE)])
     advice = hint if hint.startswith("; did") else "; leave it out, or correct its name"
     return f"{format_} has no option '{name}', which would be ignored{advice}"
 
 
-def clashing_option(options: Mapping[str, str], *, has_columns: bool) -> tuple[str, str] | None:
-    """Return the option of a source that comes to nothing, or to an error, beside its other ones or declared columns
-    (`has_columns`), and why; None if there is none.
+def reader_option_problems(
+    format_: str, options: Iterable[tuple[str, str]], *, is_stream: bool, has_columns: bool
+) -> list[tuple[str | None, str]]:
+    """Return what is wrong with the options of a source, each with the option it is about as written; None where one
+    is missing. `has_columns`: its columns are declared. The path of files is looked at elsewhere.
     """
-    names = {folded(name): name for name in options}
-    files, size = names.get("maxfilespertrigger"), names.get("maxbytespertrigger")
-    if files is not None and size is not None:
-        later = max(files, size, key=list(names.values()).index)
-        return later, f"options '{files}' and '{size}' cannot be both set, Spark fails on that; leave one of them out"
-    cleaning, archive = names.get("cleansource"), names.get("sourcearchivedir")
-    archives = cleaning is not None and options[cleaning].strip().lower() == "archive"
-    if cleaning is not None and archives and archive is None:
-        return cleaning, f"option '{cleaning}' is 'archive'; say where to with sourceArchiveDir 'directory'"
-    if archive is not None and not archives:
-        return archive, f"option '{archive}' has no effect without cleanSource 'archive'; add that, or leave it out"
-    for name in _INFERRING.split() if has_columns else ():
-        written = names.get(folded(name))
-        if written is not None and options[written].strip().lower() != "false":
-            return written, f"option '{written}' has no effect where columns are declared; leave it or the columns out"
-    return None
+    given = tuple(options)
+    alone = ((name, reader_option_problem(format_, name, value, is_stream=is_stream)) for name, value in given)
+    found: list[tuple[str | None, str]] = [(name, problem) for name, problem in alone if problem is not None]
+    return found or combination_problems(format_, given, has_columns=has_columns)
 
 
-def _value_problem(name: str, value: str) -> str | None:
-    lower = folded(name)
-    checks: tuple[tuple[bool, Callable[[str], bool], str], ...] = (
-        (lower in folded(_SWITCHES).split(), lambda text: text in ("true", "false"), "true or false"),
-        (
-            lower in folded(_COUNTS).split(),
-            lambda text: re.fullmatch(r"0*[1-9]\d{0,8}", text) is not None,
-            "a whole number above zero",
-        ),
-        (lower in folded(_CHARACTERS).split(), lambda text: len(text) <= 1, "a single character"),
-        (lower in folded(_TEXTS).split(), lambda text: bool(text), "at least one character"),
-        (
-            lower in _SHAPES,
-            lambda text: re.fullmatch(_SHAPES[lower][0], text) is not None,
-            _SHAPES.get(lower, ("", ""))[1],
-        ),
-        (lower in _CHOICES, lambda text: text in _CHOICES[lower], ", ".join(_CHOICES.get(lower, ()))),
-    )
-    for applies, accepts, expected in checks:
-        if applies and not accepts(value.strip().lower() or value):
-            return f"option '{name}' is '{value}'; expected {expected}"
-    return None
+__all__ = ["KNOWN", "reader_option_problem", "reader_option_problems"]

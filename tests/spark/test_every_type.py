@@ -224,7 +224,7 @@ def test_what_does_not_work_is_refused_at_its_place(
     assert (raised.value.line, raised.value.column) == (1, column), raised.value
     assert says in raised.value.message
     ddl = ", ".join(f"{name} {type_}" for name, type_ in (("id", "bigint"), ("ts", "timestamp"), *DECLARED))
-    sources = "".join(f"CREATE STREAM {name} ({ddl}) USING rate TIMESTAMP BY ts WINDOW UNBOUNDED;\n" for name in "ab")
+    sources = "".join(f"CREATE STREAM {name} ({ddl}) USING mine TIMESTAMP BY ts WINDOW UNBOUNDED;\n" for name in "ab")
     problems = check_script(f"{sources}CREATE QUERY q INTO memory AS\n{marked.replace('▸', '')}")
     assert [(problem.line, problem.column) for problem in problems][:1] == ([(4, column)] if without_spark else [])
 
@@ -350,9 +350,19 @@ def test_a_source_that_is_missing_is_told_by_its_path(spark: SparkSession, tmp_p
         engine.load(loaded)
 
 
-@pytest.mark.parametrize("connector", ["delta", "kafka", "org.example.nowhere"])
-def test_a_connector_that_is_missing_is_named(spark: SparkSession, tmp_path: Path, connector: str) -> None:
-    script = f"CREATE STREAM s (id BIGINT, ts TIMESTAMP) USING {connector} OPTIONS (path '{tmp_path}') TIMESTAMP BY ts"
+@pytest.mark.parametrize(
+    ("connector", "columns", "options"),
+    [
+        ("delta", "(id BIGINT, ts TIMESTAMP)", "path 'in'"),
+        ("kafka", "", "kafka.bootstrap.servers 'localhost:1', subscribe 'topic'"),
+        ("org.example.nowhere", "(id BIGINT, ts TIMESTAMP)", "path 'in'"),
+    ],
+)
+def test_a_connector_that_is_missing_is_named(
+    spark: SparkSession, tmp_path: Path, connector: str, columns: str, options: str
+) -> None:
+    time = "ts" if columns else "timestamp"
+    script = f"CREATE STREAM s {columns} USING {connector} OPTIONS ({options}) TIMESTAMP BY {time}"
     engine = plait.Engine(spark, checkpoint=f"{tmp_path}/checkpoint")
     with pytest.raises(SourceError, match=f"stream 's' cannot be read: this Spark has no data source '{connector}'"):
         engine.load(load_script(script))

@@ -223,16 +223,16 @@ EXAMPLES = {
     "'a'": (
         "ascii base64 bigint bin binary bit_length boolean btrim char char_length character_length chr "
         "concat_ws cos crc32 date date_from_unix_date day dayname dayofmonth dayofweek dayofyear double exp "
-        "float format_string hash hex hour initcap int is_valid_utf8 isnan isnotnull isnull last_day lcase "
-        "length ln log10 log2 lower ltrim luhn_check md5 minute month monthname octet_length printf quarter "
+        "float format_string from_unixtime hash hex hour initcap int is_valid_utf8 isnan isnotnull isnull last_day "
+        "lcase length ln log10 log2 lower ltrim luhn_check md5 minute month monthname octet_length printf quarter "
         "rtrim sha1 sin smallint soundex space sqrt string tan timestamp tinyint to_date to_timestamp "
         "to_timestamp_ltz to_timestamp_ntz to_unix_timestamp trim try_to_date try_to_timestamp typeof ucase "
-        "unix_timestamp upper weekday weekofyear xxhash64 year"
+        "unix_timestamp upper url_decode url_encode weekday weekofyear xxhash64 year"
     ),
     "'a', 'b'": (
         "contains date_diff date_format date_trunc datediff endswith equal_null from_utc_timestamp "
         "get_json_object ilike instr levenshtein like locate months_between next_day position pow power "
-        "regexp regexp_extract regexp_like repeat replace rlike sha2 startswith to_utc_timestamp trunc"
+        "regexp regexp_extract regexp_like regexp_substr repeat replace rlike sha2 startswith to_utc_timestamp trunc"
     ),
     "array(1)": ("array_size cardinality size to_json"),
     "2024, 1, 1, 0, 0, 0": ("make_timestamp make_timestamp_ltz make_timestamp_ntz try_make_timestamp_ntz"),
@@ -243,7 +243,8 @@ EXAMPLES = {
         "timestamp_seconds"
     ),
     "array(1), x -> x > 1": ("exists forall"),
-    "1.5BD, '999'": ("format_number to_char"),
+    "1.5BD, '999'": ("format_number to_char to_varchar"),
+    "'a', 'b', 1": ("split_part"),
     "parse_json('1')": ("is_variant_null"),
     "map('a', 1), 'a'": ("map_contains_key"),
     "array(1), array(2)": ("arrays_overlap"),

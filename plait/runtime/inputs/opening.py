@@ -21,9 +21,15 @@ from plait.query.model import Column, Connector, Source, Stream
 from plait.runtime.inputs.unreadable import unreadable
 from plait.runtime.spark.session import has_named_sources
 from plait.sinks.overlaps import Place, owner_of
-from plait.sources import clashing_option, format_of, format_problem, reader_option_problem, spark_name
+from plait.sources import (
+    declared_problem,
+    format_of,
+    format_problem,
+    reader_option_problems,
+    spark_name,
+)
 from plait.spelling import folded
-from plait.sql.script.source_files import checks_header
+from plait.sql.script.source_files import checks_header, files_problem
 
 CORRUPT = "_corrupt_record"
 _CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
@@ -62,6 +68,8 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
         columns = [*source.schema]
         if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:
             columns.append(Column(name=corrupt, type="string"))
+    elif isinstance(source, Stream) and source.schema is None and known.columns is not None and known.takes_columns:
+        columns = [*known.columns]
     else:
         columns = []
     try:
@@ -94,16 +102,28 @@ def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Conn
             f"stream '{stream}': expected a DataFrame, or a format and its options, as in "
             f"Engine.stream('{stream}', format='parquet', options={{'path': 'in/{stream}'}}, ...); found neither"
         )
-    problems = [reader_option_problem(format, name, value, is_stream=True) for name, value in options.items()]
-    problems.append(format_problem(format, is_stream=True))
-    clash = clashing_option(options, has_columns=False) if format_of(format).reads_files else None
-    problems.append(None if clash is None else clash[1])
+    problems = [format_problem(format, is_stream=True)]
+    problems += [
+        problem for _, problem in reader_option_problems(format, options.items(), is_stream=True, has_columns=False)
+    ]
     if format_of(format).reads_files and "path" not in map(folded, options):
         problems.append(f"{format} needs the path of what to read; add options={{'path': 'directory'}}")
     for problem in filter(None, problems):
         raise OptionError(f"stream '{stream}': {problem}")
     absolute = {name: absolute_path(value) if folded(name) == "path" else value for name, value in options.items()}
     return Connector(format=format, options=tuple(absolute.items()))
+
+
+def refuse_misfit(stream: Stream, connector: Connector) -> None:
+    """Raise OptionError or SourceError if the declared columns are not those of the format, or of the files there."""
+    if stream.schema is None:
+        return
+    problem = declared_problem(connector.format, connector.options, stream.schema)
+    if problem is not None:
+        raise OptionError(f"stream '{stream.name}': {problem}")
+    problem = files_problem(connector, stream.schema)
+    if problem is not None:
+        raise SourceError(f"stream '{stream.name}': {problem}")
 
 
 def columns_of(schema: str | StructType) -> tuple[Column, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from plait.option_values import COUNT
 from plait.sinks.kind import Results, Sink, SinkKind
-from plait.sinks.options import count, option_of
+from plait.sinks.options import accepting, option_of
 from plait.sinks.staging import Publication
 
 
@@ -11,7 +12,7 @@ class Console(SinkKind):
     """Prints some rows of every batch."""
 
     name = "console"
-    options = (count("rows"),)
+    options = accepting(COUNT, "rows")
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Print up to ``rows`` results."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from plait.sinks.files import DEFAULTS_OF_TEXT, OPTIONS_OF_TEXT, FileSink
-from plait.sinks.options import switches, texts
+from plait.option_values import ANY, CHARACTER, EXTENSION, SEPARATOR, SHORT_LINE_SEPARATOR, SWITCH
+from plait.sinks.files import CODEC, DEFAULTS_OF_TEXT, OPTIONS_OF_TEXT, FileSink
+from plait.sinks.options import accepting
 from plait.sinks.storable import SparkType, csv_problem
 
 
@@ -13,9 +14,13 @@ class Csv(FileSink):
     name = "csv"
     options = (
         *OPTIONS_OF_TEXT,
-        *texts("sep", "delimiter", "quote", "escape", "charToEscapeQuoteEscaping", "comment"),
-        *texts("nullValue", "emptyValue", "extension", "codec"),
-        *switches("header", "quoteAll", "escapeQuotes", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
+        *accepting(SEPARATOR, "sep", "delimiter"),
+        *accepting(CHARACTER, "quote", "escape", "charToEscapeQuoteEscaping", "comment"),
+        *accepting(SHORT_LINE_SEPARATOR, "lineSep"),
+        *accepting(ANY, "nullValue", "emptyValue"),
+        *accepting(EXTENSION, "extension"),
+        *accepting(CODEC, "codec"),
+        *accepting(SWITCH, "header", "quoteAll", "escapeQuotes", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
     )
     defaults = DEFAULTS_OF_TEXT
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from plait.option_values import LINE_SEPARATOR, SWITCH
 from plait.sinks.files import DEFAULTS_OF_TEXT, OPTIONS_OF_TEXT, FileSink
-from plait.sinks.options import switches
+from plait.sinks.options import accepting
 from plait.sinks.storable import SparkType, json_problem
 
 
@@ -13,7 +14,8 @@ class Json(FileSink):
     name = "json"
     options = (
         *OPTIONS_OF_TEXT,
-        *switches("ignoreNullFields", "pretty", "sortKeys", "writeNonAsciiCharacterAsCodePoint"),
+        *accepting(LINE_SEPARATOR, "lineSep"),
+        *accepting(SWITCH, "ignoreNullFields", "pretty", "sortKeys", "writeNonAsciiCharacterAsCodePoint"),
     )
     defaults = DEFAULTS_OF_TEXT
 

@@ -9,23 +9,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.faults import reach
+from plait.option_values import words
 from plait.query.model import SinkSpec
 from plait.sinks.claims import tag_of
 from plait.sinks.delivery import Delivery, Direct, Projection
 from plait.sinks.files import OPTIONS_OF_FILES, FileSink
-from plait.sinks.options import one_of
+from plait.sinks.options import accepting
 from plait.sinks.staging import Publication, stage
 from plait.sinks.storable import SparkType, is_same_in_arrow, parquet_problem
 from plait.spelling import folded
 
-_CODECS = ("none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
+_CODEC = words("none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd")
 
 
 class Parquet(FileSink):
     """A directory of Parquet files."""
 
     name = "parquet"
-    options = (*OPTIONS_OF_FILES, one_of("compression", *_CODECS))
+    options = (*OPTIONS_OF_FILES, *accepting(_CODEC, "compression"))
     option_prefix = "parquet."
 
     def type_problem(self, type_: SparkType) -> str | None:

@@ -38,7 +38,8 @@ _BOOLEANS: Final = """
 _STRINGS: Final = """
     upper ucase lower lcase trim ltrim rtrim btrim initcap concat_ws substring_index repeat replace regexp_replace
     regexp_extract translate soundex date_format to_json get_json_object base64 md5 sha1 sha2 hex bin chr char space
-    format_number format_string printf monthname dayname typeof to_char
+    format_number format_string printf monthname dayname typeof to_char from_unixtime to_varchar split_part
+    regexp_substr url_decode url_encode
 """
 _INTS: Final = """
     length char_length character_length levenshtein instr locate position ascii year month day dayofmonth dayofweek

@@ -19,6 +19,7 @@ from plait.sql.select.binder import bind_statement
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption
 
 _INFERENCE = "spark.sql.streaming.schemainference"
+_PATTERNS = "spark.sql.legacy.timeparserpolicy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,15 @@ class _Loader:
 
     def _add_source(self, statement: CreateStream | CreateTable, *, is_sound: bool) -> None:
         infers = any(option.name.lower() == _INFERENCE and option.value == "true" for option in self._options)
-        check = SourceCheck(statement, file=self._file, schema_of=self._schema_of, may_infer=infers)
+        check = SourceCheck(
+            statement,
+            file=self._file,
+            schema_of=self._schema_of,
+            may_infer=infers,
+            old_patterns=any(
+                option.name.lower() == _PATTERNS and option.value.lower() == "legacy" for option in self._options
+            ),
+        )
         name = folded(check.source.name)
         if name in self._sources:
             message = f"'{check.source.name}' exists already; give this stream or table another name"

@@ -7,6 +7,7 @@ an error that points into the text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -26,6 +27,7 @@ from plait.sql.lexis.tokens import Token, depths, tokenize
 
 TIME_TYPES: Final = ("timestamp", "timestamp_ntz", "date")
 
+_FROM_UNIXTIME: Final = re.compile(r"from_unixtime\s*\(([^,]*?)(?:,.*)?\)", re.IGNORECASE | re.DOTALL)
 _CLAUSES: Final = ("OPTIONS", "WINDOW", "DELAY")
 _INFIX: Final = frozenset(["AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "DIV", "COLLATE", "AT", "END"])
 
@@ -116,6 +118,8 @@ def refuse_other_types(type_: str, written: str, text: SourceText) -> None:
             f"write timestamp_millis({written}) if it counts milliseconds since 1970, timestamp_seconds({written}) or "
             f"timestamp_micros({written}) if it counts those"
         )
+    elif (counted := _FROM_UNIXTIME.fullmatch(written)) is not None:
+        advice = f"write timestamp_seconds({counted[1]}): from_unixtime makes a text of it"
     elif type_ == "string":
         advice = f"write to_timestamp({written}, 'yyyy-MM-dd HH:mm:ss') with the pattern it has"
     elif type_.startswith("struct<"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
 from plait.query.model import Column, Connector
-from plait.sources import format_of
+from plait.sources import columns_of_format, format_of
 from plait.sql.lexis.names import folded
 from plait.sql.lexis.numbers import TIMES
 from plait.sql.script.paths import UnreadableFileError, data_files
@@ -17,7 +19,8 @@ from plait.sql.script.paths import UnreadableFileError, data_files
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 _UTF_8: Final = ("utf-8", "utf8")
 _MOST_FILES: Final = 20
-"""Headers that are looked at: the rest is Spark's to read."""
+"""Files that are looked at: the rest is Spark's to read."""
+_MOST_LINES: Final = 100
 
 
 def read_header(path: str, options: Mapping[str, str]) -> list[str] | None:
@@ -72,6 +75,52 @@ def header_problem(connector: Connector, schema: Sequence[Column]) -> str | None
     return None
 
 
+def files_problem(connector: Connector, schema: Sequence[Column] | None) -> str | None:
+    """Say what in the local files of a source does not fit its declared columns, or None."""
+    problem = nanoseconds_problem(connector, schema)
+    if problem is not None or schema is None:
+        return problem
+    return header_problem(connector, schema) or json_names_problem(connector, schema)
+
+
+def json_names_problem(connector: Connector, schema: Sequence[Column]) -> str | None:
+    """Say which local file has a field whose name differs in case from the declared column of a JSON source, or None.
+
+    Spark takes these for two: the column would be NULL in every row.
+    """
+    options = {folded(name): value for name, value in connector.options}
+    is_plain = not ({"linesep", "encoding", "charset"} & options.keys() or _is_on(options, "multiline"))
+    if folded(connector.format) != "json" or not is_plain:
+        return None
+    for file in islice(_files(options), _MOST_FILES):
+        names = _json_names(file)
+        by_fold = {folded(name): name for name in names}
+        for column in schema:
+            if column.name not in names and folded(column.name) in by_fold:
+                field = by_fold[folded(column.name)]
+                return (
+                    f"'{file}' has the field '{field}' and not '{column.name}', and Spark tells upper from lower case "
+                    f"in fields of JSON; declare the column as {field}, queries may write it as they like"
+                )
+    return None
+
+
+def _json_names(path: str) -> frozenset[str]:
+    """Return the names of the fields in the first lines of a file, none of one that only Spark reads."""
+    if path.endswith(_COMPRESSED):
+        return frozenset()
+    names: set[str] = set()
+    try:
+        with open(path, encoding="utf-8-sig") as lines:
+            for line in islice(lines, _MOST_LINES):
+                with suppress(ValueError):
+                    record = json.loads(line)
+                    names |= set(record) if isinstance(record, dict) else set()
+    except (OSError, UnicodeError):
+        return frozenset()
+    return frozenset(names)
+
+
 def _difference(header: Sequence[str], expected: Sequence[str]) -> str:
     for position, (one, other) in enumerate(zip(header, expected, strict=False), 1):
         if folded(one) != folded(other):
@@ -124,8 +173,9 @@ def _nanoseconds(file: str) -> list[str]:
 def known_schema(connector: Connector, *, is_stream: bool) -> tuple[Column, ...] | None:
     """Return the columns Spark will find, None if only Spark can tell. Raises UnreadableFileError."""
     known, options = format_of(connector.format), {folded(name): value for name, value in connector.options}
-    if known.columns is not None:
-        return known.columns
+    columns = columns_of_format(connector.format, connector.options)
+    if columns is not None:
+        return columns
     if not known.reads_files or "path" not in options or _is_on(options, "recursivefilelookup"):
         return None
     ending = re.fullmatch(r"\*?([^*?\[{]*)", options.get("pathglobfilter", ""))

@@ -11,12 +11,12 @@ from plait.errors import OptionError, PlacedError, SourceError, SqlError
 from plait.plan.columns import name_problem
 from plait.query.model import Column, Connector, Source, Stream
 from plait.sinks.overlaps import archive_places
-from plait.sources import clashing_option, column_problem, format_of, format_problem, reader_option_problem
+from plait.sources import column_problem, declared_problem, format_of, format_problem, reader_option_problems
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time
 from plait.sql.script.paths import UnreadableFileError, input_problem, output_problem
-from plait.sql.script.source_files import header_problem, known_schema, nanoseconds_problem
+from plait.sql.script.source_files import files_problem, known_schema
 from plait.sql.statements import CreateStream, CreateTable, place_of
 
 SchemaOf: TypeAlias = Callable[[Source], tuple[Column, ...]]
@@ -32,11 +32,13 @@ class SourceCheck:
         file: str | None,
         schema_of: SchemaOf | None = None,
         may_infer: bool = False,
+        old_patterns: bool = False,
     ) -> None:
         self.problems: list[PlacedError] = []
         self.source: Source = statement.stream if isinstance(statement, CreateStream) else statement.table
         self._statement, self._file = statement, file
         self._schema_of, self._may_infer = schema_of, may_infer
+        self._old_patterns = old_patterns
         self._is_stream = isinstance(statement, CreateStream)
 
     def run(self) -> None:
@@ -49,7 +51,7 @@ class SourceCheck:
         for place in archive_places(self.source):
             self._report(output_problem(place.path), "option sourcearchivedir", OptionError)
         if connector is not None and not self.problems:
-            self._check_files(connector)
+            self._report(files_problem(connector, self.source.schema), "option path", SourceError)
         if connector is not None and self.source.schema is None and not self.problems:
             self._find_schema(connector)
         if connector is not None:
@@ -68,14 +70,19 @@ class SourceCheck:
     def _check_format(self, connector: Connector) -> None:
         known = format_of(connector.format)
         self._report(format_problem(connector.format, is_stream=self._is_stream), "format")
-        for name, value in connector.options:
-            problem = reader_option_problem(connector.format, name, value, is_stream=self._is_stream)
-            self._report(problem, f"option {folded(name)}", OptionError)
+        for name, problem in reader_option_problems(
+            connector.format,
+            connector.options,
+            is_stream=self._is_stream,
+            has_columns=self.source.schema is not None,
+        ):
+            if self._old_patterns and name is not None and folded(name).endswith("format"):
+                continue  # the script sets Spark's formatter of old times, which has letters of its own
+            self._report(problem, "format" if name is None else f"option {folded(name)}", OptionError)
+        if self.source.schema is not None:
+            self._report(declared_problem(connector.format, connector.options, self.source.schema), "format")
         if not known.reads_files:
             return
-        clash = clashing_option(dict(connector.options), has_columns=self.source.schema is not None)
-        if clash is not None:
-            self._report(clash[1], f"option {folded(clash[0])}", OptionError)
         path = next((value for name, value in connector.options if folded(name) == "path"), None)
         if not path:
             message = f"{connector.format} needs the path of what to read; add OPTIONS (path 'directory')"
@@ -87,12 +94,6 @@ class SourceCheck:
             self._report(
                 f"Spark reads a stream of {known.name} only with its columns declared; write {columns}", "format"
             )
-
-    def _check_files(self, connector: Connector) -> None:
-        schema = self.source.schema
-        self._report(nanoseconds_problem(connector, schema), "option path", SourceError)
-        if schema is not None:
-            self._report(header_problem(connector, schema), "option path", SourceError)
 
     def _find_schema(self, connector: Connector) -> None:
         try:

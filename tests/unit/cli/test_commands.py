@@ -16,8 +16,8 @@ from plait.cli.main import app, main
 from plait.cli.script import read_script
 from plait.errors import OptionError
 
-SOURCES = """CREATE STREAM orders (id BIGINT, o_ts TIMESTAMP) USING rate TIMESTAMP BY o_ts WINDOW INTERVAL 30 SECONDS;
-CREATE STREAM items (oid BIGINT, i_ts TIMESTAMP) USING rate TIMESTAMP BY i_ts WINDOW INTERVAL 30 SECONDS;
+SOURCES = """CREATE STREAM orders (id BIGINT, o_ts TIMESTAMP) USING mine TIMESTAMP BY o_ts WINDOW INTERVAL 30 SECONDS;
+CREATE STREAM items (oid BIGINT, i_ts TIMESTAMP) USING mine TIMESTAMP BY i_ts WINDOW INTERVAL 30 SECONDS;
 """
 QUERY = "CREATE QUERY both INTO noop AS SELECT o.id FROM orders o JOIN items i ON o.id = i.oid;\n"
 

@@ -22,11 +22,11 @@ from tests.unit.cli.test_commands import plait
 from tests.unit.runtime.checkpoint.test_observed import Checkpoint
 
 SCRIPT = """
-CREATE STREAM r (a BIGINT, v INT, ts TIMESTAMP) USING rate OPTIONS (rate '10', distinct.a '20')
+CREATE STREAM r (a BIGINT, v INT, ts TIMESTAMP) USING mine OPTIONS (rate '10', distinct.a '20')
   TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
-CREATE STREAM s (a BIGINT, b BIGINT, ts TIMESTAMP) USING rate OPTIONS (rate '20')
+CREATE STREAM s (a BIGINT, b BIGINT, ts TIMESTAMP) USING mine OPTIONS (rate '20')
   TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
-CREATE STREAM t (b BIGINT, w INT, ts TIMESTAMP) USING rate TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;
+CREATE STREAM t (b BIGINT, w INT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;
 CREATE QUERY rs INTO noop AS SELECT r.a FROM r JOIN s ON r.a = s.a;
 CREATE QUERY rst INTO noop AS SELECT r.a, t.w FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b WHERE t.w > 3;
 CREATE QUERY st INTO noop AS SELECT s.b FROM s JOIN t ON s.b = t.b;
@@ -156,7 +156,7 @@ def test_advice_in_json_has_all_that_the_text_has(
     assert document["sample"] == []
 
 
-STREAM = "CREATE STREAM {} (a BIGINT, ts TIMESTAMP) USING rate TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;\n"
+STREAM = "CREATE STREAM {} (a BIGINT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;\n"
 DEFAULT = "Best: the default, plait.strategy = greedy; to plan all queries together saves nothing here"
 
 

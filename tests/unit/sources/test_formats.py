@@ -3,7 +3,8 @@
 import pytest
 
 from plait.query.model import Column
-from plait.sources import FORMATS, column_problem, format_of, format_problem, reader_option_problem
+from plait.sources import FORMATS, column_problem, format_of, format_problem
+from plait.sources.options import reader_option_problem
 
 
 def test_formats_are_found_however_they_are_written() -> None:

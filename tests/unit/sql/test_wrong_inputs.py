@@ -14,6 +14,80 @@ CREATE STREAM l (oid BIGINT, k INT, qty INT, ts TIMESTAMP) USING parquet OPTIONS
 CREATE TABLE n (k STRING, code INT) USING parquet OPTIONS (path 'in');
 """
 
+OPTION_VALUES = (
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸encoding 'utf8')", "expected UTF-8, ISO-8859-1"),
+    ("CREATE TABLE t (a INT) USING json OPTIONS (path 'in', ▸charset 'latin1')", "expected UTF-8, ISO-8859-1"),
+    ("CREATE TABLE t USING text OPTIONS (path 'in', ▸encoding 'ISO-8859-1')", "expected UTF-8"),
+    ("CREATE TABLE t (a INT) USING json OPTIONS (path 'in', ▸encoding 'UTF-16')", "add multiLine 'true'"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸encoding 'UTF-16LE')", "add lineSep"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸sep '')", "expected at least one character"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', sep ';', ▸delimiter ',')", "leave one of them out"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸quote '\"\"')", "expected a single character"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸lineSep 'abc')", "one character or two"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸mode 'drop')", "expected permissive, dropmalformed"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸header 'yes')", "expected true or false"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸timeZone 'Mars/X')", "a time zone such as Europe/Berlin"),
+    ("CREATE TABLE t (a DATE) USING csv OPTIONS (path 'in', ▸dateFormat 'YYYY-MM-dd')", "use y for the year"),
+    (
+        "CREATE TABLE t (a DATE) USING json OPTIONS (path 'in', ▸timestampFormat '%Y-%m-%d')",
+        "Java's letters are wanted",
+    ),
+    ("CREATE TABLE t (a DATE) USING csv OPTIONS (path 'in', ▸dateFormat 'yyyy-MM-ddTHH')", "write it as 'T'"),
+    ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸modifiedAfter 'yesterday')", "2026-01-31T10:00:00"),
+    ("CREATE STREAM s USING rate OPTIONS (▸rowsPerSecond '-1') TIMESTAMP BY timestamp", "a whole number above zero"),
+    ("CREATE STREAM s USING rate OPTIONS (▸rampUpTime '5 seconds') TIMESTAMP BY timestamp", "without a blank"),
+    ("CREATE STREAM s USING ▸socket OPTIONS (port 9) TIMESTAMP BY to_date(value)", "add OPTIONS (host 'localhost')"),
+    ("CREATE STREAM s USING socket OPTIONS (host 'h', ▸port 99999) TIMESTAMP BY to_date(value)", "1 to 65535"),
+    ("CREATE STREAM s USING ▸kafka OPTIONS (subscribe 'a') TIMESTAMP BY timestamp", "kafka.bootstrap.servers 'host"),
+    (
+        "CREATE STREAM s USING kafka OPTIONS (kafka.bootstrap.servers 'h:1', assign '{}', ▸subscribe 'a') "
+        "TIMESTAMP BY timestamp",
+        "leave one of them out",
+    ),
+    ("CREATE STREAM s USING ▸rate-micro-batch TIMESTAMP BY timestamp", "needs the option rowsPerBatch"),
+    ("CREATE TABLE t (a INT) USING ▸xml OPTIONS (path 'in')", "needs the option rowTag"),
+    *(
+        (f"CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', ▸{option}) TIMESTAMP BY ts", says)
+        for option, says in (
+            ("maxFilesPerTrigger '0'", "a whole number above zero"),
+            ("maxBytesPerTrigger '10m'", "a whole number above zero"),
+            ("maxFileAge '7 days'", "such as 7d"),
+            ("maxCachedFiles '-1'", "at least 0"),
+            ("discardCachedInputRatio 2", "a share above 0"),
+        )
+    ),
+    *(
+        (f"CREATE QUERY q INTO csv OPTIONS (path 'out', ▸{option}) AS SELECT id FROM o", says)
+        for option, says in (
+            ("compression 'zstd'", "expected none, uncompressed, bzip2"),
+            ("encoding 'x'", "expected UTF-8"),
+            ("quote 'ab'", "a single character"),
+            ("sep ''", "at least one character"),
+            ("dateFormat 'yyyy-MM-dd HH:mm'", "the letter H says what such a value has not got"),
+            ("extension 'text'", "three letters"),
+        )
+    ),
+    (
+        "CREATE QUERY q INTO json OPTIONS (path 'out', compression 'gzip', ▸lineSep '') AS SELECT id FROM o",
+        "at least one",
+    ),
+    ("CREATE QUERY q INTO csv OPTIONS (path 'o', sep ',', ▸delimiter ';') AS SELECT id FROM o", "say the same thing"),
+)
+"""Values that Spark fails on in the first batch, or takes for others without a word."""
+
+DECLARED = (
+    ("CREATE TABLE t (a INT) USING ▸text OPTIONS (path 'in')", "text has one column, of type STRING; declare (value"),
+    ("CREATE TABLE t (a STRING, b STRING) USING ▸text OPTIONS (path 'in')", "text has one column"),
+    ("CREATE STREAM s (ts TIMESTAMP) USING ▸rate TIMESTAMP BY ts", "rate has no column ts TIMESTAMP; it always has"),
+    ("CREATE TABLE t (path STRING) USING ▸binaryFile OPTIONS (path 'in')", "leave the declaration of columns out"),
+    (
+        "CREATE STREAM s (k STRING) USING ▸kafka OPTIONS (kafka.bootstrap.servers 'h:1', subscribe 'a') TIMESTAMP BY k",
+        "kafka has no column k STRING",
+    ),
+    ("CREATE TABLE t (_corrupt_record INT) USING ▸csv OPTIONS (path 'in')", "declare it as STRING"),
+)
+"""Columns that a format does not have, whatever is declared."""
+
 STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     # what is no statement, or breaks off
     ("▸SELEC 1", SqlError, "expected CREATE STREAM"),
@@ -28,10 +102,10 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE ▸SOURCE s (a INT) WITH (connector = 'kafka')", SqlError, "is CREATE STREAM name USING"),
     ("▸INSERT INTO s SELECT id FROM o", SqlError, "one statement: CREATE QUERY"),
     ("CREATE STREAM s (a INT, ts TIMESTAMP) ▸WITH (kafka_topic = 'a')", SqlError, "write USING and the format"),
-    ("CREATE STREAM s (ts TIMESTAMP, ▸WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) USING rate", SqlError, "DELAY INT"),
-    ("CREATE STREAM s (a INT, ▸PRIMARY KEY (a) NOT ENFORCED) USING rate", SqlError, "leave it out"),
-    ("CREATE STREAM s (ts TIMESTAMP) USING rate ▸WATERMARK FOR ts AS ts", SqlError, "TIMESTAMP BY ts DELAY INTERVAL"),
-    ("CREATE STREAM s (a BIGINT, ts ▸AS timestamp_millis(a)) USING rate", SqlError, "TIMESTAMP BY takes an expression"),
+    ("CREATE STREAM s (ts TIMESTAMP, ▸WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) USING mine", SqlError, "DELAY INT"),
+    ("CREATE STREAM s (a INT, ▸PRIMARY KEY (a) NOT ENFORCED) USING mine", SqlError, "leave it out"),
+    ("CREATE STREAM s (ts TIMESTAMP) USING mine ▸WATERMARK FOR ts AS ts", SqlError, "TIMESTAMP BY ts DELAY INTERVAL"),
+    ("CREATE STREAM s (a BIGINT, ts ▸AS timestamp_millis(a)) USING mine", SqlError, "TIMESTAMP BY takes an expression"),
     ("CREATE ▸OR REPLACE STREAM s USING rate TIMESTAMP BY ts", SqlError, "OR REPLACE is not supported"),
     ("CREATE STREAM ▸IF NOT EXISTS s USING rate TIMESTAMP BY ts", SqlError, "leave it out"),
     ("CREATE STREAM ▸", SqlError, "expected the name of the stream, found the end"),
@@ -82,8 +156,8 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸TIMESTAMP BY value", SqlError, "given twice; keep one"),
     ("CREATE STREAM s USING rate TIMESTAMP BY ▸tmestamp", SqlError, "did you mean 'timestamp'"),
     ("CREATE STREAM s USING rate TIMESTAMP BY ▸value", SqlError, "write timestamp_millis(value) if it counts"),
-    ("CREATE STREAM s (ts TIMESTAMP, ▸TS INT) USING rate TIMESTAMP BY ts", SqlError, "declared twice"),
-    ("CREATE STREAM s (a ▸TEXT) USING rate TIMESTAMP BY a", SqlError, "use STRING"),
+    ("CREATE STREAM s (ts TIMESTAMP, ▸TS INT) USING mine TIMESTAMP BY ts", SqlError, "declared twice"),
+    ("CREATE STREAM s (a ▸TEXT) USING mine TIMESTAMP BY a", SqlError, "use STRING"),
     (
         "CREATE STREAM s USING ▸csv OPTIONS (path 'in') TIMESTAMP BY ts",
         SqlError,
@@ -219,6 +293,8 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸quoteAll 'true')", OptionError, "is for writing csv"),
     ("CREATE TABLE t (a INT) USING csv OPTIONS (path 'in', ▸maxFilesPerTrigger '1')", OptionError, "on a table"),
     ("CREATE TABLE t (a INT) USING parquet OPTIONS (path 'in', ▸sep ';')", OptionError, "parquet has no option 'sep'"),
+    *((statement, OptionError, says) for statement, says in OPTION_VALUES),
+    *((statement, SqlError, says) for statement, says in DECLARED),
     (
         "CREATE STREAM s (ts TIMESTAMP) USING csv OPTIONS (path 'in', maxBytesPerTrigger '1', ▸maxFilesPerTrigger 1) "
         "TIMESTAMP BY ts",
@@ -256,9 +332,9 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
             ("▸quote 'ab'", "a single character"),
             ("▸comment '##'", "a single character"),
             ("▸sep ''", "at least one character"),
-            ("▸lineSep ''", "at least one character"),
-            ("▸encoding 'latin1'", "iso-8859-1"),
-            ("▸unescapedQuoteHandling 'skip'", "skip_value"),
+            ("▸lineSep ''", "one character or two"),
+            ("▸encoding 'latin1'", "ISO-8859-1"),
+            ("▸unescapedQuoteHandling 'skip'", "SKIP_VALUE"),
             ("▸columnPruning 'no'", "expected true or false"),
             ("▸cleanSource 'archive'", "sourceArchiveDir 'directory'"),
             ("▸sourceArchiveDir 'old'", "without cleanSource 'archive'"),

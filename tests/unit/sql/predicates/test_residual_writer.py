@@ -165,7 +165,7 @@ def test_a_function_that_nobody_has_is_refused_unless_spark_is_said_to_have_it()
 
 
 def test_a_script_is_told_what_is_refused_where_the_types_are_declared() -> None:
-    sources = "CREATE STREAM {} (ts TIMESTAMP, x DOUBLE) USING rate TIMESTAMP BY ts;"
+    sources = "CREATE STREAM {} (ts TIMESTAMP, x DOUBLE) USING mine TIMESTAMP BY ts;"
     script = sources.format("a") + sources.format("b") + "CREATE QUERY q INTO noop AS SELECT 1 FROM a JOIN b ON {}"
     assert "round() of 1 arguments" in check_script(script.format("round(a.x - b.x) = 2"))[0].message
     assert not check_script(script.format("abs(a.x - b.x) < 2"))

@@ -14,7 +14,7 @@ COLUMNS = "id BIGINT, ms BIGINT, t STRING, head STRUCT<At: TIMESTAMP, n: INT>, t
 
 
 def script(event_time: str, rest: str = "") -> str:
-    return f"CREATE STREAM s ({COLUMNS}) USING rate TIMESTAMP BY {event_time} {rest}"
+    return f"CREATE STREAM s ({COLUMNS}) USING mine TIMESTAMP BY {event_time} {rest}"
 
 
 def bound(event_time: str) -> Stream:
@@ -42,7 +42,7 @@ def bound(event_time: str) -> Stream:
             "CASE WHEN `ms` > 0 THEN timestamp_millis(`ms`) END",
             "timestamp",
         ),
-        ("from_unixtime(ms)", "from_unixtime(`ms`)", None),
+        ("array_max(array(ts))", "array_max(array(`ts`))", None),
     ],
 )
 def test_an_expression_is_an_event_time(written: str, sql: str, type_: str | None, rest: str) -> None:
@@ -69,6 +69,8 @@ def test_a_column_is_an_event_time_whatever_its_case(written: str) -> None:
         ("▸head", "name the field that is a time: head.field"),
         ("▸head.n", "write timestamp_millis(head.n)"),
         ("▸ms + 1", "write timestamp_millis(ms + 1)"),
+        ("▸from_unixtime(ms)", "write timestamp_seconds(ms): from_unixtime makes a text"),
+        ("▸from_unixtime(ms DIV 1000, 'yyyy')", "write timestamp_seconds(ms DIV 1000)"),
         ("▸nope", "is no column"),
         ("timestamp_millis(▸mss)", "did you mean 'ms'"),
         ("▸head.att", "did you mean 'At'"),
@@ -127,4 +129,4 @@ def test_an_event_time_is_bound_again_to_what_it_was() -> None:
 def test_without_columns_nothing_is_said_of_an_event_time() -> None:
     with pytest.raises(SqlError, match="is no column"):
         bind_event_time(Stream(name="s", time="x", schema=()), SourceText(text="x"))
-    assert check_script("CREATE STREAM s USING kafka TIMESTAMP BY to_timestamp(value, 'x')") == ()
+    assert check_script("CREATE STREAM s USING mine TIMESTAMP BY to_timestamp(value, 'x')") == ()

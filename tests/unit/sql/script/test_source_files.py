@@ -85,3 +85,22 @@ def test_a_stream_reads_a_directory_and_no_file(tmp_path: Path) -> None:
     (problem,) = check_script(declared.format("CREATE STREAM") + " TIMESTAMP BY ts", base=str(tmp_path))
     assert "is a file; a stream reads a directory" in problem.message
     assert check_script(declared.format("CREATE TABLE"), base=str(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "says"),
+    [
+        ('{"ID": 1}\n{"ID": 2}\n', "id INT", "has the field 'ID' and not 'id'"),
+        ('no json\n[1]\n{"Id": 1}\n', "ID INT", "declare the column as Id"),
+        ('{"ID": 1}\n{"id": 2}\n', "id INT", None),
+        ('{"other": 1}\n', "id INT", None),
+        ("", "id INT", None),
+    ],
+)
+def test_fields_of_json_are_told_from_columns_by_their_case(
+    tmp_path: Path, content: str, columns: str, says: str | None
+) -> None:
+    (tmp_path / "1.json").write_text(content)
+    problems = check_script(f"CREATE TABLE t ({columns}) USING json OPTIONS (path '{tmp_path}');")
+    assert [says in problem.message for problem in problems if says] == ([True] if says else [])
+    assert len(problems) == (says is not None)
