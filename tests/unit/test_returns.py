@@ -1,0 +1,30 @@
+"""How straight the way is from the text of a query to its plan (`tools/returns.py` has the rule)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.returns import follow
+
+SCRIPT = """
+CREATE STREAM r (a BIGINT, x BIGINT, r_ts TIMESTAMP) USING json OPTIONS (path 'r', rate '100', distinct.a '50')
+  TIMESTAMP BY r_ts WINDOW INTERVAL 60 SECONDS;
+CREATE STREAM s (a BIGINT, b BIGINT, y BIGINT, s_ts TIMESTAMP) USING json OPTIONS (path 's', rate '100')
+  TIMESTAMP BY s_ts WINDOW INTERVAL 60 SECONDS;
+CREATE STREAM t (b BIGINT, z BIGINT, t_ts TIMESTAMP) USING json OPTIONS (path 't', rate '10', distinct.b '20')
+  TIMESTAMP BY t_ts WINDOW INTERVAL 60 SECONDS;
+CREATE QUERY q INTO json OPTIONS (path 'out')
+  AS SELECT r.x, s.y, t.z FROM r JOIN s ON r.a = s.a JOIN t ON s.b = t.b WHERE r.x > 5 AND s.y <= t.z;
+"""
+
+
+@pytest.mark.parametrize(("strategy", "most"), [("greedy", 7), ("ilp", 9)])
+def test_a_reader_seldom_goes_back_to_a_module_already_left(tmp_path: Path, strategy: str, most: int) -> None:
+    for name in "rst":
+        (tmp_path / name).mkdir()
+    (tmp_path / "q.sql").write_text(SCRIPT)
+    stops = [module for module, _ in follow(tmp_path / "q.sql", strategy)]
+    assert len(set(stops)) > 20
+    assert len(stops) - len(set(stops)) <= most

@@ -1,0 +1,120 @@
+"""Count how often a reader who follows a query from its text to its plan goes back to a module already left.
+
+    python tools/returns.py FILE [STRATEGY]
+
+The rule: the reader follows one run from the script to its plan, and reads every function once, where the run first
+comes to it. A *stop* is a module that is opened for functions not yet read; a *return* is a stop at a module that was
+opened before and left, so that returns are stops less modules. Followed are functions that hand on to another module
+in which something is done. Others are known by their names and not opened: those that hand on to none; records, and
+what can be asked of them (`_WORDS`); checks, which do not change what becomes of the query (`_CHECKS`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from plait.adapt.planning import PlanRequest
+from plait.cli.plan_options import plan_options
+from plait.cli.script import read_sound_script
+from plait.optimizer.planner import plan
+
+_WORDS = (
+    "plait.query",
+    "plait.stats",
+    "plait.plan.columns",
+    "plait.plan.conditions",
+    "plait.plan.model",
+    "plait.plan.relations",
+    "plait.plan.traversals",
+    "plait.sql.lexis",
+    "plait.sql.expressions.bound",
+    "plait.spelling",
+    "plait.errors",
+)
+_CHECKS = ("plait.plan.validate", "plait.plan.coverage", "plait.plan.intermediates", "plait.sinks", "plait.sources")
+_CHECK = re.compile(r"_?(refuse|check|require|misplaced|complain|raise|report).*|.*(problems?|mistakes?)")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Notes the functions of a run in the order in which they are first called, and whom each hands on to."""
+
+    read: dict[CodeType, str] = field(default_factory=dict)
+    hands_on: set[CodeType] = field(default_factory=set)
+    is_done: bool = False
+    _under_way: list[tuple[CodeType, str]] = field(default_factory=list)
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        """Take note of a call or a return; made for `sys.setprofile`."""
+        code, module = frame.f_code, str(frame.f_globals.get("__name__", ""))
+        if self.is_done or event not in ("call", "return") or not _is_opened(frame, module):
+            return
+        if event == "return":
+            if self._under_way and self._under_way[-1][0] is code:
+                self._under_way.pop()
+            self.is_done = code is plan.__code__
+            return
+        if self._under_way and self._under_way[-1][1] != module and not module.startswith(_WORDS):
+            self.hands_on.add(self._under_way[-1][0])
+        self._under_way.append((code, module))
+        self.read.setdefault(code, module)
+
+    def stops(self) -> list[tuple[str, list[str]]]:
+        """Return the modules in the order they are opened, and the functions that are read there."""
+        followed = [
+            (module, code.co_qualname)
+            for code, module in self.read.items()
+            if code in self.hands_on
+            and not module.startswith((*_WORDS, *_CHECKS))
+            and not _CHECK.fullmatch(code.co_name)
+        ]
+        return [(module, [name for _, name in names]) for module, names in groupby(followed, lambda each: each[0])]
+
+
+def _is_opened(frame: FrameType, module: str) -> bool:
+    """Tell whether a function of Plait runs that has a name of its own and is no property."""
+    name = frame.f_code.co_name
+    own = type(frame.f_locals.get("self"))
+    return module.startswith("plait.") and name[0] != "<" and name[:2] != "__" and not _is_property(own, name)
+
+
+def _is_property(of: type, name: str) -> bool:
+    return isinstance(getattr(of, name, None), property)
+
+
+def follow(file: Path, strategy: str) -> list[tuple[str, list[str]]]:
+    """Return the stops from the text of a script to its plan."""
+
+    def planned() -> None:
+        script = read_sound_script(file).load()
+        options = plan_options(script.settings, script.sources, strategy, None)
+        PlanRequest(queries=script.queries, options=options).plan(None)
+
+    planned()  # so that nothing is loaded, compiled or cached for the first time where it is counted
+    reader = Reader()
+    sys.setprofile(reader)
+    try:
+        planned()
+    finally:
+        sys.setprofile(None)
+    return reader.stops()
+
+
+def main() -> None:
+    """Print the stops, those that are returns with an arrow, and how many there are."""
+    file, strategy = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "greedy"
+    stops, opened = follow(file, strategy), set[str]()
+    for module, names in stops:
+        print("<-" if module in opened else "  ", module.removeprefix("plait."), ", ".join(names))
+        opened.add(module)
+    print(f"{len(stops)} stops, {len(opened)} modules, {len(stops) - len(opened)} returns")
+
+
+if __name__ == "__main__":
+    main()
