@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from plait.errors import OptionError, PlacedError, SqlError
 from plait.query.model import Column, Connector, SinkSpec, Stream, Table
@@ -53,26 +54,53 @@ def read_script(text: str, *, file: str | None = None, base: str = ".") -> tuple
     """Read every statement, broken ones too."""
     source = SourceText(text=text.removeprefix("\ufeff"), file=file)
     scanned = scan(source.text)
-    readings = []
+    readings: list[Reading] = []
     for start, end in scanned.statements:
         unclosed = scanned.unclosed if scanned.unclosed is not None and start <= scanned.unclosed < end else None
-        readings.append(_read(source, scanned.masked, start, end, unclosed, base))
+        readings.extend(_read(source, scanned.masked, start, end, unclosed, base))
     if scanned.unclosed is not None and not any(start <= scanned.unclosed < end for start, end in scanned.statements):
         readings.append(Reading(statement=None, problems=(unclosed_error(source, scanned.unclosed),)))
     return tuple(readings)
 
 
-def _read(source: SourceText, masked: str, start: int, end: int, unclosed: int | None, base: str) -> Reading:
+def _read(source: SourceText, masked: str, start: int, end: int, unclosed: int | None, base: str) -> Iterator[Reading]:
+    """Read what stands between two semicolons: a statement, or several where one is missing."""
     if unclosed is not None:
-        return Reading(statement=None, problems=(unclosed_error(source, unclosed),))
-    reader: _StatementReader | None = None
+        yield Reading(statement=None, problems=(unclosed_error(source, unclosed),))
+        return
     try:
-        cursor = Cursor(source, masked, tokenize(source, masked, start, end), end)
-        reader = _StatementReader(cursor, base)
-        statement: Statement | None = reader.statement()
+        tokens = tokenize(source, masked, start, end)
     except SqlError as problem:
-        problems = (*reader.cursor.problems, problem) if reader else (problem,)
-        return Reading(statement=None, problems=problems, name=reader.name if reader else None)
+        yield Reading(statement=None, problems=(problem,))
+        return
+    begins = [0, *(index for index in range(1, len(tokens)) if _begins_statement(tokens, index)), len(tokens)]
+    for first, last in pairwise(begins):
+        is_last = last == len(tokens)
+        reading = _read_one(Cursor(source, masked, tokens[first:last], end if is_last else tokens[last].start), base)
+        if not is_last:
+            word = tokens[last].keyword
+            missing: SqlError = source.error(f"expected ';' before {word}: it ends each statement", tokens[last].start)
+            reading = replace(reading, problems=(*reading.problems, missing))
+        yield reading
+
+
+def _begins_statement(tokens: Sequence[Token], index: int) -> bool:
+    words = [token.keyword for token in tokens[index : index + 2]]
+    match words:
+        case ["CREATE", "STREAM" | "TABLE" | "QUERY"] | ["DROP", "QUERY"]:
+            return True
+        case ["SET", "PLAIT" | "SPARK"]:
+            return index + 2 < len(tokens) and tokens[index + 2].is_symbol(".")
+        case _:
+            return False
+
+
+def _read_one(cursor: Cursor, base: str) -> Reading:
+    reader = _StatementReader(cursor, base)
+    try:
+        statement = reader.statement()
+    except SqlError as problem:
+        return Reading(statement=None, problems=(*cursor.problems, problem), name=reader.name)
     return Reading(statement=statement, problems=tuple(cursor.problems), name=reader.name)
 
 

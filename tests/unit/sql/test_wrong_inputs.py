@@ -117,6 +117,15 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("DROP QUERY qx ▸y", SqlError, "expected ';'"),
     ("CREATE STREAM s USING csv OPTIONS (path ▸'in) TIMESTAMP BY ts", SqlError, "never closed; add the missing '"),
     ("CREATE STREAM s ▸/* USING csv", SqlError, "add the missing */"),
+    (
+        "CREATE TABLE t (a INT) USING csv OPTIONS (path 'in') ▸CREATE QUERY q INTO noop AS SELECT id FROM o",
+        SqlError,
+        "';'",
+    ),
+    ("CREATE QUERY q INTO noop AS SELECT id FROM o ▸CREATE QUERY p INTO noop AS SELECT id FROM o", SqlError, "';'"),
+    ("CREATE QUERY q INTO noop AS SELECT o.id FROM o\n▸SET plait.strategy = ilp", SqlError, "expected ';' before SET"),
+    ("SET plait.strategy = ilp\n▸DROP QUERY q", SqlError, "expected ';' before DROP: it ends each statement"),
+    ("SET spark.driver.memory = '2g'\n▸CREATE TABLE t (a INT) USING csv OPTIONS (path 'in')", SqlError, "expected ';'"),
     # streams and tables
     ("CREATE STREAM s USING rate▸", SqlError, "needs TIMESTAMP BY"),
     ("CREATE STREAM s ▸TIMESTAMP BY ts", SqlError, "expected USING"),
