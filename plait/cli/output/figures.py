@@ -140,7 +140,8 @@ def latency_line(measured: Latency | None) -> str:
     """Say the same in a line of its own, and of which streams it is not known; nothing where no row arrived."""
     said, unknown = latency(measured), "" if measured is None else ", ".join(measured.unknown)
     if measured is not None and said:
-        said += f" from arrival to publication, over the last {plural(measured.batches, 'batch', 'batches')}"
+        last = "batch" if measured.batches == 1 else f"{count(measured.batches)} batches"
+        said += f" from arrival to publication, over the last {last}"
     parts = [said] if said else []
     parts += [f"when rows of {unknown} arrived is not known"] if unknown else []
     return f"latency: {'; '.join(parts)}" if parts else ""

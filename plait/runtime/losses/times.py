@@ -42,7 +42,8 @@ def _notice(source: str, tau_us: int, consequence: str) -> Notice:
     text = f"stream '{source}' has an event time in the year {_year(tau_us):,}"
     unit = next((each for each in _AS_READ if _EARLIEST_US <= tau_us * each[0] // each[1] < _LATEST_US), None)
     if unit is not None:
-        text += f", as have {unit[2]}: if the column holds such numbers, declare it BIGINT and use {unit[3]}(...)"
+        text += f", as have {unit[2]}: if it is made of such numbers, declare their column as BIGINT and write "
+        text += f"TIMESTAMP BY {unit[3]}(...)"
     else:
         text += ": check how its event time is made from the input"
     if consequence:

@@ -88,6 +88,8 @@ def test_latency_is_shown_with_every_batch_and_at_the_end_and_unknown_arrivals_a
 
 
 def test_where_no_arrival_is_known_no_latency_is_shown() -> None:
+    once = Latency(batches=1, p50_seconds=0.5, p99_seconds=0.5)
+    assert latency_line(once) == "latency: p50 0.50 s, p99 0.50 s from arrival to publication, over the last batch"
     assert latency_line(None) == latency_line(Latency()) == ""
     assert latency_line(Latency(unknown=("s", "t"))) == "latency: when rows of s, t arrived is not known"
 

@@ -106,7 +106,7 @@ def seen(tau_min: int, tau_max: int) -> SourceCounts:
 @pytest.mark.parametrize(
     ("tau_us", "advice"),
     [
-        (NOW_US // 1_000_000 * 1_000 * 1_000_000, "timestamp_millis(...)"),
+        (NOW_US // 1_000_000 * 1_000 * 1_000_000, "BIGINT and write TIMESTAMP BY timestamp_millis(...)"),
         (NOW_US // 1_000, "timestamp_seconds(...)"),
         (NOW_US // 1_000_000, "timestamp_seconds(...)"),
         (-40 * 365 * DAY_US, "check how"),
