@@ -31,10 +31,10 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
 from plait.runtime.inputs.opening import OpenSource
-from plait.runtime.losses.counts import Notice
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
+from plait.runtime.notice import Notice
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.state.model import Manifest
 
@@ -199,9 +199,13 @@ class Course:
         return self.processor.lacking
 
     @property
-    def notices(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What the user should know of this start."""
-        return (*self.prepared.notices, *(each.text for each in self.prepared.lacking))
+        lacking = (
+            Notice(kind="rows lacking", of=f"{each.query} {each.stream}", text=each.text)
+            for each in self.prepared.lacking
+        )
+        return (*self.prepared.notices, *lacking)
 
     def hints(self, queries: Iterable[Query], totals: Totals) -> tuple[tuple[str, str], ...]:
         """Return why those of these queries that had input have no result."""

@@ -163,6 +163,7 @@ class Engine(Declarations):
             memory=self._memory,
             carried=carried,
         )
+        self._totals.warn(self._course.notices)
         self._totals.warn(self._course.warnings(self._explainer))
         try:
             return self._course.start(trigger, self._process)
@@ -253,7 +254,7 @@ class Engine(Declarations):
         """Return what the user should know of this start: streams that come back or rest, and what queries lack of
         the rows stored before them.
         """
-        return () if self._course is None else self._course.notices
+        return () if self._course is None else tuple(notice.text for notice in self._course.notices)
 
     def status(self) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the

@@ -130,6 +130,7 @@ def test_a_dropped_query_leaves_what_no_other_needs_until_its_window_has_passed(
     assert rows(kept.results()) == Counter([(1,), (5,), (5,)])
     assert summary.stored_tuples == 3
     (notice,) = again.notices()
+    assert notice in [each.text for each in summary.warnings]
     assert notice.startswith("no query needs the 1 stored rows of 'parts' now; they stay until its window has passed")
 
     orders(tmp_path, 2, (108, 6, "b"))

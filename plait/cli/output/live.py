@@ -19,7 +19,8 @@ from plait.cli.output.plain import summary_lines
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent, Summary
-    from plait.runtime.losses.counts import Notice, SourceCounts
+    from plait.runtime.losses.counts import SourceCounts
+    from plait.runtime.notice import Notice
 
 _REFRESH_PER_SECOND = 4
 
@@ -35,6 +36,7 @@ class LiveOutput:
         self._batches = self._rows = self._late = self._bad = self._probe_tuples = self._shuffled_bytes = 0
         self._sources: dict[str, SourceCounts] = {}
         self._warnings: list[Notice] = []
+        self._noticed: set[str] = set()
         self._stopping = False
         self._began = time.monotonic()
         # Live puts above the table what others print meanwhile: a console sink, a foreach function.
@@ -62,6 +64,7 @@ class LiveOutput:
 
     def noticed(self, text: str) -> None:
         """Write above the table what the user should know about this start."""
+        self._noticed.add(text)
         self._console.print(Text(f"note: {text}"))
 
     def batch(self, event: BatchEvent) -> None:
@@ -77,7 +80,7 @@ class LiveOutput:
         for counts in event.sources:
             known = self._sources.get(counts.source)
             self._sources[counts.source] = counts if known is None else known.plus(counts)
-        self._warnings += event.warnings
+        self._warnings += [notice for notice in event.warnings if notice.text not in self._noticed]
         self._last = event
 
     def stopping(self) -> None:

@@ -9,7 +9,8 @@ from plait.cli.output.figures import count, plural
 from plait.plan.explain import wording
 
 if TYPE_CHECKING:
-    from plait.runtime.losses.counts import BadCount, Notice, SourceCounts
+    from plait.runtime.losses.counts import BadCount, SourceCounts
+    from plait.runtime.notice import Notice
 
 
 def loss_lines(sources: Iterable[SourceCounts]) -> Iterator[str]:
@@ -39,5 +40,5 @@ def bad_reasons(sources: Iterable[SourceCounts]) -> str:
 
 
 def warning_line(notice: Notice) -> str:
-    """Return a warning as a line."""
-    return f"warning: {notice.text}"
+    """Return a notice as a line."""
+    return f"{'note' if notice.is_of_start else 'warning'}: {notice.text}"

@@ -32,6 +32,7 @@ class PlainOutput:
 
     def __init__(self, stream: TextIO, errors: TextIO | None = None) -> None:
         self._lines, self._errors = LineWriter(stream), LineWriter(errors or sys.stderr)
+        self._noticed: set[str] = set()
 
     @property
     def is_abandoned(self) -> bool:
@@ -55,6 +56,7 @@ class PlainOutput:
 
     def noticed(self, text: str) -> None:
         """Write what the user should know about this start."""
+        self._noticed.add(text)
         self._write(f"note: {text}")
 
     def batch(self, event: BatchEvent) -> None:
@@ -71,7 +73,8 @@ class PlainOutput:
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
         for notice in event.warnings:
-            self._errors.write(warning_line(notice))
+            if notice.text not in self._noticed:
+                self._errors.write(warning_line(notice))
 
     def stopping(self) -> None:
         """Say that the batch at hand is the last one."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from plait.adapt.decision import Change, Outcome
 from plait.operators.close.lacking import Lacking
-from plait.runtime.losses.counts import EdgeFlow, Notice, RelationCounts, SourceCounts, outside_by_query
+from plait.runtime.losses.counts import EdgeFlow, RelationCounts, SourceCounts, outside_by_query
+from plait.runtime.notice import Notice
 from plait.stats.latency import Latency
 
 
@@ -22,11 +23,11 @@ class BatchEvent:
     shuffles itself, are not in it); 0 where routing is local. `failing`: query and reason where a sink does not take
     its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
     that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
-    of the plan. `warnings`: new ones. `lacking`: what queries find nothing of in the rows that came before them.
-    `change`: of the plan, with which the batch began; `outcome`: what the change before has been found to bring.
-    `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share of the cost it saves, measured or else
-    forecast, None if it did not take another's place. `published_ms`: when its results could be seen; `latency`: from
-    arrival until then, over the last batches.
+    of the plan. `warnings`: new notices of any kind, those of the start among them. `lacking`: what queries find
+    nothing of in the rows that came before them. `change`: of the plan, with which the batch began; `outcome`: what the
+    change before has been found to bring. `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share
+    of the cost it saves, measured or else forecast, None if it did not take another's place. `published_ms`: when its
+    results could be seen; `latency`: from arrival until then, over the last batches.
     """
 
     batch: int

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from plait.runtime.batch.events import BatchEvent, Summary
-from plait.runtime.losses.counts import EdgeFlow, Notice, NoticeKind, RelationCounts, SourceCounts
+from plait.runtime.losses.counts import EdgeFlow, RelationCounts, SourceCounts
+from plait.runtime.notice import Notice, NoticeKind
 
 
 @dataclass(slots=True)
@@ -28,8 +29,16 @@ class Totals:
     _told: int = 0
 
     def warn(self, notices: Iterable[Notice]) -> None:
-        """Take up warnings; each is told once, whoever finds it again."""
-        self.warnings += [notice for notice in dict.fromkeys(notices) if notice not in self.warnings]
+        """Take up notices; each is told once, whoever finds it again."""
+        told = {self._identity(notice) for notice in self.warnings}
+        for notice in notices:
+            if self._identity(notice) not in told:
+                told.add(self._identity(notice))
+                self.warnings.append(notice)
+
+    @staticmethod
+    def _identity(notice: Notice) -> tuple[str, str, str]:
+        return (notice.kind, notice.of, "" if notice.is_of_start else notice.text)
 
     def untold(self) -> tuple[Notice, ...]:
         """Return the warnings that no event has carried yet; from now on one has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from plait.operators.close.keeping import resting_windows
 from plait.plan.model import Plan
 from plait.runtime.checkpoint.catalog import Catalog
+from plait.runtime.notice import Notice
 from plait.state.model import Manifest
 
 
@@ -17,8 +18,8 @@ def notices(
     dropped: frozenset[str] = frozenset(),
     *,
     backfill: bool = False,
-) -> tuple[str, ...]:
-    """Return one sentence for every stream that comes back, rests, or seems to have been renamed, for every query
+) -> tuple[Notice, ...]:
+    """Return one notice for every stream that comes back, rests, or seems to have been renamed, for every query
     that is left out or was `dropped` although its sink has not taken all of its results, and for every one that
     `backfill` leaves as it is because it comes back.
     """
@@ -34,28 +35,36 @@ def notices(
     )
 
 
-def _returned(before: Catalog, manifest: Manifest, read: frozenset[str]) -> list[str]:
+def _returned(before: Catalog, manifest: Manifest, read: frozenset[str]) -> list[Notice]:
     seen = {known.source for known in manifest.sources if known.rows}
     rows = _rows(manifest)
     away = read & seen - frozenset(seen if before.read is None else before.read)
     return [
-        f"stream '{stream}' is read again: it goes on where it had come to, with {rows.get(stream, 0)} rows of it "
-        "still stored"
+        Notice(
+            kind="stream read again",
+            of=stream,
+            text=f"stream '{stream}' is read again: it goes on where it had come to, with {rows.get(stream, 0)} rows "
+            "of it still stored",
+        )
         for stream in sorted(away)
     ]
 
 
-def _resting(manifest: Manifest, plan: Plan) -> list[str]:
+def _resting(manifest: Manifest, plan: Plan) -> list[Notice]:
     rows = _rows(manifest)
     return [
-        f"no query needs the {rows[store]} stored rows of '{store}' now; they stay "
-        f"{'for good, because its window is unbounded,' if window_us is None else 'until its window has passed'} "
-        "in case one does again"
+        Notice(
+            kind="rows not needed",
+            of=store,
+            text=f"no query needs the {rows[store]} stored rows of '{store}' now; they stay "
+            f"{'for good, because its window is unbounded,' if window_us is None else 'until its window has passed'} "
+            "in case one does again",
+        )
         for store, window_us in sorted(resting_windows(plan, manifest).items())
     ]
 
 
-def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: frozenset[str]) -> list[str]:
+def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: frozenset[str]) -> list[Notice]:
     notices = []
     for stream in sorted(read):
         known = now.source(stream)
@@ -63,33 +72,47 @@ def _renamed(before: Catalog, now: Catalog, registered: frozenset[str], read: fr
             continue
         former = [old.name for old in before.sources if old.path == known.path and old.name not in registered]
         notices += [
-            f"stream '{stream}' reads '{known.path}', as stream '{old}' did: to the checkpoint it is another stream, "
-            f"read from its start and without the rows stored of '{old}'. If it is the same one, give it its old name"
+            Notice(
+                kind="stream renamed",
+                of=stream,
+                text=f"stream '{stream}' reads '{known.path}', as stream '{old}' did: to the checkpoint it is another "
+                f"stream, read from its start and without the rows stored of '{old}'. If it is the same one, give it "
+                "its old name",
+            )
             for old in former
         ]
     return notices
 
 
-def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[str]:
+def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> list[Notice]:
     rows, reasons = dict[str, int](), dict[str, str]()
     for late in manifest.undelivered:
         if late.query in dropped or late.query not in plan.queries:
             rows[late.query] = rows.get(late.query, 0) + late.rows
             reasons.setdefault(late.query, late.reason)
     return [
-        f"query '{query}' was dropped, and with it {count} rows of its results, which its sink has not taken "
-        f"({reasons[query]}): they are deleted with the next batch"
-        if query in dropped
-        else f"query '{query}' is left out, and {count} rows of its results, which its sink has not taken "
-        f"({reasons[query]}), wait in the checkpoint until it runs again. To delete them, drop it by name"
+        Notice(
+            kind="results undelivered",
+            of=query,
+            text=f"query '{query}' was dropped, and with it {count} rows of its results, which its sink has not taken "
+            f"({reasons[query]}): they are deleted with the next batch"
+            if query in dropped
+            else f"query '{query}' is left out, and {count} rows of its results, which its sink has not taken "
+            f"({reasons[query]}), wait in the checkpoint until it runs again. To delete them, drop it by name",
+        )
         for query, count in sorted(rows.items())
     ]
 
 
-def _not_filled(manifest: Manifest, plan: Plan) -> list[str]:
+def _not_filled(manifest: Manifest, plan: Plan) -> list[Notice]:
     return [
-        f"query '{known.query}' was here before, until batch {known.left}: it goes on with what comes, and is not "
-        "filled up with the past, of which it has had results already. To have a query filled up, give it another name"
+        Notice(
+            kind="query not filled",
+            of=known.query,
+            text=f"query '{known.query}' was here before, until batch {known.left}: it goes on with what comes, and is "
+            "not filled up with the past, of which it has had results already. To have a query filled up, give it "
+            "another name",
+        )
         for known in manifest.queries
         if known.left is not None and known.query in plan.queries
     ]

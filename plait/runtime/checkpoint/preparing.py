@@ -33,6 +33,7 @@ from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, finish_last_batch, open_checkpoint
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
+from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources
@@ -96,7 +97,7 @@ class Prepared:
     stream_specs: tuple[IngestSpec, ...]
     loaded: tuple[IngestReport, ...] = ()
     lacking: tuple[Lacking, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     dropped: frozenset[str] = frozenset()
     claimed: frozenset[str] = frozenset()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from plait.operators.ingest.badrows import shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys
@@ -13,23 +13,6 @@ from plait.plan.explain import wording
 from plait.plan.relations import selection_of
 from plait.query.model import Query
 from plait.state.model import BadReason, BadRows, NullKey
-
-NoticeKind: TypeAlias = Literal[
-    "event times", "table changed", "table read in part", "output changed", "files not read", "hidden files"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
-    """Something that is probably not what the user wanted. `of`: the stream, table or query it is about."""
-
-    kind: NoticeKind
-    of: str
-    text: str
-
-    def as_json(self) -> dict[str, str]:
-        """Return the warning as a JSON object."""
-        return {"kind": self.kind, "of": self.of, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ from plait.operators.ingest.badrows import shortened
 from plait.operators.reports import IngestReport
 from plait.query.model import Stream
 from plait.runtime.inputs.opening import CORRUPT, OpenSource
-from plait.runtime.losses.counts import BadCount, Notice, SourceCounts, counts_of
+from plait.runtime.losses.counts import BadCount, SourceCounts, counts_of
 from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
+from plait.runtime.notice import Notice
 
 # fmt: off
 _PARSING = frozenset((

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from plait.errors import PlaitError
 from plait.plan.model import Plan
-from plait.runtime.losses.counts import Notice
+from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.sinks.staging import filesystem_of
 from plait.state.manifest import ManifestLog

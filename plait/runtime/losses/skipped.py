@@ -23,7 +23,7 @@ from plait.runtime.admission.stream_files import (
     logged_files,
     pattern_of,
 )
-from plait.runtime.losses.counts import Notice
+from plait.runtime.notice import Notice
 
 _MOST_FILES = 100_000
 """Beyond so many files that were read, listing the folder would take longer than the answer is worth."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
-from plait.runtime.losses.counts import Notice, SourceCounts
+from plait.runtime.losses.counts import SourceCounts
+from plait.runtime.notice import Notice
 
 _SECOND_US = 1_000_000
 _EARLIEST_US = int(datetime(1971, 1, 1, tzinfo=timezone.utc).timestamp()) * _SECOND_US

@@ -17,7 +17,8 @@ from plait.cli.output.figures import duration, epoch_words, instant, latency_lin
 from plait.cli.output.live import LiveOutput
 from plait.cli.output.plain import summary_lines
 from plait.runtime.batch.events import BatchEvent, Summary
-from plait.runtime.losses.counts import BadCount, Notice, RelationCounts, SourceCounts
+from plait.runtime.losses.counts import BadCount, RelationCounts, SourceCounts
+from plait.runtime.notice import Notice
 from plait.state.model import NullKey
 from plait.stats.latency import Latency
 
@@ -322,3 +323,24 @@ def test_people_are_told_how_long_a_plan_is_in_force_and_what_it_saves() -> None
     assert outcome_words(outcome) == " (last change: measured to save 20%)"
     assert outcome_words(replace(outcome, measured=110.0)) == " (last change: measured to cost 10% more)"
     assert outcome_words(None) == ""
+
+
+def test_what_a_start_had_to_say_is_told_once_to_people_and_in_every_place_to_programs() -> None:
+    resting = Notice(kind="rows not needed", of="items", text="no query needs the 5 stored rows of 'items' now")
+    event, summary = replace(BATCH, warnings=(resting, WARNING)), replace(SUMMARY, warnings=(resting, WARNING))
+    shown, said = io.StringIO(), io.StringIO()
+    with PlainOutput(shown, said) as plain:
+        plain.noticed(resting.text)
+        plain.batch(event)
+        assert (shown.getvalue() + said.getvalue()).count(resting.text) == 1
+        plain.finished(summary)
+    assert said.getvalue() == f"warning: {WARNING.text}\n"
+    assert f"\nnote: {resting.text}\n" in shown.getvalue()
+    written = io.StringIO()
+    with JsonOutput(written) as output:
+        output.noticed(resting.text)
+        output.batch(event)
+        output.finished(summary)
+    notice, *others = (json.loads(line) for line in written.getvalue().splitlines())
+    assert notice == {"event": "notice", "text": resting.text}
+    assert [[each["text"] for each in other["warnings"]] for other in others] == [[resting.text, WARNING.text]] * 2

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from plait.runtime.losses.counts import Notice
 from plait.runtime.losses.remembered import (
     PATH,
     Fingerprint,
@@ -17,6 +16,7 @@ from plait.runtime.losses.remembered import (
     read_remembered,
     write_remembered,
 )
+from plait.runtime.notice import Notice
 from plait.state.storage import Storage
 
 OLD, NEW = Fingerprint(files=1, bytes=10, digest="old"), Fingerprint(files=2, bytes=20, digest="new")
