@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from plait.errors import OptionError
@@ -28,14 +28,6 @@ class ProbeCosts:
     query_base: float = 0.0
     match: float = 15.0
     keep: float = 200.0
-
-    def of_queries(self) -> ProbeCosts:
-        """Return the costs without those of matches, to see what these are good for (paper 003, section 5.3)."""
-        return replace(self, match=0.0)
-
-    def of_matches(self) -> ProbeCosts:
-        """Return the costs without those of look-ups."""
-        return replace(self, query=0.0)
 
 
 PROBE_COSTS: Final = ProbeCosts()

@@ -75,7 +75,6 @@ _ONE_IDEA = {
     "flights": "the demo's data, and the benchmark on it",
     "model": "the records of a layer",
     "options": "what may be set, as a table",
-    "plan_history": "how plans changed: kept in the checkpoint, told by the command",
     "sketch": "distinct counts: made by a kernel, read as statistics",
 }
 

@@ -46,7 +46,7 @@ class BadCount:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCounts:
     """What became of the rows of one source: `rows` are `late`, bad, `outside` all selections, without a key that would
-    let them be joined (`null_keys`), or `joinable`.
+    let them be joined (`null_keys`), or can be joined.
 
     `null_keys_by`: rows whose key is NULL, by key; they may be joinable by another one. `tau_min` and `tau_max`: the
     event times of rows that have a good one.
@@ -66,11 +66,6 @@ class SourceCounts:
     def bad_rows(self) -> int:
         """The bad rows, whatever the reason."""
         return sum(bad.rows for bad in self.bad)
-
-    @property
-    def joinable(self) -> int:
-        """The rows that some query could use."""
-        return self.rows - self.late - self.bad_rows - self.outside - self.null_keys
 
     def plus(self, other: SourceCounts) -> SourceCounts:
         """Return the sum of two counts of one source."""
