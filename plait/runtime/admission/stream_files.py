@@ -6,9 +6,10 @@ import io
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 from urllib.parse import unquote
 
 import pyarrow.fs as pafs
@@ -16,6 +17,9 @@ import pyarrow.fs as pafs
 from plait.sinks.staging import filesystem_of
 from plait.sources import spark_name
 from plait.state.storage import Storage
+
+_MOST_FILES: Final = 100_000
+"""Beyond so many files that were read, telling them from new ones would take longer than it is worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,15 @@ class ListedFile:
     name: str
     changed_ms: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder and its files that Spark would read, oldest first: the order it takes them in."""
+
+    filesystem: pafs.FileSystem
+    root: str
+    files: tuple[ListedFile, ...]
 
 
 def logged_files(checkpoint: str, stream: str, most: int | None = None) -> dict[str, int]:
@@ -107,3 +120,47 @@ def pattern_of(glob: str) -> re.Pattern[str]:
         else:
             parts.append(token if token[0] == "[" and len(token) > 1 else _SIGNS.get(token, re.escape(token)))
     return re.compile("".join(parts), re.DOTALL)
+
+
+def unread(
+    folder: Folder, stream: str, path: str, checkpoint: str | None
+) -> tuple[Sequence[ListedFile], Sequence[ListedFile]]:
+    """Return the files that wait, and those that were read; all wait if nothing is known of any."""
+    read = {} if checkpoint is None else logged_files(checkpoint, stream, _MOST_FILES)
+    if len(read) > _MOST_FILES:
+        return (), ()
+    names = below(_base(path), read)
+    waiting = [file for file in folder.files if file.name not in names]
+    return waiting, [file for file in folder.files if file.name in names]
+
+
+def folder_of(options: Mapping[str, str]) -> Folder:
+    """List what Spark would read, as far as its path, its name and the user's filter tell."""
+    path = options["path"]
+    base = _base(path)
+    filesystem, root = filesystem_of(base)
+    files = sorted(_asked_for(base, path, options), key=lambda file: (file.changed_ms, file.name))
+    return Folder(filesystem=filesystem, root=root.rstrip("/"), files=tuple(files))
+
+
+def _asked_for(base: str, path: str, options: Mapping[str, str]) -> Iterator[ListedFile]:
+    glob = options.get("pathglobfilter")
+    wanted = None if glob is None else pattern_of(glob)
+    below_path = pattern_of(path[len(base) :].strip("/")) if has_pattern(path) else None
+    is_recursive = options.get("recursivefilelookup", "false").strip().lower() == "true"
+    for file in listed(base):
+        folder, _, name = file.name.rpartition("/")
+        if any(is_hidden(part) for part in file.name.split("/")) or (wanted and not wanted.fullmatch(name)):
+            continue
+        if below_path is not None:
+            if below_path.fullmatch(file.name) or below_path.fullmatch(folder):
+                yield file
+        elif is_recursive or all("=" in part for part in folder.split("/") if part):
+            yield file
+
+
+def _base(path: str) -> str:
+    """Return the folder that a path with patterns begins with; the path itself if it has none."""
+    parts = path.split("/")
+    plain = next((number for number, part in enumerate(parts) if has_pattern(part)), len(parts))
+    return "/".join(parts[:plain]) or "/"

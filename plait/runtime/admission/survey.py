@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
 from plait.adapt.admission import Share, Unit, Waiting, admit
 from plait.adapt.bounds import bounds_of, described
 from plait.errors import PlaitError
 from plait.query.model import Source, Stream
 from plait.runtime.admission.counting import Counted, count
-from plait.runtime.admission.stream_files import (
-    ListedFile,
-    below,
-    has_pattern,
-    is_hidden,
-    listed,
-    logged_files,
-    pattern_of,
-)
-from plait.sinks.staging import filesystem_of
+from plait.runtime.admission.stream_files import ListedFile, folder_of, unread
 from plait.sources import format_of
 from plait.spelling import folded
 from plait.sql.script.set_options import UNBOUNDED
@@ -36,17 +26,6 @@ _OWN: Final = ("maxFilesPerTrigger", "maxBytesPerTrigger", "maxOffsetsPerTrigger
 _ROW_BYTES: Final = {"parquet": 30.0, "orc": 30.0, "avro": 40.0, "xml": 300.0}
 _TEXT_ROW_BYTES: Final = 80.0
 _FEW: Final = 4
-_MOST_FILES: Final = 100_000
-"""Beyond so many files that were read, telling them from new ones would take longer than it is worth."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
-    """A folder and its files that Spark would read, oldest first: the order it takes them in."""
-
-    filesystem: pafs.FileSystem
-    root: str
-    files: tuple[ListedFile, ...]
 
 
 def batch_rows_option(value: str) -> int | None:
@@ -130,8 +109,8 @@ def _with_files(
     format_ = folded(stream.connector.format)
     assumed = replace(known, row_bytes=_ROW_BYTES.get(format_, _TEXT_ROW_BYTES))
     try:
-        folder = _folder(options)
-        waiting, done = _unread(folder, stream, options["path"], checkpoint)
+        folder = folder_of(options)
+        waiting, done = unread(folder, stream.name, options["path"], checkpoint)
         time = stream.time if stream.computed is None else None
         counted = count(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
     except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
@@ -165,47 +144,3 @@ def _with_count(sized: Waiting, counted: Counted) -> Waiting:
         first_us=counted.first_us,
         last_us=counted.last_us,
     )
-
-
-def _unread(
-    folder: Folder, stream: Stream, path: str, checkpoint: str | None
-) -> tuple[Sequence[ListedFile], Sequence[ListedFile]]:
-    """Return the files that wait, and those that were read; all wait if nothing is known of any."""
-    read = {} if checkpoint is None else logged_files(checkpoint, stream.name, _MOST_FILES)
-    if len(read) > _MOST_FILES:
-        return (), ()
-    names = below(_base(path), read)
-    waiting = [file for file in folder.files if file.name not in names]
-    return waiting, [file for file in folder.files if file.name in names]
-
-
-def _folder(options: Mapping[str, str]) -> Folder:
-    """List what Spark would read, as far as its path, its name and the user's filter tell."""
-    path = options["path"]
-    base = _base(path)
-    filesystem, root = filesystem_of(base)
-    files = sorted(_asked_for(base, path, options), key=lambda file: (file.changed_ms, file.name))
-    return Folder(filesystem=filesystem, root=root.rstrip("/"), files=tuple(files))
-
-
-def _asked_for(base: str, path: str, options: Mapping[str, str]) -> Iterator[ListedFile]:
-    glob = options.get("pathglobfilter")
-    wanted = None if glob is None else pattern_of(glob)
-    below_path = pattern_of(path[len(base) :].strip("/")) if has_pattern(path) else None
-    is_recursive = options.get("recursivefilelookup", "false").strip().lower() == "true"
-    for file in listed(base):
-        folder, _, name = file.name.rpartition("/")
-        if any(is_hidden(part) for part in file.name.split("/")) or (wanted and not wanted.fullmatch(name)):
-            continue
-        if below_path is not None:
-            if below_path.fullmatch(file.name) or below_path.fullmatch(folder):
-                yield file
-        elif is_recursive or all("=" in part for part in folder.split("/") if part):
-            yield file
-
-
-def _base(path: str) -> str:
-    """Return the folder that a path with patterns begins with; the path itself if it has none."""
-    parts = path.split("/")
-    plain = next((number for number, part in enumerate(parts) if has_pattern(part)), len(parts))
-    return "/".join(parts[:plain]) or "/"
