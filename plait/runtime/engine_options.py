@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +25,14 @@ from plait.sql.script.set_options import checked_option, source_option_problem
 RoutingChoice: TypeAlias = Literal["auto"] | Routing
 
 _TRUE = frozenset({"true", "on"})
+
+
+def _refused(name: str, error: PySparkException) -> str:
+    """Say why Spark does not take a setting: because it runs, or because of the value."""
+    if (error.getCondition() or "").startswith("CANNOT_MODIFY"):
+        return f"{name} cannot be set while Spark runs; set it when the session is built"
+    said = re.sub(r"^\[\S+\] | SQLSTATE: \w+$", "", str(error).strip().split("\n", 1)[0])
+    return f"{name} cannot be set so: {said}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,8 +59,7 @@ class EngineOptions:
         try:
             spark.conf.set(name, text)
         except PySparkException as error:
-            message = f"{name} cannot be set while Spark runs; set it when the session is built"
-            raise OptionError(message) from error
+            raise OptionError(_refused(name, error)) from error
 
     def set(self, key: str, value: str) -> None:
         """Set the option ``plait.<key>`` to a value that `plait.sql.script.set_options.checked_option` let pass."""

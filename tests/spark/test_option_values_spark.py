@@ -47,3 +47,11 @@ def test_a_program_is_told_the_same(spark: SparkSession, tmp_path: Path) -> None
     assert "needs the option host" in told(OptionError, "socket", None, port=9)
     assert "has one column" in told(OptionError, "text", "a INT", path=path)
     assert "declare the column as ID" in told(SourceError, "json", "id INT, ts TIMESTAMP", path=path)
+
+
+def test_a_setting_that_spark_does_not_take_is_told_why(spark: SparkSession, tmp_path: Path) -> None:
+    engine = Engine(spark, checkpoint=str(tmp_path))
+    with pytest.raises(OptionError, match="cannot be set so: The value '-1' in the config"):
+        engine.set_option("spark.sql.shuffle.partitions", -1)
+    with pytest.raises(OptionError, match="cannot be set while Spark runs"):
+        engine.set_option("spark.executor.memory", "2g")

@@ -7,9 +7,13 @@ Spark. A setting that changes what an expression means would change half of them
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
+from plait.spelling import folded
 from plait.sql.predicates.evaluation import UTC
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
@@ -36,6 +40,14 @@ _USELESS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+_SQL: Final = "spark.sql."
+_LIKENESS: Final = 0.9
+_OPEN: Final = (
+    *("spark.hadoop.", "spark.executorenv.", "spark.kubernetes.", "spark.yarn.", "spark.metrics.", "spark.databricks."),
+    *("spark.sql.catalog.", "spark.plugins.", "spark.resources.", "spark.driverenv.", "spark.ssl."),
+)
+"""Begin settings of which there are as many as users and connectors like."""
+
 _LEGACY: Final = "spark.sql.legacy."
 _HARMLESS: Final = ("timeparserpolicy", "parquet.", "avro.", "csv.", "json.", "orc.", "xml.")
 """Legacy settings about how files are read, which Spark alone does."""
@@ -56,6 +68,35 @@ def spark_setting_problem(name: str, value: str) -> str | None:
             f"{name} changes what expressions mean, and so which rows join; leave it out and write expressions for "
             "Spark's defaults"
         )
+    return _misspelt(name.strip()) or _impossible(name.strip(), wanted)
+
+
+@cache
+def _known() -> Mapping[str, str]:
+    """Return the settings that Spark 4.2 has of its own; ``b``: true or false, ``n``: a number, maybe with a unit."""
+    lines = files("plait.sql.script").joinpath("spark_settings.txt").read_text().splitlines()
+    return MappingProxyType({name: kind for name, _, kind in (line.partition(" ") for line in lines)})
+
+
+def _misspelt(name: str) -> str | None:
+    """Say which setting is meant; Spark takes any name, and those it does not know do nothing. Of one that resembles
+    none of Spark's nothing is said: it may be a connector's.
+    """
+    if name in _known() or name.lower().startswith(_OPEN):
+        return None
+    rest = {folded(known).removeprefix(_SQL): known for known in _known()}
+    close = get_close_matches(folded(name).removeprefix(_SQL), rest, n=1, cutoff=_LIKENESS)
+    if not close:
+        return None
+    return f"Spark has no setting '{name}', which would have no effect; did you mean '{rest[close[0]]}'?"
+
+
+def _impossible(name: str, value: str) -> str | None:
+    kind = _known().get(name)
+    if kind == "b" and value not in ("true", "false"):
+        return f"{name} is '{value}'; expected true or false"
+    if kind == "n" and not any(character.isdigit() for character in value):
+        return f"{name} is '{value}'; expected a number"
     return None
 
 

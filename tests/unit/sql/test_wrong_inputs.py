@@ -385,6 +385,12 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
         )
         for name in ("#tau", "#bits", "#bits1", "#k bigint x", "#i", "#until")
     ),
+    ("▸SET spark.sql.shufle.partitions = 3", OptionError, "did you mean 'spark.sql.shuffle.partitions'"),
+    ("▸SET spark.sql.Shuffle.Partitions = 3", OptionError, "did you mean 'spark.sql.shuffle.partitions'"),
+    ("▸SET spark.executor.memori = '2g'", OptionError, "did you mean 'spark.executor.memory'"),
+    ("▸SET spark.sql.adaptive.enable = true", OptionError, "did you mean 'spark.sql.adaptive.enabled'"),
+    ("▸SET spark.sql.adaptive.enabled = 'maybe'", OptionError, "expected true or false"),
+    ("▸SET spark.sql.shuffle.partitions = 'many'", OptionError, "expected a number"),
     ("SET plait.routing =▸", SqlError, "expected a value"),
 )
 

@@ -219,6 +219,16 @@ def test_the_strategies_of_set_are_those_there_are() -> None:
         ("spark.sql.ansi.enabled", "True", ("spark.sql.ansi.enabled", "True")),
         ("spark.sql.session.timeZone", "UTC", ("spark.sql.session.timeZone", "UTC")),
         ("spark.sql.legacy.timeParserPolicy", "LEGACY", ("spark.sql.legacy.timeParserPolicy", "LEGACY")),
+        *(
+            (name, value, (name, value))
+            for name, value in (
+                ("spark.hadoop.fs.s3a.endpont", "host"),
+                ("spark.sql.catalog.mine", "org.example.Catalog"),
+                ("spark.sql.iceberg.handle-timestamp-without-timezone", "true"),
+                ("spark.sql.autoBroadcastJoinThreshold", "10MB"),
+                ("spark.executor.memory", "2g"),
+            )
+        ),
         ("plait.storage_rows", "0", ("plait.storage_rows", "0")),
     ],
 )
