@@ -1,4 +1,4 @@
-"""How names are compared and suggested, wherever users write some."""
+"""How names are compared and suggested wherever users write some, and how things are counted in sentences."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return ""
     listed = ", ".join(f"'{candidate}'" for candidate in names[:12]) + (", ..." if len(names) > 12 else "")
     return f"; there is {listed}" if len(names) == 1 else f"; there are {listed}"
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "batch", "batches"), plural(2_000, "row")
+    ('1 batch', '2,000 rows')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

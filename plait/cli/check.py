@@ -7,9 +7,9 @@ import typer
 from plait.cli.arguments import ScriptFile
 from plait.cli.execution import default_checkpoint
 from plait.cli.exit_status import report
-from plait.cli.output.figures import plural
 from plait.cli.script import ScriptError, read_script
 from plait.query.model import Stream
+from plait.spelling import plural
 from plait.sql.expressions.scope import SchemaUnknownError
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from plait.cli.output.figures import count, duration, plural, rate, size
+from plait.cli.output.figures import count, duration, rate, size
+from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.cli.execution import Outcome

@@ -8,9 +8,9 @@ import traceback
 from pathlib import Path
 from typing import TextIO
 
-from plait.cli.output.figures import plural
 from plait.cli.script import ScriptError
 from plait.errors import InvalidPlanError, PlacedError, PlaitError, UserError
+from plait.spelling import plural
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 DEBUG = "PLAIT_DEBUG"

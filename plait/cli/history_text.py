@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from plait.cli.output.figures import plural
+from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.runtime.checkpoint.plan_history import Entry

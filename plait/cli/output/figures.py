@@ -76,15 +76,6 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def plural(number: int, noun: str, plural_form: str | None = None) -> str:
-    """Return number and noun.
-
-    >>> plural(1, "batch", "batches"), plural(2, "row")
-    ('1 batch', '2 rows')
-    """
-    return f"{count(number)} {noun if number == 1 else plural_form or noun + 's'}"
-
-
 def watermark(micros: int | None, laggard: str | None) -> str:
     """Return the watermark and the stream that sets it; without one, the stream that is waited for.
 

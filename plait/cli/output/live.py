@@ -12,10 +12,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from plait.cli.output.figures import count, duration, epoch_words, latency, plural, rate, size, watermark
+from plait.cli.output.figures import count, duration, epoch_words, latency, rate, size, watermark
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.losses import bad_reasons, warning_line
 from plait.cli.output.plain import summary_lines
+from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent, Summary

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from plait.cli.output.figures import count, plural
+from plait.cli.output.figures import count
 from plait.plan.explain import wording
+from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.runtime.losses.counts import BadCount, SourceCounts

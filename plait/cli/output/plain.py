@@ -14,7 +14,6 @@ from plait.cli.output.figures import (
     latency,
     latency_line,
     outcome_words,
-    plural,
     rate,
     size,
     watermark,
@@ -22,6 +21,7 @@ from plait.cli.output.figures import (
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.lines import LineWriter
 from plait.cli.output.losses import bad_reasons, loss_lines, warning_line
+from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent, Summary

@@ -10,6 +10,7 @@ from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Solution
+from plait.spelling import plural
 
 _SHOWN = 4
 
@@ -18,8 +19,8 @@ def summary(shown: Explanation) -> Iterator[str]:
     """Yield the lines."""
     plan, own = shown.plan, cost_of(shown.plan)
     yield (
-        f"Plan by strategy '{plan.strategy}': {wording.plural(len(plan.queries), 'query', 'queries')}, "
-        f"{wording.plural(len(plan.stores), 'store')}, {wording.plural(len(plan.trees), 'probe tree')}"
+        f"Plan by strategy '{plan.strategy}': {plural(len(plan.queries), 'query', 'queries')}, "
+        f"{plural(len(plan.stores), 'store')}, {plural(len(plan.trees), 'probe tree')}"
     )
     if plan.solution is not None:
         yield solved(plan.solution)
@@ -46,7 +47,7 @@ def _counted(measured: Measured) -> str:
         return f"Measured after batch {measured.batch}: what is stored; nothing has been probed under this plan yet"
     return (
         f"Measured after batch {measured.batch}: what is stored now, and probe tuples under this plan in "
-        f"{wording.plural(measured.batches, 'batch', 'batches')} ({wording.span(measured.span_us)} of event time)"
+        f"{plural(measured.batches, 'batch', 'batches')} ({wording.span(measured.span_us)} of event time)"
     )
 
 

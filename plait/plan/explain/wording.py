@@ -10,7 +10,7 @@ from plait.plan.columns import SELECTED, TAU
 from plait.plan.model import KeyColumn, Member, Output, Requirement, Selection, Step, Store, is_routed
 from plait.plan.relations import UNKNOWN_TYPE, member_name
 from plait.plan.traversals import split_part
-from plait.spelling import backquoted
+from plait.spelling import backquoted, plural
 
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)*)`""", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -67,11 +67,6 @@ def count(number: float | None) -> str:
     if number >= 1e15:
         return f"{number:.2e}"
     return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
-
-
-def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def plural_of(number: float, noun: str) -> str:

@@ -18,6 +18,7 @@ from plait.plan.traversals import endings, path_members
 from plait.query.model import Query, Relation
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.times import instant
+from plait.spelling import plural
 from plait.state.model import SourceProgress
 from plait.stats.sketch import SKETCH_SIZE
 
@@ -127,7 +128,7 @@ def _partnerless(miss: _Miss, evidence: Evidence) -> str:
     plan = evidence.plan
     target = wording.described(miss.step.member, plan.store(miss.step.member.store))
     condition = joining(plan, miss.path, miss.step)
-    text = f"{wording.plural(miss.sent, 'tuple')} looked for partners in {target}"
+    text = f"{plural(miss.sent, 'tuple')} looked for partners in {target}"
     text += f" with {condition}" if condition else ""
     return "; ".join((f"{text} and found none", *_causes(miss, evidence)))
 
