@@ -165,6 +165,22 @@ def turning_chain(rows_per_cycle: int = 2_000, cycles: int = 40, turn: int = 15)
     )
 
 
+def flooded_chain(rows_per_cycle: int = 10, cycles: int = 24, flood: int = 8) -> Experiment:
+    """Return paper 000's second experiment: R comes to arrive at a thousand times the rate of the others, of which
+    hardly any join each other any more, while each of R finds two in S.
+    """
+    others = [lambda _: float(rows_per_cycle)] * 3
+    return chain(
+        "flooded chain",
+        Drift(
+            rates=(step_at(flood, float(rows_per_cycle), 1_000.0 * rows_per_cycle), *others),
+            partners=(step_at(flood, 2.0, 2_000.0), step_at(flood, 8.0, 0.3), step_at(flood, 8.0, 0.3)),
+            cycles=cycles,
+            window_cycles=5.0,
+        ),
+    )
+
+
 def random_drift(seed: int, cycles: int = 40, rate: float = 300.0) -> Experiment:
     """Return a random chain of three to five streams, of which rates, partners and skew change in some way."""
     random = np.random.default_rng([seed, 1])
@@ -193,4 +209,15 @@ def random_drift(seed: int, cycles: int = 40, rate: float = 300.0) -> Experiment
     )
 
 
-__all__ = ["Drift", "Experiment", "chain", "ramp", "random_drift", "returns", "step_at", "swing", "turning_chain"]
+__all__ = [
+    "Drift",
+    "Experiment",
+    "chain",
+    "flooded_chain",
+    "ramp",
+    "random_drift",
+    "returns",
+    "step_at",
+    "swing",
+    "turning_chain",
+]

@@ -41,7 +41,7 @@ from plait.stats.cycles import CycleLength
 from plait.stats.model import Statistics
 
 _CLOCK_MS = 1_700_000_000_000
-_MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
 EVERY_BATCH = CycleLength(batches=1)
 
 Batch = Mapping[str, pa.Table]
@@ -126,7 +126,7 @@ def record(query: Query, streams: tuple[Stream, ...], batches: Sequence[Batch]) 
     options = plan_options(streams)
     orders = every_order(query, options)
     plans = plans_of(query, orders, options)
-    directory = tempfile.mkdtemp(prefix="plait-simulated-", dir=_MEMORY if _MEMORY.is_dir() else None)
+    directory = tempfile.mkdtemp(prefix="plait-simulated-", dir=MEMORY if MEMORY.is_dir() else None)
     try:
         cycles = tuple(_Recorder(query, streams, plans, Storage.open(directory)).run(batches))
     finally:

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from benchmarks.simulator.recording import EVERY_BATCH, Cycle, EdgeCounts, Recording, plan_options, plans_of
-from plait.adapt.forecast import NEXT_CYCLE, Outlook, forecast
 from plait.adapt.history import Batch, counts_of
-from plait.adapt.planning import probing_only
-from plait.adapt.rule import NO_MEMORY, Memory, Rule, consider
-from plait.adapt.rule import Outlook as Seen
+from plait.adapt.planning import PlanRequest, probing_only
+from plait.adapt.reconsidering import Policy as Deciding
+from plait.adapt.reconsidering import Standing, reconsider
 from plait.operators.reports import ProbeReport
 from plait.optimizer.options import PROBE_COSTS, ProbeCosts
-from plait.optimizer.pick.plan_cost import edge_costs, plan_cost
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
+from plait.plan.strategy_names import StrategyName
 from plait.state.model import Manifest
 from plait.stats.cycles import Cycles, with_batch
 from plait.stats.model import Statistics
 
-OVER_THIRTY_SECONDS: Final = Rule(horizon_s=30.0)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How plans are chosen: by which strategy and costs, on which outlook, by which rule. `adapts` False: never."""
+    """How plans are chosen: by which strategy and costs, and how that is decided. `adapts` False: never."""
 
     name: str
-    strategy: str
+    strategy: StrategyName
     costs: ProbeCosts = PROBE_COSTS
-    outlook: Outlook = NEXT_CYCLE
-    rule: Rule = OVER_THIRTY_SECONDS
+    how: Deciding = field(default_factory=Deciding)
     adapts: bool = True
 
 
@@ -55,7 +50,6 @@ class Replayed:
 
     taken: list[Taken] = field(default_factory=list)
     changes: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
-    errors: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def operations(self) -> int:
@@ -70,32 +64,36 @@ class Replayed:
 
 def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> Replayed:
     """Return what a policy takes. `first`: the plan at the start, else that of FROM."""
-    stores = plans_of(recording.query, recording.orders, plan_options(recording.streams))[0]
-    running = _on(stores, first or _planned(recording, "fixed", PROBE_COSTS, Statistics()))
-    cycles, memory, found = Cycles(), NO_MEMORY, Replayed()
-    before: Plan | None = None
+    options = plan_options(recording.streams)
+    stores = plans_of(recording.query, recording.orders, options)[0]
+    running = _on(stores, first or make_plan((recording.query,), Statistics(), options))
+    request = PlanRequest(
+        queries=(recording.query,), options=replace(options, strategy=policy.strategy, costs=policy.costs)
+    )
+    standing, cycles, found = Standing(running=running), Cycles(), Replayed()
     for number, cycle in enumerate(recording.cycles):
-        counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(running)}
+        counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(standing.running)}
         found.taken.append(taken(counts.values()))
-        cycles = with_batch(cycles, number * 10_000, counts_of(_batch(running, cycle, counts)), EVERY_BATCH)
+        cycles = with_batch(cycles, number * 10_000, counts_of(_batch(standing.running, cycle, counts)), EVERY_BATCH)
         if not policy.adapts:
             continue
-        statistics = _statistics(cycle, cycles, policy.outlook)
-        wanted = _on(stores, _planned(recording, policy.strategy, policy.costs, statistics))
-        seen = _seen(number, running, wanted, before, statistics, policy, counts, cycle)
-        running, before, memory = _decided(seen, running, wanted, before, memory, policy, found)
+        decision = reconsider(request, _manifest(number, cycle, cycles), standing, policy.how)
+        if decision.change is not None:
+            _on(stores, decision.after.running)
+            found.changes.append((number, edges_of(decision.after.running)))
+        standing = decision.after
     return found
 
 
-def _decided(
-    seen: Seen, running: Plan, wanted: Plan, before: Plan | None, memory: Memory, policy: Policy, found: Replayed
-) -> tuple[Plan, Plan | None, Memory]:
-    verdict, memory = consider(seen, policy.rule, memory)
-    if verdict.action == "keep":
-        return running, before, memory
-    new = wanted if verdict.action == "take" or before is None else before
-    found.changes.append((seen.cycle, edges_of(new)))
-    return new, running, memory
+def _manifest(number: int, cycle: Cycle, cycles: Cycles) -> Manifest:
+    return Manifest(
+        batch=number,
+        watermark_us=None,
+        plan="",
+        buckets=(*cycle.stored, *cycle.arrived),
+        sources=tuple(cycle.after[name] for name in sorted(cycle.after)),
+        cycles=cycles,
+    )
 
 
 def edges_of(plan: Plan) -> tuple[str, ...]:
@@ -116,11 +114,6 @@ def _on(stores: Plan, wanted: Plan) -> Plan:
     return fitting
 
 
-def _planned(recording: Recording, strategy: str, costs: ProbeCosts, statistics: Statistics) -> Plan:
-    options = replace(plan_options(recording.streams, strategy), costs=costs)
-    return make_plan((recording.query,), statistics, options)
-
-
 def _batch(plan: Plan, cycle: Cycle, counts: Mapping[str, EdgeCounts]) -> Batch:
     report = ProbeReport(
         probe_tuples=tuple((edge, each.probes) for edge, each in counts.items()),
@@ -135,53 +128,6 @@ def _batch(plan: Plan, cycle: Cycle, counts: Mapping[str, EdgeCounts]) -> Batch:
         before=cycle.before,
         after=cycle.after,
     )
-
-
-def _statistics(cycle: Cycle, cycles: Cycles, outlook: Outlook) -> Statistics:
-    sources = tuple(cycle.after[name] for name in sorted(cycle.after))
-    return forecast((), Manifest(batch=0, watermark_us=None, plan="", sources=sources, cycles=cycles), outlook)
-
-
-def _seen(
-    number: int,
-    running: Plan,
-    wanted: Plan,
-    before: Plan | None,
-    statistics: Statistics,
-    policy: Policy,
-    counts: Mapping[str, EdgeCounts],
-    cycle: Cycle,
-) -> Seen:
-    same = edges_of(running) == edges_of(wanted)
-    return Seen(
-        cycle=number,
-        running=" ".join(edges_of(running)),
-        running_cost=plan_cost(running, statistics, policy.costs),
-        wanted=" ".join(edges_of(running if same else wanted)),
-        wanted_cost=plan_cost(wanted, statistics, policy.costs),
-        measured=measured_cost(running, statistics, policy.costs, counts, cycle),
-        before_cost=None if before is None else plan_cost(before, statistics, policy.costs),
-    )
-
-
-def measured_cost(
-    plan: Plan, statistics: Statistics, costs: ProbeCosts, counts: Mapping[str, EdgeCounts], cycle: Cycle
-) -> float | None:
-    """Return what a plan did cost in a cycle per second of event time: look-ups at their price, by what was counted."""
-    advances = [
-        after.tau_max - (cycle.before[name].tau_max or 0)
-        for name, after in cycle.after.items()
-        if after.tau_max is not None and name in cycle.before and cycle.before[name].tau_max is not None
-    ]
-    seconds = max(advances, default=0) / 1_000_000
-    if seconds <= 0:
-        return None
-    cost = 0.0
-    for edge in edge_costs(plan, statistics, costs):
-        counted = counts[edge.edge]
-        look_up = max(edge.step.price - edge.step.growth * costs.match, 0.0)
-        cost += counted.probes * look_up + counted.matches * costs.match
-    return cost / seconds
 
 
 def best_by_cycle(recording: Recording, by: str = "operations") -> list[int]:

@@ -20,7 +20,7 @@ from plait.stats.cycles import TEN_SECONDS, CycleLength
 
 _LOG = logging.getLogger(__name__)
 
-_YOUNG: Final = frozenset({1, 4, 16})
+YOUNG: Final = frozenset({1, 4, 16})
 """After how many batches of a run the plan is reconsidered although no cycle is over: by then the sample of what has
 arrived says something new.
 """
@@ -108,7 +108,7 @@ class Adapter:
         self._batches += 1
         if self._planning is not None or not self._habits.adapts:
             return
-        is_young = self._batches in _YOUNG
+        is_young = self._batches in YOUNG
         if is_young or (self._habits.cycle.is_over(manifest.cycles) and self._may_plan()):
             standing = Standing(running=running, before=self._before, memory=self.memory)
             policy = replace(self._habits.policy, is_young=is_young)
@@ -169,4 +169,4 @@ def _warn_of(error: Exception) -> None:
     )
 
 
-__all__ = ["MOST_PLANNING", "Adapter", "Habits", "Planned"]
+__all__ = ["MOST_PLANNING", "YOUNG", "Adapter", "Habits", "Planned"]

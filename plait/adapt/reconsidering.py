@@ -119,7 +119,11 @@ def identity(plan: Plan) -> str:
     edges = [
         "+".join((step.edge, *(fill.store for fill in step.fills))) for tree in plan.trees for _, step in tree.walk()
     ]
-    layouts = [f"{store.id}/{store.parallelism}({','.join(store.partition_by)})" for store in plan.stores]
+    layouts = [
+        f"{store.id}/{store.parallelism}({','.join(store.partition_by)})"
+        for store in plan.stores
+        if store.parallelism > 1
+    ]
     return " ".join((*edges, *layouts))
 
 

@@ -1,0 +1,45 @@
+"""Paper 000's second experiment: a stream floods the others, and the store of what these have in common pays."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+import pytest
+
+from benchmarks.simulator.experiments import Experiment, flooded_chain
+from benchmarks.simulator.living import Lived, live
+from plait.adapt.planning import PlanRequest
+from plait.adapt.reconsidering import Policy
+from plait.optimizer.options import PlanOptions
+from plait.plan.strategy_names import StrategyName
+
+FLOOD = 8
+SETTLED = slice(FLOOD + 7, None)
+"""Cycles in which all that was stored before the flood has expired."""
+
+
+@pytest.fixture(scope="module")
+def flood() -> Experiment:
+    return flooded_chain(rows_per_cycle=5, cycles=FLOOD + 10, flood=FLOOD)
+
+
+def lived(experiment: Experiment, strategy: StrategyName, until: int | None = None) -> Lived:
+    """Run it from the orders of `greedy` on, which has no intermediate stores."""
+
+    def request(strategy: StrategyName) -> PlanRequest:
+        options = PlanOptions(strategy=strategy, sources=experiment.streams, parallelism=1)
+        return PlanRequest(queries=(experiment.query,), options=options)
+
+    return live(experiment, request(strategy), Policy(), first=request("greedy").plan(None), until=until)
+
+
+@pytest.mark.parametrize("strategy", ["dppick", "bushy", "ilp"])
+def test_the_store_of_the_others_appears_within_three_cycles_and_a_third_of_the_cost_goes(
+    flood: Experiment, strategy: StrategyName
+) -> None:
+    static, adaptive = lived(flood, strategy, until=0), lived(flood, strategy)
+    assert all(any(store.startswith("r1⋈r2⋈r3") for store in cycle.stores) for cycle in adaptive.cycles[FLOOD + 3 :])
+    before, after = (mean(cycle.operations for cycle in found.cycles[SETTLED]) for found in (static, adaptive))
+    assert after < before * 2 / 3
+    assert [cycle.results for cycle in static.cycles] == [cycle.results for cycle in adaptive.cycles]
+    assert len([number for number, _ in adaptive.changes if number >= FLOOD]) <= 3
