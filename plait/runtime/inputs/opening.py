@@ -58,9 +58,10 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     reader = _stream_reader(spark, source) if isinstance(source, Stream) else spark.read
     options, known = dict(connector.options), format_of(connector.format)
     corrupt = None
-    if known.keeps_malformed and (option_of(connector, "mode") or "PERMISSIVE").upper() == "PERMISSIVE":
+    if known.keeps_malformed and _keeps_malformed(source, connector):
         corrupt = option_of(connector, "columnNameOfCorruptRecord") or CORRUPT
-        options = {**options, "columnNameOfCorruptRecord": corrupt}
+        options = {name: value for name, value in options.items() if folded(name) != "mode"}
+        options["columnNameOfCorruptRecord"] = corrupt
     if source.schema is not None and checks_header(connector):
         # Spark's default is to read by position, whatever the header says; columns in another order are then swapped.
         options["enforceSchema"] = "false"
@@ -91,6 +92,15 @@ def _stream_reader(spark: SparkSession, stream: Stream) -> DataStreamReader:
     session wants either all of them named, or none.
     """
     return spark.readStream.name(spark_name(stream.name)) if has_named_sources(spark) else spark.readStream
+
+
+def _keeps_malformed(source: Source, connector: Connector) -> bool:
+    """Tell whether malformed records are read as such. A stream joins none of them anyhow, so with DROPMALFORMED too:
+    Spark would drop them uncounted, and none would come to the folder for dead letters.
+    """
+    mode = (option_of(connector, "mode") or "PERMISSIVE").strip().upper()
+    is_told = isinstance(source, Stream) and source.schema is not None
+    return mode == "PERMISSIVE" or (mode == "DROPMALFORMED" and is_told)
 
 
 def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Connector:
