@@ -168,6 +168,15 @@ UNSTORED = {
 }
 
 
+def test_a_query_of_one_stream_lacks_none_of_the_rows_that_came_before_it(tmp_path: Path) -> None:
+    life = Life(tmp_path)
+    query = {"one": "SELECT a.x FROM a WHERE a.x > 5"}
+    life.run(STREAMS, query, {"a": [a(0, x=5), a(1, x=6)], "b": [b(0)]})
+    for queries in (query, {"one": "SELECT a.s FROM a", "two": "SELECT a.x FROM a"}):
+        ran = life.run(STREAMS, queries, {"a": [a(2, x=12)], "b": [b(2)]})
+        assert (ran.lacking, ran.lacking_at_end) == ((), ())
+
+
 @pytest.mark.parametrize("case", UNSTORED)
 def test_rows_that_were_not_stored_are_counted_until_they_no_longer_matter(tmp_path: Path, case: str) -> None:
     queries, added, unstored = UNSTORED[case]

@@ -127,17 +127,23 @@ def with_forgotten(progress: SourceProgress, rows: int, tau_max_us: int) -> Sour
     return replace(progress, forgotten=tuple(spans))
 
 
-def lacking_after(queries: Iterable[Query], plan: Plan, manifest: Manifest | None) -> tuple[Lacking, ...]:
-    """Return what the queries lack of the rows that arrived up to this manifest, by query and stream."""
+def lacking_after(
+    queries: Iterable[Query], plan: Plan, manifest: Manifest | None, *, backfill: bool = False
+) -> tuple[Lacking, ...]:
+    """Return what the queries lack of the rows that arrived up to this manifest, by query and stream. With `backfill`
+    queries that the manifest does not know are about to be filled up with the past.
+    """
     if manifest is None:
         return ()
+    known_queries = {query.query for query in manifest.queries}
     progress = {lacking.source: lacking for lacking in manifest.sources}
     layouts = _Layouts.of(manifest.buckets)
     lacking: list[Lacking] = []
     for query in queries:
-        for relation in query.relations:
-            if relation.is_table:
-                continue
+        streams = [relation for relation in query.relations if not relation.is_table]
+        # What joins one stream with tables is found when its rows arrive: it needs none of those that were there.
+        needs_earlier = len(streams) > 1 or (backfill and query.name not in known_queries)
+        for relation in streams if needs_earlier else ():
             lacking += layouts.lacking(query, relation, plan, manifest.watermark_us)
             known = progress.get(relation.source)
             if known is not None:

@@ -25,12 +25,15 @@ from plait.sql.predicates.evaluation import named, shown
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
 _SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
 _STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
+_CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
+"""What stands before an error of the JVM that is not one of Spark's own."""
+
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _WORKER_ENDED = ("Python worker exited unexpectedly", "PYTHON_WORKER_EXITED", "Python worker has exited")
 _NOT_PICKLED = ("PicklingError", "PICKLING_ERROR", "Could not serialize object", "cannot pickle")
-_OFFSET_TROUBLE = ("STREAMING_CHECKPOINT", "offset log", "OffsetSeq")
+_OFFSET_TROUBLE = ("STREAMING_CHECKPOINT", "offset log", "OffsetSeq", "StreamMetadata$.read")
 
 
 def is_jvm_gone(error: BaseException | None) -> bool:
@@ -127,7 +130,8 @@ def _headline(text: str) -> str:
     headlines = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
     if headlines:
         return f"[{headlines[-1].group(1)}] {headlines[-1].group(2).rstrip('. ')}."
-    return text.strip().split("\n", 1)[0].rstrip(". ") + "."
+    called = _CALLED.search(text)
+    return text[called.end() if called else 0 :].strip().split("\n", 1)[0].rstrip(". ") + "."
 
 
 _SHOWN_SQL = re.compile(r"== SQL[^\n]*==\n(.*)", re.DOTALL)

@@ -206,7 +206,7 @@ def _ready(
         before=before,
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
         stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
-        lacking=lacking_after(queries, plan, before),
+        lacking=lacking_after(queries, plan, before, backfill=asked.settings.backfill),
         dropped=asked.dropped,
         notices=notices(
             opened.catalog,

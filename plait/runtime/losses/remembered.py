@@ -1,8 +1,9 @@
 """Remember what was outside the checkpoint when it was last started, to tell what has changed since.
 
-Two things can change unnoticed between runs: the files of a table, which is read once and then kept, and the columns a
-query writes into a folder that has results already. Both are warned of. ``remembered.json`` holds what is compared; it
-is replaced at every start, and a checkpoint without it has nothing to compare.
+Two things can change unnoticed between runs: the files of a table, which is read once and then kept, and what a query
+writes into a folder that has results already: columns, format, and options such as ``header``. Both are warned of.
+``remembered.json`` holds what is compared; it is replaced at every start, and a checkpoint without it has nothing to
+compare.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from plait.plan.model import Plan
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.sinks.staging import filesystem_of
+from plait.spelling import folded
 from plait.state.manifest import ManifestLog
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -30,6 +32,9 @@ from plait.state.storage import Storage
 PATH = "remembered.json"
 _MOST_FOLDERS = 64
 """So many folders stay known that no query writes now."""
+
+_UNSEEN = frozenset({"path", "existing", "compression", "codec", "maxrecordsperfile"})
+"""Options of sinks that readers need not know."""
 
 _MOST_FILES = 10_000
 """Of more files it is not asked what they are: that would take longer than it is worth."""
@@ -49,11 +54,14 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Which columns a query writes into a folder: (name, type), in order."""
+    """Which columns a query writes into a folder: (name, type), in order; and by which options of those that readers
+    have to know: (name, value). None: an earlier version did not remember them.
+    """
 
     query: str
     format: str
     columns: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +83,17 @@ def read_remembered(storage: Storage) -> Remembered:
                     query=values["query"],
                     format=values["format"],
                     columns=tuple((name, kind) for name, kind in values["columns"]),
+                    options=_pairs(values.get("options")),
                 )
                 for path, values in document.get("outputs", {}).items()
             },
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return Remembered(tables={}, outputs={})
+
+
+def _pairs(values: list[list[str]] | None) -> tuple[tuple[str, str], ...] | None:
+    return None if values is None else tuple((name, value) for name, value in values)
 
 
 def write_remembered(storage: Storage, remembered: Remembered) -> None:
@@ -160,8 +173,8 @@ def _table_text(table: str, then: Fingerprint, now: Fingerprint) -> str:
 
 def _output_text(path: str, written: Written, difference: str) -> str:
     return (
-        f"query '{written.query}' now writes other columns than the files in '{path}' have: {difference}. Readers take "
-        "the folder for one table: give the query another path, or remove the old files"
+        f"query '{written.query}' now writes otherwise than the files in '{path}' were written: {difference}. Readers "
+        "take the folder for one table: give the query another path, or remove the old files"
     )
 
 
@@ -176,8 +189,25 @@ def _difference(before: Written, now: Written) -> str:
         if name in then and then[name] != present[name]
     ]
     if not parts and now.format == "csv" and before.columns != now.columns:
-        parts = ["another order"]
-    return ", ".join(parts)
+        parts = ["columns in another order"]
+    if before.format != now.format:
+        return ", ".join([*parts, f"{now.format} files instead of {before.format}"])
+    return ", ".join([*parts, *_other_options(before, now)])
+
+
+def _other_options(before: Written, now: Written) -> list[str]:
+    then, present = dict(before.options or ()), dict(now.options or ())
+    if before.options is None or now.options is None:
+        return []
+    return [
+        f"{name} {_quoted(present.get(name))} instead of {_quoted(then.get(name))}"
+        for name in dict.fromkeys([*present, *then])
+        if present.get(name) != then.get(name)
+    ]
+
+
+def _quoted(value: str | None) -> str:
+    return "none" if value is None else f"'{value}'"
 
 
 def remembered_now(tables: Mapping[str, DataFrame], bindings: Iterable[Binding]) -> Remembered:
@@ -191,10 +221,12 @@ def remembered_now(tables: Mapping[str, DataFrame], bindings: Iterable[Binding])
 
 def _written(bindings: Iterable[Binding]) -> Iterator[tuple[str, Written]]:
     for binding in bindings:
-        path = dict(binding.sink.spec.options).get("path")
+        spec = binding.sink.spec
+        path = dict(spec.options).get("path")
         if path is not None:
             columns = tuple((field.name, field.dataType.simpleString()) for field in binding.output.fields)
-            yield path, Written(query=binding.query.name, format=binding.sink.spec.format, columns=columns)
+            options = tuple(sorted((name, value) for name, value in spec.options if folded(name) not in _UNSEEN))
+            yield path, Written(query=binding.query.name, format=spec.format, columns=columns, options=options)
 
 
 def fingerprint_of(frame: DataFrame) -> Fingerprint | None:

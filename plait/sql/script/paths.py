@@ -51,6 +51,8 @@ def output_problem(path: str) -> str | None:
     here = local(path)
     if here is None:
         return None
+    if "~" in here.split("/") and not os.path.isdir(here.split("~")[0] + "~"):
+        return f"'~' in '{path}' would be a directory of this name and not your home; write the whole path"
     if os.path.exists(here) and not os.path.isdir(here):
         return f"'{path}' is a file, but a directory is written; choose another path"
     parent = here

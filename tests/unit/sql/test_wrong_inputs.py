@@ -214,6 +214,7 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE QUERY q INTO ▸foreach AS SELECT id FROM o", SqlError, "use it from Python"),
     ("CREATE QUERY q INTO ▸parquet AS SELECT id FROM o", OptionError, "OPTIONS (path 'out/q')"),
     ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet') AS SELECT id FROM o", SinkError, "choose another path"),
+    ("CREATE QUERY q INTO csv OPTIONS (▸path '~/out') AS SELECT id FROM o", SinkError, "not your home"),
     ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet/x') AS SELECT id FROM o", SinkError, "cannot be made"),
     ("CREATE QUERY q INTO csv OPTIONS (path 'out', ▸haeder 'true') AS SELECT id FROM o", OptionError, "did you mean"),
     ("CREATE QUERY q INTO json OPTIONS (path 'out', ▸Sep ';') AS SELECT id FROM o", OptionError, "no effect"),

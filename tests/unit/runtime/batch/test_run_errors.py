@@ -47,6 +47,18 @@ Traceback (most recent call last):
             "PYTHON_VERSION_MISMATCH",
         ),
         (
+            "An error occurred while calling o95.start.\n: com.fasterxml.jackson.core.JsonParseException: Unexpected "
+            "character ('b'): was expecting a name.\n at [Source: spark/metadata]",
+            SourceError,
+            r"input: Unexpected character \('b'\): was expecting a name\. The checkpoint",
+        ),
+        (
+            "An error occurred while calling o95.start.\n: com.fasterxml.jackson.core.JsonParseException: Unexpected "
+            "end\n\tat org.apache.spark.sql.execution.streaming.checkpointing.StreamMetadata$.read(StreamMetadata.scala)",
+            CheckpointError,
+            r"continue from the checkpoint: Unexpected end\. Restore",
+        ),
+        (
             "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: [INVALID_PARAMETER_VALUE.CHARSET] "
             "The value of `charset` is invalid: expects utf-8, but got klingon. SQLSTATE: 22023 SQLSTATE: XXKST",
             SourceError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,34 @@ def test_a_query_with_other_columns_under_the_same_path_is_warned_of(
     assert (notice.kind, notice.of) == ("output changed", "q")
     assert difference in notice.text
     assert told(before, writing("parquet", *columns), holds=False) == ()
+
+
+@pytest.mark.parametrize(
+    ("format_", "options", "difference"),
+    [
+        ("json", (), "json files instead of csv"),
+        ("csv", (("header", "true"), ("sep", ";")), "header 'true' instead of none"),
+        ("csv", (("partitionBy", "id"), ("sep", ";")), "partitionBy 'id' instead of none"),
+        ("csv", (("sep", "|"),), "sep '|' instead of ';'"),
+        ("csv", (), "sep none instead of ';'"),
+    ],
+)
+def test_a_query_that_writes_in_another_way_under_the_same_path_is_warned_of(
+    format_: str, options: tuple[tuple[str, str], ...], difference: str, tmp_path: Path
+) -> None:
+    columns = (("id", "bigint"), ("v", "int"))
+    written = Written(query="q", format="csv", columns=columns, options=(("sep", ";"),))
+    before = Remembered(tables={}, outputs={"out": written})
+    now = replace(written, format=format_, options=options)
+    (notice,) = told(before, Remembered(tables={}, outputs={"out": now}))
+    assert difference in notice.text
+    assert told(before, before) == ()
+    earlier = replace(written, options=None)
+    if format_ == "csv":
+        assert told(Remembered(tables={}, outputs={"out": earlier}), Remembered(tables={}, outputs={"out": now})) == ()
+    storage = Storage.open(str(tmp_path))
+    write_remembered(storage, before)
+    assert read_remembered(storage) == before
 
 
 def test_the_order_of_columns_matters_only_where_files_do_not_name_them() -> None:
