@@ -31,6 +31,7 @@ _CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+_DAMAGED_LOG = re.compile(r"Failed to read log file (?:file:/*(?=/))?(\S+?)\. ")
 _WORKER_ENDED = ("Python worker exited unexpectedly", "PYTHON_WORKER_EXITED", "Python worker has exited")
 _NOT_PICKLED = ("PicklingError", "PICKLING_ERROR", "Could not serialize object", "cannot pickle")
 _OFFSET_TROUBLE = ("STREAMING_CHECKPOINT", "offset log", "OffsetSeq", "StreamMetadata$.read")
@@ -91,6 +92,13 @@ def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitErr
     problem = unreadable(text)
     if problem is not None:
         return SourceError(f"{problem}. The checkpoint is intact: mend the cause and start again.")
+    damaged = _DAMAGED_LOG.search(text)
+    if damaged is not None:
+        return CheckpointError(
+            f"the file '{damaged[1]}' in the checkpoint is damaged, as a loss of power may leave it: Spark cannot read "
+            "its own log. Restore the checkpoint from a backup, or start over with a new checkpoint directory (state "
+            "is rebuilt from what the sources still hold)."
+        )
     if any(sign in text for sign in _OFFSET_TROUBLE):
         return CheckpointError(
             f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition "

@@ -54,9 +54,15 @@ Traceback (most recent call last):
         ),
         (
             "An error occurred while calling o95.start.\n: com.fasterxml.jackson.core.JsonParseException: Unexpected "
-            "end\n\tat org.apache.spark.sql.execution.streaming.checkpointing.StreamMetadata$.read(StreamMetadata.scala)",
+            "end\n\tat org.apache.spark.sql.execution.streaming.checkpointing.StreamMetadata$.read(Stream.scala)",
             CheckpointError,
             r"continue from the checkpoint: Unexpected end\. Restore",
+        ),
+        (
+            "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: Failed to read log file "
+            "file:/data/ck/spark/commits/1. Incomplete log file in the offset commit log SQLSTATE: XXKST",
+            CheckpointError,
+            r"^the file '/data/ck/spark/commits/1' in the checkpoint is damaged.* Restore the checkpoint from a backup",
         ),
         (
             "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: [INVALID_PARAMETER_VALUE.CHARSET] "
