@@ -274,6 +274,9 @@ class DirectRun:
         following = self._within_budget(following, plan)
         self.log.commit(following)
         self.outcome.watermarks.append(manifest.watermark_us)
+        for report in probed:  # a manifest forgets what edges of other plans have counted
+            for edge, count in report.probe_tuples:
+                self.outcome.probe_tuples[edge] = self.outcome.probe_tuples.get(edge, 0) + count
         for report in ingested:
             for bucket in report.buckets:
                 self.outcome.stored.setdefault(report.source, Counter())[bucket.store] += bucket.rows
@@ -326,7 +329,6 @@ class DirectRun:
         self.outcome.late = {progress.source: progress.late for progress in manifest.sources}
         self.outcome.bad = {progress.source: progress.bad for progress in manifest.sources}
         self.outcome.progress = {progress.source: progress for progress in manifest.sources}
-        self.outcome.probe_tuples = dict(manifest.probe_tuples)
         self.outcome.cycles = manifest.cycles
 
 

@@ -79,6 +79,7 @@ def _kinds(pairs: list[Pair], spans_us: list[int]) -> Iterator[tuple[str, int, l
     yield "band", 2, numbers, lambda rng, a, b: _band(rng, a, b, "3", 3)
     yield "between", 2, numbers, _between
     yield "arithmetic", 1, numbers, _sum
+    yield "guarded division", 1, numbers, _guarded
     yield "band of fractions", 2, fractions, lambda rng, a, b: _band(rng, a, b, "2.5D", 2.5)
     yield "band of decimals", 2, decimals, lambda rng, a, b: _band(rng, a, b, "2.5", Decimal("2.5"))
     yield "between decimals", 3, decimals, _between
@@ -183,6 +184,27 @@ def _sum(rng: random.Random, a: Expression, b: Expression) -> Expression:
             ("NOT ({0} - {1} < 2)", lambda x, y: x - y >= 2),
             ("{0} - {1} = 1", lambda x, y: x - y == 1),
             ("{0} = {1} + 1", lambda x, y: x == y + 1),
+        )
+    )
+    return apply(text, function, a, b, kind="b")
+
+
+def _guarded(rng: random.Random, a: Expression, b: Expression) -> Expression:
+    """Return a division that is kept from failing where the divisor is zero, so that no order of evaluation matters."""
+    text, function = rng.choice(
+        (
+            ("try_divide({0}, {1}) > 1", lambda x, y: x / y > 1 if y else None),
+            ("coalesce(try_divide({0}, {1}), 0) < 1", lambda x, y: (x / y if y else 0) < 1),
+            ("{0} / nullif({1}, 0) <= 1", lambda x, y: x / y <= 1 if y else None),
+            ("{0} % nullif({1}, 0) = 1", lambda x, y: x > 0 and x % abs(y) == 1 if y else None),
+            ("{0} DIV nullif({1}, 0) = 0", lambda x, y: abs(x) < abs(y) if y else None),
+            (
+                "CASE WHEN {1} <> 0 THEN {0} / nullif({1}, 0) > 1 ELSE {0} > 2 END",
+                lambda x, y: x / y > 1 if y else x > 2,
+            ),
+            ("if({1} = 0, {0} < 2, {0} % nullif({1}, 0) = 0)", lambda x, y: x % y == 0 if y else x < 2),
+            ("({1} <> 0 AND {0} / nullif({1}, 0) > 1)", lambda x, y: bool(y) and x / y > 1),
+            ("({1} = 0 OR {0} / nullif({1}, 0) > 1)", lambda x, y: not y or x / y > 1),
         )
     )
     return apply(text, function, a, b, kind="b")
