@@ -90,13 +90,18 @@ def _shown(operand: Operand) -> str:
     return f"{operand.expression.sql} of {operand.relation}"
 
 
+def way_out(type_: str) -> str:
+    """Say what to compare instead of values of a type that is no key."""
+    if type_.startswith("string collate"):
+        return "compare lower(CAST(x AS STRING)) with lower(CAST(y AS STRING)), without lower if case matters"
+    return "compare a field of it, or cast it to a string"
+
+
 def mismatch(left: str, left_type: str | None, right: str, right_type: str | None) -> str | None:
     """Say why two operands cannot be keys of each other, and what to do; None if they can, as far as is known."""
     for name, type_ in ((left, left_type), (right, right_type)):
         if type_ is not None and not is_key_type(type_):
-            collated = type_.startswith("string collate")
-            advice = "compare lower(x) with lower(y)" if collated else "compare a field of it, or cast it to a string"
-            return f"{name} has type {type_}, which cannot be a join key; {advice}"
+            return f"{name} has type {type_}, which cannot be a join key; {way_out(type_)}"
     if left_type is None or right_type is None or common_type(left_type, right_type) is not None:
         return None
     return f"cannot compare {left} ({left_type}) with {right} ({right_type}); cast one of them to the other's type"

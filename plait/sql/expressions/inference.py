@@ -54,6 +54,11 @@ _INSTANTS: Final = """
 """
 _WALL_CLOCKS: Final = "to_timestamp_ntz make_timestamp_ntz try_make_timestamp_ntz"
 _DATES: Final = "to_date try_to_date make_date last_day next_day date_from_unix_date trunc date"
+_KEEPING_COLLATION: Final = frozenset(
+    ["upper", "ucase", "lower", "lcase", "trim", "ltrim", "rtrim", "btrim", "initcap"]
+)
+"""Functions of one text whose result is compared by the same collation."""
+
 _CONVERSIONS: Final = ("string", "int", "bigint", "double", "float", "boolean", "smallint", "tinyint", "binary")
 
 RESULTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -164,6 +169,8 @@ def _call_type(name: str, parts: Sequence[str | None]) -> str | None:
     if name == "nullif":
         return parts[0] if parts else None
     has_collation = any(part is not None and part.startswith("string collate") for part in parts)
+    if has_collation and len(parts) == 1 and name in _KEEPING_COLLATION:
+        return parts[0]
     return None if has_collation else RESULTS.get(name)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from plait.query.types import common_type
+from plait.query.types import common_type, way_out
 from plait.sql.lexis.literals import INTERVAL, MONTHS, NOTHING, Literal, duckdb_type
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, decimal_size, is_decimal, is_numeric
 
@@ -50,7 +50,7 @@ def common_type_of(values: Sequence[Value], what: str) -> str:
 def _common(left: str, right: str, what: str) -> str:
     for type_ in (left, right):
         if type_ not in _COMPARED and not is_decimal(type_):
-            raise Untranslatable(f"{what} of type {type_}", "compare a field of it, or cast it to a string")
+            raise Untranslatable(f"{what} of type {type_}", way_out(type_))
     if NOTHING in (left, right) or left == right:
         return right if left == NOTHING else left
     common = None if {left, right} & {"string", INTERVAL, MONTHS} else common_type(left, right)

@@ -462,7 +462,21 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SELECT id FROM o WHERE ▸upper(city)", SqlError, "has type string"),
     ("SELECT 1 FROM o JOIN l ON ▸(o.id, o.k) = (l.oid, l.k, 1)", SqlError, "a row of 2 cannot equal a row of 3"),
     ("SELECT 1 FROM o JOIN l ON (o.id, ▸o.flag) = (l.oid, l.k)", SqlError, "cannot compare o.flag (boolean)"),
-    ("SELECT 1 FROM o JOIN n ON ▸CAST(o.city AS STRING COLLATE UNICODE_CI) = n.k", SqlError, "lower(x) with lower(y)"),
+    (
+        "SELECT 1 FROM o JOIN n ON ▸lower(CAST(o.city AS STRING COLLATE UNICODE_CI)) = n.k",
+        SqlError,
+        "(CAST(x AS STRING))",
+    ),
+    (
+        "SELECT 1 FROM o JOIN n ON o.k = n.code AND ▸upper(CAST(o.city AS STRING COLLATE UNICODE)) <> n.k",
+        UnsupportedQueryError,
+        "lower(CAST(x AS STRING))",
+    ),
+    (
+        "SELECT 1 FROM o JOIN n ON ▸CAST(o.city AS STRING COLLATE UNICODE_CI) = n.k",
+        SqlError,
+        "lower(CAST(x AS STRING))",
+    ),
     ("SELECT 1 FROM o JOIN l ON ▸o.flag = l.oid + 1", SqlError, "cannot compare o.flag (boolean) with l.oid + 1"),
     # joins that Plait does not run
     ("SELECT 1 FROM o, ▸l", SqlError, "nothing joins 'o' with 'l'"),
