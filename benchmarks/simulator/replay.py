@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.simulator.recording import EVERY_BATCH, Cycle, EdgeCounts, Recording, plan_options, plans_of
+from plait.adapt.adapter import YOUNG
 from plait.adapt.history import Batch, counts_of
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.reconsidering import Policy as Deciding
@@ -77,7 +78,9 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
         cycles = with_batch(cycles, number * 10_000, counts_of(_batch(standing.running, cycle, counts)), EVERY_BATCH)
         if not policy.adapts:
             continue
-        decision = reconsider(request, _manifest(number, cycle, cycles), standing, policy.how)
+        decision = reconsider(
+            request, _manifest(number, cycle, cycles), standing, replace(policy.how, is_young=number + 1 in YOUNG)
+        )
         if decision.change is not None:
             _on(stores, decision.after.running)
             found.changes.append((number, edges_of(decision.after.running)))

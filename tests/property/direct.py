@@ -110,8 +110,7 @@ class DirectRun:
         for batch in range(self.case.batches):
             if batch in self.options.restarts:
                 manifest = self.log.latest() or manifest
-            if self.options.strategies[batch] != plan.strategy:
-                plan = self._replan(plan, batch)
+            plan = self._next_plan(plan, manifest, batch)
             if batch in self.options.compactions:
                 manifest = self._compact(plan, manifest)
             if batch in self.options.restarts:
@@ -119,6 +118,10 @@ class DirectRun:
             manifest = self._commit(plan, manifest, batch, *self._attempt(plan, manifest, batch))
         self._account(manifest)
         return self.outcome
+
+    def _next_plan(self, running: Plan, manifest: Manifest, batch: int) -> Plan:
+        """Return the plan for a batch, on what the last manifest says."""
+        return running if self.options.strategies[batch] == running.strategy else self._replan(running, batch)
 
     def _plan(self, batch: int, parallelism: int | None = None) -> Plan:
         options = PlanOptions(
@@ -280,6 +283,9 @@ class DirectRun:
         for report in ingested:
             for bucket in report.buckets:
                 self.outcome.stored.setdefault(report.source, Counter())[bucket.store] += bucket.rows
+        for report in probed:
+            for edge, tuples in report.probe_tuples:  # a manifest keeps those of the plan in force
+                self.outcome.probe_tuples[edge] = self.outcome.probe_tuples.get(edge, 0) + tuples
         for name, rows in results_by_query(probed).items():
             self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
         for query in self.queries:
