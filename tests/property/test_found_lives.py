@@ -9,7 +9,7 @@ import pytest
 from tests.oracle.entitlement import entitlements
 from tests.property.case import CaseQuery, CaseSource
 from tests.property.expressions import apply, column
-from tests.property.found import Condition, joined, stream
+from tests.property.found import Condition, joined, stream, table
 from tests.property.life_running import check_life, run_life
 from tests.property.lives import Declared, Life, Span, Way, describe
 from tests.property.plain import plain_query
@@ -180,3 +180,16 @@ def test_rows_are_not_forgotten_by_a_shorter_window_before_a_stream_that_joins_h
     shorter = plain_query("shorter", pairs.relations, pairs.conditions, first.projection, (("a", 5), ("b", 5)))
     given = life(span(2, (left, right), first), span(3, (left, joins), shorter))
     check(given, {first.name + "-0": 0, "shorter-1": 1})
+
+
+def test_a_table_is_read_again_for_rows_that_no_query_of_its_time_wanted() -> None:
+    """What was stored shows the selection `true`, asked by the other query; but that one needs another key."""
+    left = stream("a", "k BIGINT, x BIGINT", (0, 1, 9, 9), (1, 2, 5, 9))
+    right = table("t", "k BIGINT, r BIGINT", (5, None), (5, 1), (6, 9))
+    equal: Condition = ("{a.x} = {b.r}", lambda x, r: x == r)
+    present: Condition = ("{b.r} IS NOT NULL", lambda r: True)
+    selective = columns(joined(left, right, KEYS, present), "a.k", "b.k")
+    other = columns(joined(left, right, equal), "a.x")
+    all_of_it = columns(joined(left, right, KEYS), "b.k")
+    given = life(span(1, (left, right), selective, other), span(2, (left, right), all_of_it))
+    check(given, {selective.name + "-0": 0, other.name + "-0": 1, all_of_it.name + "-1": 2})

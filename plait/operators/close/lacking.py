@@ -93,6 +93,13 @@ def kept_for(requirements: Iterable[Requirement]) -> tuple[KeptFor, ...]:
     return tuple(sorted(kept, key=lambda each: (each.selection, each.keys)))
 
 
+def keeps_all_of(kept: Iterable[Requirement], wanted: Iterable[Requirement]) -> bool:
+    """Tell whether a store with rows for the requirements `kept` has all that the `wanted` ones ask for."""
+    reasons = kept_for(kept)
+    parts = (replace(need, selection=part) for need in wanted for part in need.selection.alternatives)
+    return all(any(_covers(reason, part) for reason in reasons) for part in parts)
+
+
 def _texts(selection: Selection) -> tuple[str, ...]:
     return tuple(conjunct.sql for conjunct in selection.conjuncts)
 
@@ -272,4 +279,4 @@ def _merged(parts: Iterable[Lacking]) -> tuple[Lacking, ...]:
     return tuple(merged[name] for name in sorted(merged))
 
 
-__all__ = ["Lacking", "kept_for", "lacking_after", "needed_of", "with_forgotten", "with_unstored"]
+__all__ = ["Lacking", "keeps_all_of", "kept_for", "lacking_after", "needed_of", "with_forgotten", "with_unstored"]

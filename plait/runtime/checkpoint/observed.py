@@ -43,7 +43,7 @@ def observe(checkpoint: str) -> Observed:
     manifest = ManifestLog(storage).latest()
     if manifest is None or not manifest.plan:
         raise CheckpointError(f"no batch has been finished in checkpoint '{checkpoint}' yet; explain it without")
-    made = _read_plan(storage, manifest.plan)
+    made = read_plan(storage, manifest.plan)
     if made is None:
         raise CheckpointError(
             f"checkpoint '{checkpoint}' lacks plan {manifest.plan} of its last batch; run it once more, or restore it"
@@ -60,7 +60,7 @@ def measure(storage: Storage, made: Plan, last: Manifest) -> Measured:
         if manifest.plan not in plans:
             with suppress(CheckpointError):  # an earlier version's plan: it governed other batches than this one
                 plans[manifest.plan] = None
-                plans[manifest.plan] = _read_plan(storage, manifest.plan)
+                plans[manifest.plan] = read_plan(storage, manifest.plan)
         governing = plans[manifest.plan]
         return governing is not None and not changelog(governing, made)
 
@@ -147,7 +147,7 @@ def _progress(source: str, manifest: Manifest) -> SourceProgress | None:
     return next((each for each in manifest.sources if each.source == source), None)
 
 
-def _read_plan(storage: Storage, name: str) -> Plan | None:
+def read_plan(storage: Storage, name: str) -> Plan | None:
     """Return a plan that was in force; None if it is gone."""
     path = plan_path(name)
     return decode(storage.read_bytes(path).decode()) if name and storage.exists(path) else None

@@ -16,7 +16,7 @@ from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
-from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.lacking import Lacking, keeps_all_of, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
 from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
@@ -29,6 +29,7 @@ from plait.query.model import Source, Stream
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_catalog
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.notices import notices
+from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, finish_last_batch, open_checkpoint
 from plait.runtime.inputs.loading import load_table, rewrite
@@ -247,11 +248,12 @@ def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalo
     A table whose buckets cannot serve is left out, and so loaded anew.
     """
     planned = {store.id for store in plan.stores}
+    former = read_plan(storage, before.plan)
     kept = [bucket for bucket in before.buckets if bucket.store not in planned]
     progress = {known.source: known for known in before.sources}
     for store in plan.stores:
         mine = [bucket for bucket in before.buckets if bucket.store == store.id]
-        if store.is_table and any(lacks(bucket, store) for bucket in mine):
+        if store.is_table and not _serves(former, store, mine):
             continue
         if store.source is None or store.is_table or not mine:
             kept += mine
@@ -262,6 +264,16 @@ def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalo
         )
         kept += buckets
     return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
+
+
+def _serves(former: Plan | None, store: Store, buckets: list[Bucket]) -> bool:
+    """Tell whether buckets that serve the former plan hold all columns and rows of a table that the new one wants.
+
+    A bucket shows which selections were asked of its rows, and not which of its keys had to be there.
+    """
+    stores = () if former is None else former.stores
+    kept = (need for each in stores if each.id == store.id for need in each.requirements)
+    return keeps_all_of(kept, store.requirements) and not any(lacks(bucket, store) for bucket in buckets)
 
 
 def _rewritten_store(
