@@ -283,9 +283,6 @@ class DirectRun:
         for report in ingested:
             for bucket in report.buckets:
                 self.outcome.stored.setdefault(report.source, Counter())[bucket.store] += bucket.rows
-        for report in probed:
-            for edge, tuples in report.probe_tuples:  # a manifest keeps those of the plan in force
-                self.outcome.probe_tuples[edge] = self.outcome.probe_tuples.get(edge, 0) + tuples
         for name, rows in results_by_query(probed).items():
             self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
         for query in self.queries:
