@@ -34,7 +34,7 @@ Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
 _TO_INTERVAL = re.compile(r"CAST\(.* AS (INTERVAL [A-Z ]+)\)", re.IGNORECASE)
-_SUM = re.compile(r"^(?!.*(CAST|CASE|IS|hash|[=<>])).*[-+*]", re.DOTALL)
+_SUM = re.compile(r"^(?!.*(CAST|CASE|IS|hash\w*\(|[=<>])).*[-+*]", re.DOTALL)
 _lock = threading.RLock()
 _task = threading.local()
 
