@@ -30,7 +30,7 @@ demo: .venv/.ready
 
 # Spark tests wait a good deal (starting, planning, being killed), so two files of them run side by side.
 test: .venv/.ready
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "not spark and not slow"
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not spark and not slow"
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile -m "spark and not slow"
 
 test-slow: .venv/.ready
