@@ -27,8 +27,8 @@ CASES = int(os.environ.get("PLAIT_CASES", "800"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 CHUNK = 50
 LATE_EVERY = 10
-MANY_FROM = 5_000_000
-THETAS_FROM = 6_000_000
+MANY_FROM = 5_000_000 + FIRST_SEED
+THETAS_FROM = 6_000_000 + FIRST_SEED
 
 
 def case_of(seed: int) -> Case:
