@@ -36,7 +36,7 @@ from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.deliverer import MemoryResults
-from plait.state.model import Manifest
+from plait.state.model import Bucket, Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Course:
         yield from changed_outside(
             prepared.storage,
             prepared.epoch.plan,
-            () if prepared.before is None else prepared.before.buckets,
+            self.stored,
             {name: each.frame for name, each in opened.items()},
             self.asked.bindings.values(),
         )
@@ -197,6 +197,11 @@ class Course:
     def lacking(self) -> tuple[Lacking, ...]:
         """What queries find nothing of in the rows that came before them."""
         return self.processor.lacking
+
+    @property
+    def stored(self) -> tuple[Bucket, ...]:
+        """What the start found stored."""
+        return () if self.prepared.before is None else self.prepared.before.buckets
 
     @property
     def notices(self) -> tuple[Notice, ...]:

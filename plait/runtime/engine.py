@@ -163,6 +163,7 @@ class Engine(Declarations):
             memory=self._memory,
             carried=carried,
         )
+        self._totals.begin_with(self._course.stored)
         self._totals.warn(self._course.notices)
         self._totals.warn(self._course.warnings(self._explainer))
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.losses.counts import EdgeFlow, RelationCounts, SourceCounts
 from plait.runtime.notice import Notice, NoticeKind
+from plait.state.model import Bucket
 
 
 @dataclass(slots=True)
@@ -21,6 +22,8 @@ class Totals:
     bad: int = 0
     probe_tuples: int = 0
     shuffled_bytes: int = 0
+    stored_tuples: int = 0
+    stored_bytes: int = 0
     queries: dict[str, int] = field(default_factory=dict)
     sources: dict[str, SourceCounts] = field(default_factory=dict)
     relations: dict[tuple[str, str], RelationCounts] = field(default_factory=dict)
@@ -49,9 +52,15 @@ class Totals:
         """Return the streams, tables or queries there is a warning of this kind for."""
         return frozenset(notice.of for notice in self.warnings if notice.kind == kind)
 
+    def begin_with(self, stored: Iterable[Bucket]) -> None:
+        """Take up what a start finds stored: it stays so until a batch has run."""
+        buckets = tuple(stored)
+        self.stored_tuples, self.stored_bytes = sum(each.rows for each in buckets), sum(each.bytes for each in buckets)
+
     def add(self, event: BatchEvent) -> None:
         """Add a batch."""
         self.last = event
+        self.stored_tuples, self.stored_bytes = event.stored_tuples, event.stored_bytes
         self.batches += 1
         self.rows_in += event.rows_in
         self.late += event.late
@@ -85,8 +94,8 @@ class Totals:
             wall_seconds=wall_seconds,
             probe_tuples=self.probe_tuples,
             shuffled_bytes=self.shuffled_bytes,
-            stored_tuples=0 if self.last is None else self.last.stored_tuples,
-            stored_bytes=0 if self.last is None else self.last.stored_bytes,
+            stored_tuples=self.stored_tuples,
+            stored_bytes=self.stored_bytes,
             queries=tuple(sorted(rows.items())),
             failing=() if self.last is None else self.last.failing,
             sources=tuple(self.sources[source] for source in sorted(self.sources)),
