@@ -7,9 +7,12 @@ DIRECTORY``.
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +80,10 @@ def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str
     newest: dict[str, int] = {}
     kept: dict[str, list[pa.Table]] = {stream: [] for stream in SCHEMAS}
     late: Counter[tuple[str, str]] = Counter()
-    for batch in range(len(list((directory / "in" / "r").iterdir()))):
+    for files in _batches(directory):
         watermark = min(newest.values()) - DELAY_S * 1_000_000 if len(newest) == len(SCHEMAS) else None
-        for stream in SCHEMAS:
-            table = pq.read_table(directory / "in" / stream / f"{batch:02d}.parquet")
+        for stream, numbers in files.items():
+            table = pa.concat_tables(pq.read_table(directory / "in" / stream / f"{n:02d}.parquet") for n in numbers)
             tau = table["ts"].cast(pa.int64()).to_numpy()
             is_late = np.zeros(len(tau), bool) if watermark is None else tau < watermark
             kept[stream].append(table.filter(pa.array(~is_late)))
@@ -88,6 +91,26 @@ def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str
                 late[stream, "late"] += int(is_late.sum())
             newest[stream] = max(newest.get(stream, tau.max()), int(tau.max()))
     return {stream: pa.concat_tables(tables) for stream, tables in kept.items()}, late
+
+
+def _batches(directory: Path) -> Iterator[dict[str, range]]:
+    """Yield which files of each stream a batch takes: one, or what Spark has noted in its offset log.
+
+    Killed after it has noted a file of a stream and before it has noted the batch, Spark takes another one with it.
+    """
+    count = len(list((directory / "in" / "r").iterdir()))
+    taken = dict.fromkeys(SCHEMAS, 0)
+    for batch in itertools.count():
+        noted = directory / "checkpoint" / "spark" / "offsets" / str(batch)
+        lines = noted.read_text().splitlines()[2:] if noted.exists() else ()
+        noted_ends = (line.split(":", 1) for line in lines if not line.endswith(":-"))
+        ends = {name: json.loads(offset)["logOffset"] + 1 for name, offset in noted_ends}
+        until = {name: min(ends.get(name, first + 1), count) for name, first in taken.items()}
+        files = {name: range(taken[name], until[name]) for name in SCHEMAS if until[name] > taken[name]}
+        if not files:
+            return
+        yield files
+        taken = until
 
 
 def _with_window(sql: str) -> str:
