@@ -18,6 +18,10 @@ from plait.optimizer.multi_query.problem import Problem
 _NONE = -1
 
 
+class UnreachableError(Exception):
+    """No arcs that a solution may take lead to a node."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Savepoint:
     """Where a move began."""
@@ -79,7 +83,10 @@ class ArcSolution:
         return bool(self.problem.fills[store]) and not self.uses[store]
 
     def require(self, node: int) -> None:
-        """Need a node once more, by the cheapest way there if it was not needed before."""
+        """Need a node once more, by the cheapest way there if it was not needed before.
+
+        Raises UnreachableError where no way is left within the storage budget; the solution is of no use then.
+        """
         self._require(node, {})
 
     def hold(self, arc: int) -> bool:
@@ -217,6 +224,8 @@ class ArcSolution:
         if not self.needs[node] and not self._is_root[node]:
             self._distance(node, ways)
             arc = ways[node][1]
+            if arc == _NONE:
+                raise UnreachableError
             self._require(self._tail[arc], ways)
             self._arrive(node, arc)
         self._need(node)

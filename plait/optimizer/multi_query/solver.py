@@ -17,7 +17,7 @@ from plait.optimizer.multi_query.local_search import Search
 from plait.optimizer.multi_query.network import Floats
 from plait.optimizer.multi_query.problem import Problem
 from plait.optimizer.multi_query.program import Program, program
-from plait.optimizer.multi_query.solution import ArcSolution
+from plait.optimizer.multi_query.solution import ArcSolution, UnreachableError
 
 _WORK_PER_ARC = 250
 """How often one run of the local search may look at an arc, on average. Most end long before."""
@@ -214,14 +214,25 @@ def chosen(problem: Problem, made: Program, values: Floats) -> ArcSolution:
 
 
 def _only(problem: Problem, arcs: list[int], keys: list[int]) -> ArcSolution:
-    """Return the solution of what the goals need of these arcs."""
-    within = ArcSolution(problem, sorted(arcs))
-    within.key[:] = keys
-    for goal in problem.goals.tolist():
-        within.require(goal)
+    """Return the solution of what the goals need of these arcs; of all arcs where the budget leaves no way among them,
+    since stores that fill each other need more room in one order than in another.
+    """
+    try:
+        within = _cheapest(problem, sorted(arcs), keys)
+    except UnreachableError:
+        within = _cheapest(problem, None, keys)
     solution = ArcSolution(problem)
     solution.adopt(within)
     return solution
+
+
+def _cheapest(problem: Problem, arcs: list[int] | None, keys: list[int]) -> ArcSolution:
+    """Return a solution of these arcs, None for all, each goal by the cheapest way."""
+    within = ArcSolution(problem, arcs)
+    within.key[:] = keys
+    for goal in problem.goals.tolist():
+        within.require(goal)
+    return within
 
 
 def values_of(problem: Problem, made: Program, solution: ArcSolution) -> Floats:

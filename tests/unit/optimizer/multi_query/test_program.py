@@ -70,6 +70,16 @@ def test_a_choice_fulfils_the_program_at_its_cost(parallelism: int) -> None:
         assert again.cost == pytest.approx(solution.cost)
 
 
+def test_arcs_that_leave_no_way_to_a_goal_become_a_choice_of_all_arcs() -> None:
+    """Where the storage budget is tight the arcs of a choice need not fit in another order; here there are none."""
+    solution = max(searched(explored(equal_joins(size=4, queries=8))), key=lambda each: each.cost)
+    made = program.program(solution.problem)
+    nothing = np.zeros_like(values_of(solution.problem, made, solution))
+    found = chosen(solution.problem, made, nothing)
+    assert all(found.needs[goal] for goal in solution.problem.goals.tolist())
+    assert found.cost >= solution.cost * (1 - 1e-9)
+
+
 def test_branch_and_bound_begins_with_the_choice_it_is_given() -> None:
     """No time to find anything: what comes back is what went in."""
     solution = max(searched(explored(equal_joins(size=4, queries=12))), key=lambda each: each.cost)
