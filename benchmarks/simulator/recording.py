@@ -6,26 +6,18 @@ starting relation has been taken; plans without intermediate stores leave the sa
 
 from __future__ import annotations
 
-import itertools
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
+from benchmarks.simulator.operators import CLOCK_MS, EVERY_BATCH, Operators, storage_in_memory
 from plait.adapt.planning import probing_only
 from plait.operators.close.closing import close
 from plait.operators.close.keeping import live_buckets
 from plait.operators.close.next_manifest import next_manifest
-from plait.operators.ingest.ingest import IngestContext, ingest
-from plait.operators.ingest.projection import IngestSpec, ingest_spec
-from plait.operators.probe.probing import ProbeContext
-from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.reports import ProbeReport
 from plait.operators.traversal.scheduling import Spread, probe_in_phases
-from plait.operators.traversal.traverse import ProbeTask, Traversal
 from plait.optimizer.assemble.build import build
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
@@ -34,15 +26,8 @@ from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.model import Plan
 from plait.query.masks import Mask, positions
 from plait.query.model import Query, Stream
-from plait.sinks.delivery import Discarded
 from plait.state.model import Bucket, Manifest, SourceProgress
-from plait.state.storage import Storage
-from plait.stats.cycles import CycleLength
 from plait.stats.model import Statistics
-
-_CLOCK_MS = 1_700_000_000_000
-MEMORY = Path("/dev/shm")
-EVERY_BATCH = CycleLength(batches=1)
 
 Batch = Mapping[str, pa.Table]
 """The rows of every stream that arrive together."""
@@ -126,24 +111,21 @@ def record(query: Query, streams: tuple[Stream, ...], batches: Sequence[Batch]) 
     options = plan_options(streams)
     orders = every_order(query, options)
     plans = plans_of(query, orders, options)
-    directory = tempfile.mkdtemp(prefix="plait-simulated-", dir=MEMORY if MEMORY.is_dir() else None)
-    try:
-        cycles = tuple(_Recorder(query, streams, plans, Storage.open(directory)).run(batches))
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with storage_in_memory("plait-simulated-") as storage:
+        cycles = tuple(_Recorder(streams, plans, Operators(query, storage)).run(batches))
     return Recording(query=query, streams=streams, orders=orders, cycles=cycles)
 
 
 class _Recorder:
-    def __init__(self, query: Query, streams: tuple[Stream, ...], plans: tuple[Plan, ...], storage: Storage) -> None:
-        self._streams, self._plans, self._storage = streams, plans, storage
-        self._wanted = {query.name: tuple(ref for column in query.output for ref in column.expression.columns)}
-        self._attempts = itertools.count()
+    def __init__(self, streams: tuple[Stream, ...], plans: tuple[Plan, ...], operators: Operators) -> None:
+        self._streams, self._plans, self._operators = streams, plans, operators
 
     def run(self, batches: Sequence[Batch]) -> Iterator[Cycle]:
         plan, manifest = self._plans[0], Manifest(batch=-1, watermark_us=None, plan="recorded")
         for number, batch in enumerate(batches):
-            ingested = tuple(self._ingested(stream, batch[stream.name], number) for stream in self._streams)
+            ingested = tuple(
+                self._operators.ingested(plan, stream, batch[stream.name], number) for stream in self._streams
+            )
             arrived = tuple(bucket for report in ingested for bucket in report.buckets)
             live = live_buckets(plan, manifest)
             edges: dict[str, EdgeCounts] = {}
@@ -151,7 +133,7 @@ class _Recorder:
                 reports = self._probed(each, number, live, arrived)
                 edges.update(_counts(reports))
             before = replace(manifest, buckets=live)
-            closed = close(before, plan, self._streams, ingested, (), _CLOCK_MS + number, EVERY_BATCH)
+            closed = close(before, plan, self._streams, ingested, (), CLOCK_MS + number, EVERY_BATCH)
             following = next_manifest(
                 before,
                 closed,
@@ -175,35 +157,8 @@ class _Recorder:
     def _probed(
         self, plan: Plan, number: int, live: tuple[Bucket, ...], arrived: tuple[Bucket, ...]
     ) -> tuple[ProbeReport, ...]:
-        context = ProbeContext(
-            plan=plan,
-            batch=number,
-            storage=self._storage,
-            buckets={},
-            wanted=self._wanted,
-            attempt=f"a{next(self._attempts)}",
-        )
-        return probe_in_phases(context, live, arrived, self._walked, Spread(slots=1))
-
-    def _walked(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
-        deliveries = {name: Discarded(query=name, columns=columns) for name, columns in self._wanted.items()}
-        return tuple(Traversal(context, deliveries, f"t{next(self._attempts)}").run_local(task) for task in tasks)
-
-    def _ingested(self, stream: Stream, rows: pa.Table, number: int) -> IngestReport:
-        spec = ingest_spec(stream, tuple(store for store in self._plans[0].stores if store.source == stream.name))
-        context = IngestContext(
-            storage=self._storage, batch=number, late_before_us=None, attempt=f"a{next(self._attempts)}"
-        )
-        return ingest(projected(spec, rows).to_batches(), spec, context)
-
-
-def projected(spec: IngestSpec, rows: pa.Table) -> pa.Table:
-    """Return rows as Spark would project them: columns and casts of them, which Spark and DuckDB write alike."""
-    connection = duckdb.connect(config={"threads": 1})
-    connection.register("rows", rows)
-    chosen = ", ".join(f'{sql.replace("`", chr(34))} AS "c{place}"' for place, (_, sql) in enumerate(spec.projection))
-    found: pa.Table = connection.sql(f"SELECT {chosen} FROM rows").to_arrow_table()
-    return found.rename_columns([name for name, _ in spec.projection])
+        context = self._operators.context(plan, number)
+        return probe_in_phases(context, live, arrived, self._operators.probed, Spread(slots=1))
 
 
 def _counts(reports: tuple[ProbeReport, ...]) -> dict[str, EdgeCounts]:
@@ -226,6 +181,5 @@ __all__ = [
     "every_order",
     "plan_options",
     "plans_of",
-    "projected",
     "record",
 ]

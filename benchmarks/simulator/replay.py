@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.simulator.recording import EVERY_BATCH, Cycle, EdgeCounts, Recording, plan_options, plans_of
+from benchmarks.simulator.operators import EVERY_BATCH
+from benchmarks.simulator.recording import Cycle, EdgeCounts, Recording, plan_options, plans_of
 from plait.adapt.adapter import YOUNG
 from plait.adapt.history import Batch, counts_of
 from plait.adapt.planning import PlanRequest, probing_only

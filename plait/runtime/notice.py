@@ -8,15 +8,9 @@ status, under ``warnings``. Those of a start can also be asked for before a batc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
-NoticeKind: TypeAlias = Literal[
-    "event times",
-    "table changed",
-    "table read in part",
-    "output changed",
-    "files not read",
-    "hidden files",
+StartKind: TypeAlias = Literal[
     "stream read again",
     "rows not needed",
     "stream renamed",
@@ -24,17 +18,19 @@ NoticeKind: TypeAlias = Literal[
     "query not filled",
     "rows lacking",
 ]
-
-AT_START: Final[frozenset[NoticeKind]] = frozenset(
-    {
-        "stream read again",
-        "rows not needed",
-        "stream renamed",
-        "results undelivered",
-        "query not filled",
-        "rows lacking",
-    }
+NoticeKind: TypeAlias = (
+    StartKind
+    | Literal[
+        "event times",
+        "table changed",
+        "table read in part",
+        "output changed",
+        "files not read",
+        "hidden files",
+    ]
 )
+
+AT_START: Final[frozenset[NoticeKind]] = frozenset(get_args(StartKind))
 """Told once in a run, however often it starts anew: the counts in them change."""
 
 
@@ -56,4 +52,4 @@ class Notice:
         return {"kind": self.kind, "of": self.of, "text": self.text}
 
 
-__all__ = ["AT_START", "Notice", "NoticeKind"]
+__all__ = ["AT_START", "Notice", "NoticeKind", "StartKind"]
