@@ -248,7 +248,7 @@ def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalo
     A table whose buckets cannot serve is left out, and so loaded anew.
     """
     planned = {store.id for store in plan.stores}
-    former = read_plan(storage, before.plan)
+    former = _former(storage, before.plan) if any(store.is_table for store in plan.stores) else None
     kept = [bucket for bucket in before.buckets if bucket.store not in planned]
     progress = {known.source: known for known in before.sources}
     for store in plan.stores:
@@ -264,6 +264,14 @@ def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalo
         )
         kept += buckets
     return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
+
+
+def _former(storage: Storage, name: str) -> Plan | None:
+    """Return the plan that the stored rows serve; None if it cannot be read, for which no start should fail."""
+    try:
+        return read_plan(storage, name)
+    except CheckpointError:
+        return None
 
 
 def _serves(former: Plan | None, store: Store, buckets: list[Bucket]) -> bool:
