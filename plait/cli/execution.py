@@ -116,10 +116,11 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     """
     _require_query(execution.script)
     # Imported here because Spark takes seconds to load, which `plait check` and `plait explain` must not wait for.
+    from plait.runtime.batch.run_errors import naming_an_ended_jvm
     from plait.runtime.spark.session import open_session
 
     _load_beside()
-    with spark_log() as log:
+    with spark_log() as log, naming_an_ended_jvm():
         with log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
             spark = open_session(execution.master, conf, makes_archive=True)

@@ -10,25 +10,35 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from plait.cli.exit_status import is_debugging
+from plait.errors import PlaitError
 
 
 @contextmanager
 def spark_log() -> Iterator[SparkLog]:
-    """Provide a log for Spark; it is deleted if all goes well, and named on standard error if not."""
+    """Provide a log for Spark; it is deleted, or named on standard error if something fails that it may say more of."""
     descriptor, name = tempfile.mkstemp(prefix="plait-", suffix=".spark.log")
     log = SparkLog(descriptor, Path(name))
     try:
         yield log
-    except Exception:
-        if log.path.stat().st_size:
+    except Exception as error:
+        if log.path.stat().st_size and is_of_spark(error):
             print(f"plait: what Spark wrote is in {log.path}", file=sys.stderr)
-            raise
-        log.path.unlink()
+        else:
+            log.path.unlink()
         raise
     else:
         log.path.unlink()
     finally:
         os.close(descriptor)
+
+
+def is_of_spark(error: BaseException | None) -> bool:
+    """Tell whether Spark may have written more of an error: anything but what Plait itself refuses."""
+    seen: set[int] = set()
+    while isinstance(error, PlaitError) and id(error) not in seen:
+        seen.add(id(error))
+        error = error.__cause__
+    return error is not None and id(error) not in seen
 
 
 class SparkLog:

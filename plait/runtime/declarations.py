@@ -182,7 +182,7 @@ class Declarations(ABC):
         """Return the schema that Spark finds for a source without a declared one."""
         return schema_of(open_source(self._spark, source).frame)
 
-    def set_option(self, name: str, value: str | float) -> None:
+    def set_option(self, name: str, value: str | float | None) -> None:
         """Set ``plait.strategy``, ``plait.parallelism``, ``plait.routing`` and the like; any ``spark.*`` goes to the
         session. Raises OptionError for what ``SET`` in a script would refuse.
         """

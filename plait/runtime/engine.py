@@ -28,7 +28,7 @@ from plait.runtime.checkpoint.preparing import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.course import Carried, Course
 from plait.runtime.declarations import Declarations, QueryHandle
-from plait.runtime.engine_options import RoutingChoice
+from plait.runtime.engine_options import RoutingChoice, written
 from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
@@ -103,7 +103,7 @@ class Engine(Declarations):
         if trigger == "default":
             trigger = self._options.trigger
         elif trigger is not None:
-            checked_option("plait.trigger", trigger)
+            checked_option(*written("plait.trigger", trigger))
         run = self._begin(trigger)
         if not run.is_alive():
             run.raise_failure()

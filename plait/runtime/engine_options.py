@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any, Literal, TypeAlias
 
 from pyspark.errors import PySparkException
@@ -35,6 +36,18 @@ def _refused(name: str, error: PySparkException) -> str:
     return f"{name} cannot be set so: {said}"
 
 
+def written(name: object, value: object) -> tuple[str, str]:
+    """Return an option that a program sets as a script would write it. Raises OptionError for a name that is no text,
+    and for a value that no script could write; None is ``none`` where an option has that.
+    """
+    if not isinstance(name, str):
+        raise OptionError(f"expected the name of an option, such as 'plait.routing', found {name!r}")
+    is_truth = isinstance(value, bool) or type(value).__name__ == "bool"  # NumPy's own is no bool
+    if is_truth or isinstance(value, str | Number) or (value is None and not name.lower().startswith("spark.")):
+        return name, str(value).lower() if is_truth else str(value)
+    raise OptionError(f"{name} is {value!r}; expected a text, a number, True or False")
+
+
 @dataclass(slots=True, kw_only=True)
 class EngineOptions:
     """Current values. `parallelism` None: as many partitions as tasks run at a time."""
@@ -50,9 +63,9 @@ class EngineOptions:
     adapting: dict[str, str] = field(default_factory=dict)
     planning: dict[str, float] = field(default_factory=lambda: dict(PLANNING_DEFAULTS))
 
-    def apply(self, spark: SparkSession, name: str, value: str | float) -> None:
+    def apply(self, spark: SparkSession, name: str, value: str | float | None) -> None:
         """Set an option of Plait, or one of the session: whatever is called ``spark.*``. Raises OptionError."""
-        name, text = checked_option(name, str(value).lower() if isinstance(value, bool) else str(value))
+        name, text = checked_option(*written(name, value))
         if not name.startswith("spark."):
             self.set(name.removeprefix("plait."), text)
             return

@@ -8,6 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JNetworkError
 from typing_extensions import assert_never
@@ -50,6 +51,17 @@ def is_jvm_gone(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+@contextmanager
+def naming_an_ended_jvm() -> Iterator[None]:
+    """While entered, whatever fails because Spark's JVM has ended is an error of Plait that says so."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, PlaitError) or not is_jvm_gone(error):
+            raise
+        raise explained(error) from error
 
 
 def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitError:

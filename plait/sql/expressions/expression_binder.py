@@ -11,6 +11,7 @@ from plait.sql.expressions.bound import BoundExpression
 from plait.sql.expressions.functions import REFUSED, IsFunction, is_clock, refused_calls, unknown_calls
 from plait.sql.expressions.parsing import Parsed, Reference, parse_expression
 from plait.sql.expressions.scope import Meaning, Scope
+from plait.sql.expressions.time_patterns import wrong_patterns
 from plait.sql.lexis.names import folded
 from plait.sql.lexis.operations import named_call
 from plait.sql.lexis.text import SourceText
@@ -61,10 +62,10 @@ class ExpressionBinder:
         refused += [(token, _MISPLACED.format(token.value)) for token in self._misplaced(tokens, call)]
         for token, what in refused:
             self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
-        unknown = list(unknown_calls(tokens, self._registered, self._is_function))
-        for token, message in unknown:
+        wrong = [*unknown_calls(tokens, self._registered, self._is_function), *wrong_patterns(tokens)]
+        for token, message in wrong:
             self.report(message, token)
-        if refused or unknown:
+        if refused or wrong:
             return None
         try:
             return parse_expression(self.text, self.masked, tokens)

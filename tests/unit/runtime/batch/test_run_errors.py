@@ -11,7 +11,7 @@ from py4j.protocol import Py4JNetworkError
 from plait.errors import CheckpointError, PlaitError, PredicateError, SourceError
 from plait.query.model import Query
 from plait.query.predicates import Residual
-from plait.runtime.batch.run_errors import explained, is_jvm_gone
+from plait.runtime.batch.run_errors import explained, is_jvm_gone, naming_an_ended_jvm
 from tests.unit.sql.reading import bound
 
 IN_TASK = """An exception was thrown from the Python worker. Please see the stack trace below.
@@ -115,6 +115,18 @@ def test_a_jvm_that_has_gone_is_named(error: BaseException) -> None:
 
 def test_another_connection_that_is_refused_is_not_blamed_on_the_jvm() -> None:
     assert not is_jvm_gone(ConnectionRefusedError(111, "Connection refused"))
+
+
+def test_a_jvm_that_ends_while_a_script_is_loaded_is_named_too() -> None:
+    with pytest.raises(PlaitError, match="Spark's JVM has ended"), naming_an_ended_jvm():
+        raise raised_by_py4j(ConnectionRefusedError(111, "Connection refused"))
+
+
+@pytest.mark.parametrize("error", [SourceError("no such path"), ValueError("of ours"), ConnectionRefusedError(111, "")])
+def test_other_errors_pass_as_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, naming_an_ended_jvm():
+        raise error
+    assert caught.value is error
 
 
 EXITED = "[STREAM_FAILED] x\norg.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
