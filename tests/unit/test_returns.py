@@ -1,4 +1,6 @@
-"""How straight the way is from the text of a query to its plan (`tools/returns.py` has the rule)."""
+"""How straight the way is from the text of a query to its plan, and from a plan into a batch (`tools/returns.py` has
+the rule).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.returns import follow
+from tools.one_batch import carry_out
+from tools.returns import follow, follow_batch
 
 SCRIPT = """
 CREATE STREAM r (a BIGINT, x BIGINT, r_ts TIMESTAMP) USING json OPTIONS (path 'r', rate '100', distinct.a '50')
@@ -28,3 +31,13 @@ def test_a_reader_seldom_goes_back_to_a_module_already_left(tmp_path: Path, stra
     stops = [module for module, _ in follow(tmp_path / "q.sql", strategy)]
     assert len(set(stops)) > 20
     assert len(stops) - len(set(stops)) <= most
+
+
+def test_a_reader_seldom_goes_back_on_the_way_from_a_plan_into_a_batch() -> None:
+    stops = [module for module, _ in follow_batch()]
+    assert {"plait.runtime.batch.microbatch", "plait.sinks.files", "plait.state.manifest"} <= set(stops)
+    assert len(stops) - len(set(stops)) <= 37
+
+
+def test_the_batch_that_is_followed_has_results_in_both_sinks() -> None:
+    assert carry_out() == {"direct": 32, "spooled": 32}
