@@ -30,7 +30,7 @@ def bound(event_time: str) -> Stream:
         ("timestamp_millis(s.MS)", "timestamp_millis(`ms`)", "timestamp"),
         ("head.at", "`head`.at", "timestamp"),
         ("s.head.At", "`head`.At", "timestamp"),
-        ("to_timestamp(t, 'yyyy WINDOW')", "to_timestamp(`t`, 'yyyy WINDOW')", "timestamp"),
+        ("to_timestamp(t, 'yyyy''WINDOW''')", "to_timestamp(`t`, 'yyyy''WINDOW''')", "timestamp"),
         ("CAST(t AS TIMESTAMP)", "CAST(`t` AS TIMESTAMP)", "timestamp"),
         ("t::timestamp_ntz", "`t`::timestamp_ntz", "timestamp_ntz"),
         ("ts + INTERVAL 1 HOUR", "`ts` + INTERVAL 1 HOUR", "timestamp"),
