@@ -186,7 +186,7 @@ class Engine(Declarations):
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run, and which query is to blame."""
-        return explained(error, self._queries())
+        return explained(error, self._queries(), self._checkpoint)
 
     def _heard(self, event: BatchEvent) -> None:
         opened = self._registry.opened

@@ -20,6 +20,7 @@ from plait.plan.model import ValueColumn
 from plait.query.model import Operand, Query
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
+from plait.runtime.checkpoint.spark_logs import damage_of, damaged_log
 from plait.runtime.inputs.unreadable import unreadable
 from plait.sql.predicates.evaluation import named, shown
 
@@ -64,9 +65,10 @@ def naming_an_ended_jvm() -> Iterator[None]:
         raise explained(error) from error
 
 
-def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitError:
+def explained(error: BaseException, queries: Collection[Query] = (), checkpoint: str | None = None) -> PlaitError:
     """Return `error` as an error of Plait, with the part of its text that tells the user something. `queries`: those
-    that ran; of the user's functions only those that one of them calls can be to blame.
+    that ran; of the user's functions only those that one of them calls can be to blame. `checkpoint`: whose logs are
+    looked at where the text blames nothing.
     """
     if isinstance(error, PlaitError):
         return error
@@ -106,11 +108,10 @@ def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitErr
         return SourceError(f"{problem}. The checkpoint is intact: mend the cause and start again.")
     damaged = _DAMAGED_LOG.search(text)
     if damaged is not None:
-        return CheckpointError(
-            f"the file '{damaged[1]}' in the checkpoint is damaged, as a loss of power may leave it: Spark cannot read "
-            "its own log. Restore the checkpoint from a backup, or start over with a new checkpoint directory (state "
-            "is rebuilt from what the sources still hold)."
-        )
+        return CheckpointError(damage_of(damaged[1]))
+    log = None if checkpoint is None else _damaged_log(checkpoint)
+    if log is not None:
+        return CheckpointError(damage_of(log))
     if any(sign in text for sign in _OFFSET_TROUBLE):
         return CheckpointError(
             f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition "
@@ -120,6 +121,13 @@ def explained(error: BaseException, queries: Collection[Query] = ()) -> PlaitErr
         f"the run failed while Spark read or evaluated the input: {_headline(text)} "
         "The checkpoint is intact: mend the cause and start again."
     )
+
+
+def _damaged_log(checkpoint: str) -> str | None:
+    try:
+        return damaged_log(checkpoint)
+    except (OSError, PlaitError):  # what cannot be read now blames nothing
+        return None
 
 
 def _blamed_predicates(text: str, predicates: Collection[str]) -> PredicateError | None:

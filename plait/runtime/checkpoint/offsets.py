@@ -25,6 +25,7 @@ from dataclasses import replace
 
 from plait.errors import CheckpointError
 from plait.runtime.checkpoint.catalog import Catalog
+from plait.runtime.checkpoint.spark_logs import damage_of
 from plait.sources import spark_name
 from plait.state.model import Manifest
 from plait.state.storage import Storage
@@ -122,13 +123,19 @@ def _offsets(lines: list[str]) -> dict[str, str]:
 
 def _read(storage: Storage, batch: int) -> list[str] | None:
     """Return the lines of an entry: format, metadata, then an offset per source; None if there is none of this
-    format.
+    format. Raises CheckpointError for one that is damaged.
     """
     path = f"offsets/{batch}"
     if not storage.exists(path):
         return None
-    lines = storage.read_bytes(path).decode().split("\n")
-    return lines if lines[0] == _FORMAT and len(lines) > 1 else None
+    try:
+        lines = storage.read_bytes(path).decode().split("\n")
+        if lines[0] != _FORMAT or len(lines) < 2:
+            return None
+        json.loads(lines[1])
+    except ValueError as error:
+        raise CheckpointError(damage_of(posixpath.join(storage.uri, path))) from error
+    return lines
 
 
 def _settings(lines: list[str]) -> dict[str, str]:
