@@ -14,8 +14,9 @@ the table `KINDS`, and a function here. The class says
   and batch, so it replaces what it did before (files are named after both), hands both to a store that remembers them
   (Delta's ``txnAppId`` and ``txnVersion``), or puts both into the rows so that readers can drop repeats (Kafka);
 - what to publish: files that `deliver` or a task returns as `Publication` are renamed into sight after the commit;
-- `refuse` and `take`: whether results of others are in the way, and how it is noted whose they are;
-- `recover`: what is cleared away before a run, among it results of batches that a restored checkpoint has not done.
+- `claimed`: the place results go to, as a `ClaimedPlace`, which knows whether results of others are in the way
+  (`refuse`), how it is noted whose they are (`take`), and what is cleared away before a run, among it results of
+  batches that a restored checkpoint has not done (`recover`).
 
 Nothing here imports pyspark: a sink gets a DataFrame and calls its methods. So the front end can ask the same table
 what a script may say.

@@ -23,7 +23,7 @@ import pyarrow.fs as pafs
 
 from plait.errors import SinkError
 from plait.faults import reach
-from plait.sinks.staging import filesystem_of
+from plait.sinks.staging import discard_staged, filesystem_of
 
 MARKER = "_plait"
 _FORMAT = 1
@@ -64,6 +64,79 @@ class Claim:
         return tag_of(self.owner.checkpoint)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedPlace:
+    """What may be done to the place that a claim's results go to. Of itself nothing is: not every sink leaves something
+    in a place where others write too.
+    """
+
+    claim: Claim
+
+    @property
+    def directory(self) -> str | None:
+        """The directory of the results, None if they go to none."""
+        return None
+
+    def refuse(self) -> None:
+        """Raise SinkError if results must not go there, because of what is there. Writes nothing.
+
+        Asked of all places of a run before the first of them is told to `take`. Raises OSError if it cannot be looked
+        at now: then the sink is as one that fails, which stops no other.
+        """
+        return None
+
+    def take(self) -> None:
+        """Note that the results there are the claim's, where that can be noted. Repeated before the first delivery if
+        it could not be done when the run started. Raises as `refuse` does.
+        """
+        return None
+
+    def recover(self) -> None:
+        """Remove what attempts that were never committed have left, and results of batches that the checkpoint has not
+        done. What it has committed has been published by then.
+        """
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedDirectory(ClaimedPlace):
+    """A directory of files. `existing`: what to do with results of others, None to refuse them."""
+
+    path: str
+    existing: Existing | None
+
+    @property
+    def directory(self) -> str:
+        """The directory the files are published in: a local path, or a URI."""
+        return self.path
+
+    def refuse(self) -> None:
+        """Refuse a directory with results of others, unless an option says what to do with them."""
+        problem = refusal(self.path, self.claim)
+        if problem is not None and self.existing is None:
+            raise SinkError(
+                f"query '{self.claim.owner.query}': {problem}. Choose another path, or go on with the checkpoint they "
+                "come from, or say existing 'append' to keep them and add to them, existing 'overwrite' to delete them."
+            )
+
+    def take(self) -> None:
+        """Mark the directory as the claim's; empty it first where the user said so. Only where `refuse` has let it."""
+        owners, claim = read_owners(self.path), self.claim
+        if owners is not None and claim.owner in owners:
+            return
+        if self.existing == "overwrite" and refusal(self.path, claim) is not None:
+            _empty(self.path)
+            owners = None
+        elif owners is None and not claim.adopts and any(True for _ in _foreign_files(self.path, claim)):
+            owners = (Owner(checkpoint="", place="", query=""),)
+        _write_owners(self.path, (*(owners or ()), claim.owner))
+
+    def recover(self) -> None:
+        """Delete what is staged still, which belongs to no committed batch, and what batches to come have published."""
+        discard_staged(self.path, re.compile(rf".*-{self.claim.tag}(\..*)?"))
+        remove_undone(self.path, self.claim)
+
+
 def tag_of(checkpoint: str) -> str:
     """Return the part of a file's name that tells this checkpoint's results from those of others."""
     return checkpoint[:_TAG]
@@ -102,19 +175,6 @@ def _is_own(owner: Owner, claim: Claim) -> bool:
         return False
     filesystem, path = filesystem_of(owner.place)
     return bool(filesystem.get_file_info(path).type == pafs.FileType.NotFound)
-
-
-def take(directory: str, claim: Claim, existing: Existing | None) -> None:
-    """Write the marker. Call it only where `refusal` is None or the user has said what to do."""
-    owners = read_owners(directory)
-    if owners is not None and claim.owner in owners:
-        return
-    if existing == "overwrite" and refusal(directory, claim) is not None:
-        _empty(directory)
-        owners = None
-    elif owners is None and not claim.adopts and any(True for _ in _foreign_files(directory, claim)):
-        owners = (Owner(checkpoint="", place="", query=""),)
-    _write_owners(directory, (*(owners or ()), claim.owner))
 
 
 def remove_later(directory: str, name: str, tag: str, batch: int) -> None:
@@ -208,4 +268,4 @@ def _empty(directory: str) -> None:
     filesystem.delete_dir_contents(root, missing_dir_ok=True)
 
 
-__all__ = ["MARKER", "Claim", "Existing", "Owner", "file_name", "refusal", "remove_undone", "tag_of", "take"]
+__all__ = ["MARKER", "Claim", "ClaimedDirectory", "ClaimedPlace", "Existing", "Owner", "file_name", "tag_of"]

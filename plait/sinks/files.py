@@ -26,10 +26,10 @@ from plait.option_values import (
     words,
 )
 from plait.query.model import SinkSpec
-from plait.sinks.claims import Claim, Existing, file_name, refusal, remove_undone, tag_of, take
+from plait.sinks.claims import Claim, ClaimedDirectory, Existing, file_name, tag_of
 from plait.sinks.kind import ResultColumn, Results, Sink, SinkKind
 from plait.sinks.options import EXISTING, PARTITION_BY, PATH, SinkProblem, accepting, option_of
-from plait.sinks.staging import STAGING, Publication, discard_staged, filesystem_of, not_shared
+from plait.sinks.staging import STAGING, Publication, filesystem_of, not_shared
 from plait.sinks.storable import Atomic, SparkType
 from plait.spelling import did_you_mean, folded
 
@@ -126,23 +126,9 @@ class FileSink(SinkKind):
             writer = writer.partitionBy(*(columns[folded(name)] for name in partition_columns(partition_by)))
         writer.save(path)
 
-    def refuse(self, spec: SinkSpec, claim: Claim) -> None:
-        """Refuse a directory with results of others, unless an option says what to do with them."""
-        problem = refusal(self.directory(spec), claim)
-        if problem is not None and _existing(spec) is None:
-            raise SinkError(
-                f"query '{claim.owner.query}': {problem}. Choose another path, or go on with the checkpoint they come "
-                "from, or say existing 'append' to keep them and add to them, existing 'overwrite' to delete them."
-            )
-
-    def take(self, spec: SinkSpec, claim: Claim) -> None:
-        """Mark the directory as the claim's; empty it first where the user said so."""
-        take(self.directory(spec), claim, _existing(spec))
-
-    def recover(self, spec: SinkSpec, claim: Claim) -> None:
-        """Delete what is staged still, which belongs to no committed batch, and what batches to come have published."""
-        discard_staged(self.directory(spec), re.compile(rf".*-{claim.tag}(\..*)?"))
-        remove_undone(self.directory(spec), claim)
+    def claimed(self, spec: SinkSpec, claim: Claim) -> ClaimedDirectory:
+        """Return the directory, and what the user says of results of others in it."""
+        return ClaimedDirectory(claim=claim, path=self.directory(spec), existing=_existing(spec))
 
 
 def _existing(spec: SinkSpec) -> Existing | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import pyarrow as pa
 
 from plait.query.model import SinkSpec
-from plait.sinks.claims import Claim
+from plait.sinks.claims import Claim, ClaimedPlace
 from plait.sinks.delivery import Delivery, Projection, Spooled
 from plait.sinks.options import SinkOption, SinkProblem, option_problems
 from plait.sinks.staging import Publication
@@ -122,22 +122,6 @@ class SinkKind(ABC):
         """Return the directory it writes to, None if it writes to none."""
         return None
 
-    def refuse(self, spec: SinkSpec, claim: Claim) -> None:
-        """Raise SinkError if results must not go where they are to go, because of what is there. Writes nothing.
-
-        Asked of all sinks of a run before the first of them is told to `take`. Raises OSError if it cannot be looked at
-        now: then the sink is as one that fails, which stops no other.
-        """
-        return None
-
-    def take(self, spec: SinkSpec, claim: Claim) -> None:
-        """Note that the results there are the claim's, where the sink can. Repeated before the first delivery if it
-        could not be done when the run started. Raises as `refuse` does.
-        """
-        return None
-
-    def recover(self, spec: SinkSpec, claim: Claim) -> None:
-        """Remove what attempts that were never committed have left, and results of batches that the checkpoint has not
-        done. What it has committed has been published by then.
-        """
-        return None
+    def claimed(self, spec: SinkSpec, claim: Claim) -> ClaimedPlace:
+        """Return the place that the claim's results go to, with what may be done to it before a run."""
+        return ClaimedPlace(claim=claim)

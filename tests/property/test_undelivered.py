@@ -16,11 +16,9 @@ import plait
 from plait.errors import SinkError
 from plait.operators.probe.evaluating import EvaluationError
 from plait.operators.traversal import results
-from plait.query.model import SinkSpec
 from plait.runtime.outputs.deliverer import Deliverer
 from plait.sinks import staging
-from plait.sinks.claims import Claim
-from plait.sinks.files import FileSink
+from plait.sinks.claims import ClaimedDirectory
 from plait.sql import load_script
 from tests.property.standin import frames
 from tests.property.standin.session import Session
@@ -177,13 +175,13 @@ def test_a_sink_in_which_nothing_can_be_published_is_set_aside_alone_and_tried_a
 def test_a_sink_that_is_in_order_at_the_start_is_not_looked_through_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recover, looked = FileSink.recover, list[str]()
+    recover, looked = ClaimedDirectory.recover, list[str]()
 
-    def noted(self: FileSink, spec: SinkSpec, claim: Claim) -> None:
-        looked.append(claim.owner.query)
-        recover(self, spec, claim)
+    def noted(directory: ClaimedDirectory) -> None:
+        looked.append(directory.claim.owner.query)
+        recover(directory)
 
-    monkeypatch.setattr(FileSink, "recover", noted)
+    monkeypatch.setattr(ClaimedDirectory, "recover", noted)
     place.arrive(1)
     place.run(SCRIPT + SHY + LOUD)
     assert (sorted(looked), place.delivered()) == (["loud", "shy"], [1])

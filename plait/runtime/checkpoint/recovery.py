@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from plait.errors import CheckpointError, SinkError
-from plait.query.model import SinkSpec, Stream
+from plait.query.model import Stream
 from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
 from plait.runtime.checkpoint.offsets import check_offsets, complete_offsets
 from plait.runtime.outputs.binding import Binding
-from plait.sinks.claims import Claim, Owner, remove_later, tag_of
+from plait.sinks.claims import Claim, ClaimedPlace, Owner, remove_later, tag_of
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, Unpublished, discard_staged, publish
 from plait.state.garbage import collect
@@ -78,27 +78,27 @@ def finish_last_batch(
     delivered to it.
     """
     identity, begun_without = identity_of(storage), _was_begun_without_markers(storage)
-    claims, claimed = [], set()
-    for spec, claim in _claims(storage, identity, manifest, bindings):
+    places, claimed = [], set()
+    for place in _places(storage, identity, manifest, bindings, begun_without=begun_without):
         with suppress(OSError):
-            kind_of(spec).refuse(spec, claim)
-            claims.append((spec, claim))  # what could not be looked at is not taken either
+            place.refuse()
+            places.append(place)  # what could not be looked at is not taken either
     if not begun_without or manifest is None:  # else it has one from Spark, until all sinks are marked
         keep_identity(storage, identity)
-    for spec, claim in claims:
+    for place in places:
         with suppress(OSError):
-            kind_of(spec).take(spec, claim)
-            claimed.add(claim.owner.query)
+            place.take()
+            claimed.add(place.claim.owner.query)
     keep_identity(storage, identity)
     failed = () if manifest is None else _publish_again(storage, manifest)
-    for spec, claim in claims:
-        name, directory = claim.owner.query, kind_of(spec).directory(spec)
+    for place in places:
+        name = place.claim.owner.query
         # What is staged there is not all left by attempts that lost.
-        if name not in claimed or any(each.is_in(directory) for each in failed):
+        if name not in claimed or any(each.is_in(place.directory) for each in failed):
             claimed.discard(name)
             continue
         try:
-            kind_of(spec).recover(spec, claim)
+            place.recover()
         except OSError:
             claimed.discard(name)
     for stream in streams:
@@ -136,36 +136,44 @@ def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) ->
     failed = publish(each for each in waiting if Unpublished(publication=each, reason="").is_in(directory))
     if failed:
         raise SinkError(failed[0].reason)
-    for spec, claim in _claims(storage, identity_of(storage), manifest, [binding]):
-        kind = kind_of(spec)
-        kind.refuse(spec, claim)
-        kind.take(spec, claim)
-        kind.recover(spec, claim)
+    for place in _places(storage, identity_of(storage), manifest, [binding]):
+        place.refuse()
+        place.take()
+        place.recover()
 
 
 def refuse_results_of_others(storage: Storage, bindings: Iterable[Binding]) -> None:
     """Raise SinkError if one of these sinks holds results of somebody else. Writes nothing."""
-    for spec, claim in _claims(storage, identity_of(storage), ManifestLog(storage).latest(), bindings):
+    for place in _places(storage, identity_of(storage), ManifestLog(storage).latest(), bindings):
         with suppress(OSError):  # as at a start: what cannot be looked at now is asked again before a delivery
-            kind_of(spec).refuse(spec, claim)
+            place.refuse()
 
 
-def _claims(
-    storage: Storage, identity: str, manifest: Manifest | None, bindings: Iterable[Binding]
-) -> list[tuple[SinkSpec, Claim]]:
-    begun_without, place = _was_begun_without_markers(storage), posixpath.dirname(storage.uri)
-    waiting = () if manifest is None else manifest.undelivered
-    claims = []
+def _places(
+    storage: Storage,
+    identity: str,
+    manifest: Manifest | None,
+    bindings: Iterable[Binding],
+    *,
+    begun_without: bool | None = None,
+) -> list[ClaimedPlace]:
+    """Return where the results of these queries go, each claimed for its query. `begun_without`: whether that is so of
+    markers, None to find out.
+    """
+    if begun_without is None:
+        begun_without = _was_begun_without_markers(storage)
+    waiting, checkpoint = () if manifest is None else manifest.undelivered, posixpath.dirname(storage.uri)
+    places = []
     for binding in bindings:
-        query = binding.query.name
+        query, spec = binding.query.name, binding.sink.spec
         claim = Claim(
-            owner=Owner(checkpoint=identity, place=place, query=query),
+            owner=Owner(checkpoint=identity, place=checkpoint, query=query),
             adopts=begun_without and _has_run(manifest, query),
             batch=-1 if manifest is None else manifest.batch,
             waiting=frozenset(late.batch for late in waiting if late.query == query),
         )
-        claims.append((binding.sink.spec, claim))
-    return claims
+        places.append(kind_of(spec).claimed(spec, claim))
+    return places
 
 
 def _was_begun_without_markers(storage: Storage) -> bool:

@@ -34,9 +34,10 @@ def spec(folder: Path, **options: str) -> SinkSpec:
 
 def start(folder: Path, by: Claim, **options: str) -> None:
     """Do what a run does with a sink before its first batch."""
-    Json().refuse(spec(folder, **options), by)
-    Json().take(spec(folder, **options), by)
-    Json().recover(spec(folder, **options), by)
+    place = Json().claimed(spec(folder, **options), by)
+    place.refuse()
+    place.take()
+    place.recover()
 
 
 def publish(folder: Path, query: str, batch: int, checkpoint: str = OURS, unique: str = "00000") -> Path:
@@ -237,16 +238,17 @@ def test_a_remote_folder_is_marked_and_cleared_as_a_local_one_is() -> None:
     remote = SinkSpec(format="json", options=(("path", folder),))
     filesystem, root = staging.filesystem_of(folder)
     for by in (claim(), claim(batch=0)):
-        Json().refuse(remote, by)
-        Json().take(remote, by)
+        place = Json().claimed(remote, by)
+        place.refuse()
+        place.take()
         for batch in (0, 1):
             name = f"{root}/k=a%2Fb/{file_name('q', batch, '00000', OURS[:8])}.json"
             filesystem.create_dir(f"{root}/k=a%2Fb")
             with filesystem.open_output_stream(name) as stream:
                 stream.write(b"{}")
-        Json().recover(remote, by)
+        place.recover()
     with pytest.raises(SinkError, match="another checkpoint"):
-        Json().refuse(remote, claim(checkpoint=THEIRS))
+        Json().claimed(remote, claim(checkpoint=THEIRS)).refuse()
     left = [
         info.base_name for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True)) if info.is_file
     ]

@@ -12,7 +12,7 @@ import pytest
 from plait.query.model import SinkSpec, Stream
 from plait.runtime.checkpoint.catalog import PATH
 from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch
-from plait.sinks.claims import Claim, Owner, file_name, read_owners
+from plait.sinks.claims import Claim, ClaimedDirectory, Owner, file_name, read_owners
 from plait.sinks.kind import Sink
 from plait.sinks.kinds.json import Json
 from plait.sinks.staging import stage
@@ -60,15 +60,15 @@ def publish(folder: Path, query: str, batch: int, identity: str) -> Path:
 
 def unreachable_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a sink fail when it is first asked, and answer from then on."""
-    real, asked = Json.refuse, []
+    real, asked = ClaimedDirectory.refuse, []
 
-    def first_fails(self: Json, spec: SinkSpec, claim: Claim) -> None:
-        asked.append(spec)
+    def first_fails(place: ClaimedDirectory) -> None:
+        asked.append(place)
         if len(asked) == 1:
             raise OSError("no route to host")
-        real(self, spec, claim)
+        real(place)
 
-    monkeypatch.setattr(Json, "refuse", first_fails)
+    monkeypatch.setattr(ClaimedDirectory, "refuse", first_fails)
 
 
 def test_a_sink_that_is_reached_only_later_loses_what_a_restored_checkpoint_has_not_done(
@@ -89,7 +89,7 @@ def test_a_sink_that_could_not_be_looked_at_is_not_taken(tmp_path: Path, monkeyp
     storage, _ = checkpoint(tmp_path / "ck")
     spec = SinkSpec(format="json", options=(("path", str(tmp_path / "out")),))
     theirs = Owner(checkpoint="f" * 32, place="/theirs", query="q")
-    Json().take(spec, Claim(owner=theirs))
+    Json().claimed(spec, Claim(owner=theirs)).take()
     unreachable_once(monkeypatch)
     finish_last_batch(storage, MANIFEST, [bound(tmp_path / "out")], [])
     assert read_owners(str(tmp_path / "out")) == (theirs,)
