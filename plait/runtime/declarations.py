@@ -15,6 +15,7 @@ from plait.filesystems import absolute_path
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
 from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, refuse_misfit, schema_of
+from plait.runtime.notice import Notice
 from plait.runtime.registry import Registry
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
@@ -42,6 +43,7 @@ class Declarations(ABC):
         self._registry = Registry(spark, checkpoint)
         self._options = EngineOptions()
         self._dropped: set[str] = set()
+        self._of_script: list[Notice] = []
 
     @abstractmethod
     def results(self, query: str) -> pa.Table:
@@ -177,6 +179,8 @@ class Declarations(ABC):
         self._dropped |= set(script.drops) - {query.name for query in script.queries}
         for query in script.queries:
             self._add_query(query, Sink(spec=query.sink))
+        told = (Notice(kind="no window", of=warning.stream, text=str(warning)) for warning in script.warnings)
+        self._of_script += [notice for notice in told if notice not in self._of_script]
 
     def describe_source(self, source: Source) -> tuple[Column, ...]:
         """Return the schema that Spark finds for a source without a declared one."""

@@ -126,6 +126,7 @@ class Engine(Declarations):
         if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._totals, self._started = Totals(), time.perf_counter()
+        self._totals.warn(self._of_script)
         self._arrivals = Arrivals(self._checkpoint)
         self._latencies = LatencyWindow(since_ms=int(self._clock() * 1000))
         run = Run(lambda: self._start_streaming(trigger), is_endless=trigger is not None, explain=self._explained)

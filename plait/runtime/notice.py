@@ -1,8 +1,9 @@
 """What a run tells its user beside results and counts: all of it goes one way, whatever finds it.
 
-A notice is either found when a run starts (`AT_START`: how it goes on from what the checkpoint has) or while it goes on
-(what is probably not meant). The engine gathers both; each is in the next batch's event, in the summary and in the
-status, under ``warnings``. Those of a start can also be asked for before a batch has come, which may take long.
+A notice is either found when a run starts (`AT_START`: how it goes on from what the checkpoint has), in the script, or
+while it goes on (what is probably not meant). The engine gathers all; each is in the next batch's event, in the summary
+and in the status, under ``warnings``. Those of a start can also be asked for before a batch has come, which may take
+long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ StartKind: TypeAlias = Literal[
 NoticeKind: TypeAlias = (
     StartKind
     | Literal[
+        "no window",
         "event times",
         "table changed",
         "table read in part",

@@ -61,6 +61,7 @@ class LiveOutput:
         """Show the script's queries with nothing counted yet."""
         self._began = time.monotonic()
         self._totals = dict.fromkeys(info.queries, 0)
+        self._noticed |= set(info.warnings)
         self._info = info
 
     def noticed(self, text: str) -> None:

@@ -52,6 +52,7 @@ class PlainOutput:
         self._write(f"{info.script}: {plural(len(info.queries), 'query', 'queries')}, strategy {info.strategy}")
         self._write(f"checkpoint {info.checkpoint}")
         for warning in info.warnings:
+            self._noticed.add(warning)
             self._errors.write(f"warning: {warning}")
 
     def noticed(self, text: str) -> None:

@@ -221,8 +221,9 @@ class _Loader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptWarning:
-    """A warning, and where it points into the script."""
+    """A warning about a stream, and where it points into the script."""
 
+    stream: str
     message: str
     file: str | None
     line: int
@@ -260,7 +261,7 @@ def forgotten_windows(
                     f"its rows are kept for ever; write WINDOW INTERVAL 1 HOUR in CREATE STREAM {relation.source} (as "
                     "long as its rows have to wait for others), or WINDOW UNBOUNDED if that is meant"
                 )
-                yield ScriptWarning(message=message, file=file, line=line, column=column)
+                yield ScriptWarning(stream=relation.source, message=message, file=file, line=line, column=column)
 
 
 def _time_of(source: Source | None) -> str | None:

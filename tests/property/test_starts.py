@@ -1,0 +1,67 @@
+"""What a start makes of the script and of what the start before has left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import plait
+from plait.runtime.batch.events import BatchEvent
+from plait.sql import load_script
+from tests.property.standin.session import Session
+from tests.property.test_undelivered import Place, place
+
+__all__ = ["place"]
+
+STREAMS = """
+    CREATE STREAM a (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/a') TIMESTAMP BY ts {1};
+    CREATE STREAM b (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet OPTIONS (path '{0}/b')
+        TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;
+"""
+
+
+def run(folder: Path, script: str, window: str = "", **told: Any) -> plait.Engine:
+    """Run a script on all that is there; return the engine."""
+    engine = plait.Engine(Session(), checkpoint=str(folder / "checkpoint"), **told)  # type: ignore[arg-type]
+    engine.load(load_script(script.format(folder, window), file="shop.sql"))
+    engine.run_available()
+    return engine
+
+
+def test_what_the_script_probably_does_not_mean_is_told_with_the_first_batch_and_at_the_end(place: Place) -> None:
+    place.arrive(1)
+    script = STREAMS + "CREATE QUERY q INTO noop AS SELECT a.v FROM a JOIN b ON a.k = b.k;"
+    events: list[BatchEvent] = []
+    engine = run(place.folder, script, listener=events.append)
+    told = engine.summary().warnings
+    (warning,) = (notice for notice in told if notice.kind != "event times")  # those of the rows are in 1970
+    assert (warning.kind, warning.of, warning.is_of_start) == ("no window", "a", False)
+    assert warning.text.startswith("shop.sql:2:5: stream 'a' has no WINDOW and query 'q' joins it with streams")
+    assert events[0].warnings == told
+    assert warning.as_json() in engine.status()["totals"]["warnings"]
+    place.arrive(2)
+    again = run(place.folder, script, "WINDOW UNBOUNDED")
+    assert {notice.kind for notice in again.summary().warnings} == {"event times"}
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0\0", b'{"format": 99}'])
+def test_a_former_plan_that_cannot_be_read_costs_no_row_of_a_table(place: Place, content: bytes) -> None:
+    (place.folder / "names").mkdir()
+    rows = [{"id": v, "name": f"n{v}", "side": f"s{v % 2}"} for v in range(10)]
+    pq.write_table(pa.Table.from_pylist(rows), place.folder / "names" / "1.parquet")
+    table = f"CREATE TABLE t USING parquet OPTIONS (path '{place.folder}/names');"
+    first = "CREATE QUERY q INTO memory AS SELECT a.v, t.name FROM a JOIN t ON a.v = t.id WHERE t.side = 's1';"
+    place.arrive(1, 2, 3)
+    engine = run(place.folder, STREAMS + table + first, "WINDOW UNBOUNDED")
+    assert engine.results("q").sort_by("v").to_pylist() == [{"v": 1, "name": "n1"}, {"v": 3, "name": "n3"}]
+    (plan,) = (place.folder / "checkpoint" / "plait" / "plans").glob("*.json")
+    plan.write_bytes(content)
+    place.arrive(4, 5)
+    second = "CREATE QUERY r INTO memory AS SELECT a.v, t.side FROM a JOIN t ON a.v = t.id;"
+    engine = run(place.folder, STREAMS + table + first + second, "WINDOW UNBOUNDED")
+    assert engine.results("q").to_pylist() == [{"v": 5, "name": "n5"}]
+    assert engine.results("r").sort_by("v").to_pylist() == [{"v": 4, "side": "s0"}, {"v": 5, "side": "s1"}]
