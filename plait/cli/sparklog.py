@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import BaseServer
+from typing import Any
 
 from plait.cli.exit_status import is_debugging
 from plait.errors import PlaitError
@@ -19,7 +22,8 @@ def spark_log() -> Iterator[SparkLog]:
     descriptor, name = tempfile.mkstemp(prefix="plait-", suffix=".spark.log")
     log = SparkLog(descriptor, Path(name))
     try:
-        yield log
+        with log.hearing_servers():
+            yield log
     except Exception as error:
         if log.path.stat().st_size and is_of_spark(error):
             print(f"plait: what Spark wrote is in {log.path}", file=sys.stderr)
@@ -62,3 +66,25 @@ class SparkLog:
             sys.stderr.flush()
             os.dup2(terminal, 2)
             os.close(terminal)
+
+    @contextmanager
+    def hearing_servers(self) -> Iterator[None]:
+        """While entered, the log has what PySpark's servers in this process fail with, too: they write a stack trace to
+        standard error for each connection that breaks off, as all do when the JVM has ended.
+        """
+        if is_debugging():
+            yield
+            return
+        shown, descriptor = BaseServer.handle_error, self._descriptor
+
+        def handle(self: BaseServer, request: Any, client_address: Any) -> None:
+            if type(self).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+                shown(self, request, client_address)
+                return
+            os.write(descriptor, traceback.format_exc().encode())
+
+        BaseServer.handle_error = handle  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            BaseServer.handle_error = shown  # type: ignore[method-assign]

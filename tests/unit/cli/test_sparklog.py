@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
 
 import pytest
 
@@ -52,3 +54,34 @@ def test_what_spark_wrote_is_not_named_where_plait_refuses(error: Exception, cap
     path = log_after(error)
     assert capfd.readouterr().err == ""
     assert not path.exists()
+
+
+class OfPySpark(TCPServer):
+    """A server such as PySpark has one for accumulators."""
+
+
+OfPySpark.__module__ = "pyspark.accumulators"
+
+
+class Breaking(BaseRequestHandler):
+    """A connection that the JVM has broken off."""
+
+    def handle(self) -> None:
+        """Fail as PySpark does."""
+        raise EOFError("the JVM has gone")
+
+
+@pytest.mark.parametrize(("kind", "shown"), [(OfPySpark, ""), (TCPServer, "EOFError: the JVM has gone")])
+def test_what_servers_of_pyspark_fail_with_is_in_the_log_and_not_on_the_screen(
+    kind: type[TCPServer], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = TCPServer.handle_error
+    with spark_log() as log, kind(("localhost", 0), Breaking) as server:
+        with socket.create_connection(server.server_address[:2]):  # type: ignore[arg-type]
+            server.handle_request()
+        written = log.path.read_text()
+    assert ("EOFError: the JVM has gone" in written) == (not shown)
+    said = capsys.readouterr().err
+    assert shown in said
+    assert bool(said) == bool(shown)
+    assert TCPServer.handle_error is before
