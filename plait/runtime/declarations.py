@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from plait.arguments import mapping, number, option_text, path, shown, text
 from plait.errors import OptionError
-from plait.filesystems import absolute_path
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
 from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, refuse_misfit, schema_of
@@ -81,19 +81,23 @@ class Declarations(ABC):
         On a session of `plait.runtime.spark.session.open_session`, or with its settings `NAMED_SOURCES`, load the frame
         with ``spark.readStream.name(...)``: streams can then be added and dropped on the same checkpoint.
         """
+        owner = f"stream '{name}'"
         source = Stream(
-            name=name,
-            time=time,
+            name=text("Engine.stream", "name", name, "'orders'"),
+            time=text(owner, "time", time, "'ts' or 'timestamp_millis(ms)'"),
             window_us=window_us(window),
             delay_us=delay_us(delay),
             idle_us=None if idle is None else idle_us(idle),
-            dead_letter=None if dead_letter is None else absolute_path(dead_letter),
+            dead_letter=None if dead_letter is None else path(owner, "dead_letter", dead_letter),
             keep=keep,
             placement=placement,
-            declared=DeclaredStatistics(rate_rows_per_s=rate, distinct=tuple(sorted((distinct or {}).items()))),
+            declared=DeclaredStatistics(rate_rows_per_s=number(rate), distinct=_counts(owner, distinct)),
         )
         if frame is None:
-            connector = read_by(name, format, {key: str(value) for key, value in (options or {}).items()})
+            given = mapping(owner, "options", options, "{'path': 'in/orders'}")
+            said = {key: option_text(owner, key, value) for key, value in given.items() if value is not None}
+            kind = None if format is None else text(owner, "format", format, "'parquet'")
+            connector = read_by(name, kind, said)
             declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
             refuse_misfit(declared, connector)
             self._registry.add_source(open_source(self._spark, declared))
@@ -113,8 +117,9 @@ class Declarations(ABC):
         distinct: Mapping[str, float] | None = None,
     ) -> None:
         """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
+        text("Engine.table", "name", name, "'products'")
         _refuse_other_frame(name, frame, "open files with spark.read")
-        declared = DeclaredStatistics(rows=rows, distinct=tuple(sorted((distinct or {}).items())))
+        declared = DeclaredStatistics(rows=number(rows), distinct=_counts(f"table '{name}'", distinct))
         self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
 
     def predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
@@ -124,7 +129,7 @@ class Declarations(ABC):
         NULL counts as false. It runs in Spark's Python workers, must depend on its arguments alone, and has to be
         registered again, the same, by every program that opens the checkpoint.
         """
-        self._registry.add_predicate(name, function)
+        self._registry.add_predicate(text("Engine.predicate", "name", name, "'similar'"), function)
 
     def query(
         self,
@@ -138,13 +143,14 @@ class Declarations(ABC):
 
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         """
+        owner = f"query '{text('Engine.query', 'name', name, repr('late'))}'"
         _refuse_other_sink(name, sink)
-        overrides = {alias: window_us(window) for alias, window in (windows or {}).items()}
+        given = mapping(owner, "windows", windows, "{'o': '10 seconds'}")
         query = bind_query(
             name=name,
-            select=select,
+            select=text(owner, "select", select, "'SELECT o.id FROM orders o JOIN items i ON o.id = i.id'"),
             sink=sink.spec,
-            windows=overrides,
+            windows={alias: window_us(window) for alias, window in given.items()},
             sources=self.sources(),
             predicates=self._registry.predicates,
             is_function=self._spark.catalog.functionExists,
@@ -161,7 +167,7 @@ class Declarations(ABC):
 
         Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
         """
-        self._registry.drop_query(name)
+        self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
         self._dropped.add(name)
         self._take_up(None)
 
@@ -171,6 +177,10 @@ class Declarations(ABC):
 
     def load(self, script: Script) -> None:
         """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
+        if not isinstance(script, Script):
+            raise OptionError(
+                f"expected a script, found {shown(script)}; Engine.load takes what plait.sql.load_script(text) returns"
+            )
         for option in script.options:
             self.set_option(option.name, option.value)
         for source in script.sources:
@@ -195,7 +205,7 @@ class Declarations(ABC):
 
 def _refuse_other_frame(name: str, frame: object, advice: str) -> None:
     if not isinstance(frame, DataFrame):
-        raise OptionError(f"'{name}': expected a Spark DataFrame, found {_shown(frame)}; {advice}")
+        raise OptionError(f"'{name}': expected a Spark DataFrame, found {shown(frame)}; {advice}")
 
 
 def _refuse_other_sink(query: str, sink: object) -> None:
@@ -205,9 +215,9 @@ def _refuse_other_sink(query: str, sink: object) -> None:
         advice = "call the function of plait.sinks; one of your own is plait.sinks.foreach(function)"
     else:
         advice = "write for example sink=plait.sinks.parquet('out')"
-    raise OptionError(f"query '{query}': expected a sink of plait.sinks, found {_shown(sink)}; {advice}")
+    raise OptionError(f"query '{query}': expected a sink of plait.sinks, found {shown(sink)}; {advice}")
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return type(value).__name__ + (f" {text}" if isinstance(value, str | int | float) and len(text) <= 100 else "")
+def _counts(owner: str, distinct: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
+    given = mapping(owner, "distinct", distinct, "{'customer': 500}")
+    return tuple(sorted((name, number(count)) for name, count in given.items()))

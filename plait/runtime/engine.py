@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
+from plait.arguments import path, shown
 from plait.errors import OptionError, PlaitError, SinkError
-from plait.filesystems import absolute_path
 from plait.plan.explain import ExplainFormat
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Stream
@@ -66,7 +66,11 @@ class Engine(Declarations):
                 f"expected a Spark session, found {type(spark).__name__}; Engine(spark, checkpoint='directory') takes "
                 "one, such as SparkSession.builder.getOrCreate()"
             )
-        self._checkpoint = absolute_path(checkpoint)
+        self._checkpoint = path("Engine", "checkpoint", checkpoint)
+        if listener is not None and not callable(listener):
+            raise OptionError(f"Engine: listener is {shown(listener)}; expected a function of a batch's event")
+        if not callable(clock):
+            raise OptionError(f"Engine: clock is {shown(clock)}; expected a function such as time.time")
         zone = str(spark.conf.get(TIME_ZONE, "UTC"))
         problem = spark_setting_problem(TIME_ZONE, zone)
         if problem is not None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from plait.adapt.budget import Budget
 from plait.adapt.planning import PlanRequest
+from plait.arguments import is_truth
 from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.plan.strategy_names import StrategyName
@@ -42,9 +43,10 @@ def written(name: object, value: object) -> tuple[str, str]:
     """
     if not isinstance(name, str):
         raise OptionError(f"expected the name of an option, such as 'plait.routing', found {name!r}")
-    is_truth = isinstance(value, bool) or type(value).__name__ == "bool"  # NumPy's own is no bool
-    if is_truth or isinstance(value, str | Number) or (value is None and not name.lower().startswith("spark.")):
-        return name, str(value).lower() if is_truth else str(value)
+    if is_truth(value):
+        return name, str(value).lower()
+    if isinstance(value, str | Number) or (value is None and not name.lower().startswith("spark.")):
+        return name, str(value)
     raise OptionError(f"{name} is {value!r}; expected a text, a number, True or False")
 
 

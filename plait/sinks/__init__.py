@@ -28,6 +28,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from plait import arguments
 from plait.errors import OptionError
 from plait.query.model import SinkSpec
 from plait.sinks.kind import Sink
@@ -36,27 +37,23 @@ from plait.spelling import backquoted
 
 
 def _sink(format: str, options: dict[str, object]) -> Sink:
-    texts = {name: _text(value) for name, value in options.items() if value is not None}
-    path = texts.get("path")
-    if path and "://" not in path and not path.startswith("file:"):
-        texts["path"] = os.path.abspath(path)  # tasks run in other directories
+    owner = f"plait.sinks.{format}"
+    texts = {name: _text(owner, name, value) for name, value in options.items() if value is not None or name == "path"}
     spec = SinkSpec(format=format, options=tuple(texts.items()))
     for problem in kind_of(spec).problems(spec):
-        raise OptionError(f"plait.sinks.{format}: {problem.message}")
+        raise OptionError(f"{owner}: {problem.message}")
     return Sink(spec=spec)
 
 
-def _text(value: object) -> str:
-    """Return an option's value as a script would say it: true, not True; several names with commas between."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case list() | tuple():
-            return ", ".join(backquoted(str(name)) for name in value)
-        case os.PathLike():
-            return str(os.fspath(value))
-        case _:
-            return str(value)
+def _text(owner: str, name: str, value: object) -> str:
+    """Return an option's value as a script would say it: several names with commas between, a path made absolute,
+    because tasks run in other directories.
+    """
+    if name == "path":
+        return arguments.path(owner, name, value)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return ", ".join(backquoted(part) for part in value)
+    return arguments.option_text(owner, name, value)
 
 
 def parquet(path: str | os.PathLike[str], **options: object) -> Sink:
@@ -96,6 +93,11 @@ def noop() -> Sink:
 
 def foreach(function: Callable[[Any, int], None]) -> Sink:
     """Call ``function(dataframe, batch_id)`` with the results of every batch that has some."""
+    if not callable(function):
+        raise OptionError(
+            f"plait.sinks.foreach: expected a function of a DataFrame and the batch's number, found "
+            f"{arguments.shown(function)}"
+        )
     return Sink(spec=SinkSpec(format="foreach"), function=function)
 
 

@@ -149,6 +149,10 @@ _OWN_TABLE: Final = ("rows",)
 
 def reader_option_problem(format_: str, name: str, value: str, *, is_stream: bool) -> str | None:
     """Say why Spark would ignore this option of a source, or choke on its value; None if it would not."""
+    own = {folded(each): each for each in ("distinct", *_OWN_STREAM)}.get(folded(name.partition(".")[0]))
+    if own is not None:  # a script's own options never come here
+        argument = {"deadLetter": "dead_letter", "distinct": "distinct={column: number}"}.get(own, own)
+        return f"option '{name}' is one of Plait's, which a program gives as the argument {argument}"
     known = KNOWN.get(folded(format_))
     if known is None or "." in name:
         return None

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamReader
 from pyspark.sql.types import StructType
 
+from plait.arguments import shown
 from plait.errors import OptionError, SourceError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
@@ -137,7 +138,9 @@ def refuse_misfit(stream: Stream, connector: Connector) -> None:
 
 
 def columns_of(schema: str | StructType) -> tuple[Column, ...]:
-    """Return the columns of a schema as Spark takes it."""
+    """Return the columns of a schema as Spark takes it. Raises OptionError for anything else."""
+    if not isinstance(schema, str | StructType):
+        raise OptionError(f"schema is {shown(schema)}; expected Spark DDL such as 'id BIGINT, ts TIMESTAMP'")
     try:
         fields = (StructType.fromDDL(schema) if isinstance(schema, str) else schema).fields
     except PySparkException as error:
