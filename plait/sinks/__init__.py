@@ -49,7 +49,7 @@ def _text(owner: str, name: str, value: object) -> str:
     """Return an option's value as a script would say it: several names with commas between, a path made absolute,
     because tasks run in other directories.
     """
-    if name == "path":
+    if name == "path" and value != "":  # of an empty one the kind of sink says that it needs it
         return arguments.path(owner, name, value)
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return ", ".join(backquoted(part) for part in value)
