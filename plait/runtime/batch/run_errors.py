@@ -36,6 +36,7 @@ _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _DAMAGED_LOG = re.compile(r"Failed to read log file (?:file:/*(?=/))?(\S+?)\. ")
 _WORKER_ENDED = ("Python worker exited unexpectedly", "PYTHON_WORKER_EXITED", "Python worker has exited")
 _NOT_PICKLED = ("PicklingError", "PICKLING_ERROR", "Could not serialize object", "cannot pickle")
+_OTHER_RUN = ("CONCURRENT_STREAM_LOG_UPDATE", "CONCURRENT_QUERY", "Multiple streaming jobs detected")
 _OFFSET_TROUBLE = ("STREAMING_CHECKPOINT", "offset log", "OffsetSeq", "StreamMetadata$.read")
 
 
@@ -102,6 +103,12 @@ def explained(error: BaseException, queries: Collection[Query] = (), checkpoint:
     if "No space left on device" in text:
         return CheckpointError(
             "no space left on the device. Free some space, then start again: nothing committed is lost."
+        )
+    if any(sign in text for sign in _OTHER_RUN):
+        return CheckpointError(
+            f"another run works on this checkpoint{'' if checkpoint is None else f' ({checkpoint})'} at the same time, "
+            "and was ahead with a batch. Let one of them go on alone, or give each its own checkpoint and sinks; what "
+            "is committed is intact."
         )
     problem = unreadable(text)
     if problem is not None:

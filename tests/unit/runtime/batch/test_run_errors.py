@@ -65,6 +65,12 @@ Traceback (most recent call last):
             r"^the file '/data/ck/spark/commits/1' in the checkpoint is damaged.* Restore the checkpoint from a backup",
         ),
         (
+            "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: [CONCURRENT_STREAM_LOG_UPDATE] "
+            "Concurrent update to the log. Multiple streaming jobs detected for 3. SQLSTATE: 40000",
+            CheckpointError,
+            r"^another run works on this checkpoint at the same time.* Let one of them go on alone",
+        ),
+        (
             "[STREAM_FAILED] Query [id = 0d, runId = 6] terminated with exception: [INVALID_PARAMETER_VALUE.CHARSET] "
             "The value of `charset` is invalid: expects utf-8, but got klingon. SQLSTATE: 22023 SQLSTATE: XXKST",
             SourceError,
