@@ -19,8 +19,8 @@ from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.outputs.binding import Binding
-from plait.runtime.outputs.deliverer import Deliverer
-from plait.runtime.outputs.spooled import deliver_together, written_by_tasks
+from plait.runtime.outputs.deliverer import Deliverer, deliver_together, written_by_tasks
+from plait.runtime.outputs.shape import encoded_sink
 from plait.sinks.staging import Publication
 from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
@@ -58,7 +58,7 @@ class Handover:
         bindings = work.epoch.bindings
         files = [file for report in work.found for file in report.results]
         earlier = () if work.before is None else work.before.undelivered
-        fresh = [bindings[late.query].noted(late) for late in _spooled(work.number, files)]
+        fresh = [_noted(late, bindings[late.query]) for late in _spooled(work.number, files)]
         together = self._deliver_together(work.epoch, fresh, {late.query for late in earlier})
         publications = [file.publication for file in files if file.publication is not None]
         publications += [publication for published in together.values() for publication in published]
@@ -112,6 +112,13 @@ def _spooled(batch: int, files: list[ResultFile]) -> list[Undelivered]:
         )
         spooled[file.query] = replace(known, paths=known.paths + file.paths, rows=known.rows + file.rows)
     return [spooled[query] for query in sorted(spooled)]
+
+
+def _noted(late: Undelivered, binding: Binding) -> Undelivered:
+    """Return results of a query with what it says of them and of its sink, in case it is another one when they are
+    taken.
+    """
+    return replace(late, shape=binding.shape.encoded(), sink=encoded_sink(binding.sink.spec))
 
 
 __all__ = ["Handover"]

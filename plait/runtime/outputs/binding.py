@@ -7,13 +7,12 @@ yields the output columns' names and types, and the type of every operand of a j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from plait.errors import OptionError, SqlError
@@ -21,7 +20,7 @@ from plait.query.model import ColumnRef, JoinedExpression, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
-from plait.runtime.outputs.shape import Shape, encoded_sink
+from plait.runtime.outputs.shape import Shape
 from plait.sinks.delivery import Delivery, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
@@ -29,7 +28,6 @@ from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, kept_pro
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.formulas import made_of
-from plait.state.model import Undelivered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +50,6 @@ class Binding:
         """How its spooled rows become results."""
         sql = tuple(column.expression.sql for column in self.query.output)
         return Shape(joined=self.joined_schema, sql=sql, output=self.output)
-
-    def noted(self, late: Undelivered) -> Undelivered:
-        """Return results of this query with what it says of them and of its sink, in case it is another one when they
-        are taken.
-        """
-        return replace(late, shape=self.shape.encoded(), sink=encoded_sink(self.sink.spec))
 
     def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
         """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
@@ -186,20 +178,6 @@ def _in_query(query: Query, problem: SqlError) -> SqlError:
         return problem
     place = query.place
     return type(problem)(problem.message, line=place.line, column=place.column, file=place.file)
-
-
-def project(frame: DataFrame, shape: Shape) -> DataFrame:
-    """Return the results: the projection evaluated by Spark over joined rows, with the names Spark gave it."""
-    return computed(frame, shape).toDF(*shape.output.names)
-
-
-def computed(frame: DataFrame, shape: Shape) -> DataFrame:
-    """Return the results with names that Python workers can be told: c0, c1 ..."""
-    columns = [
-        expr(sql).cast(nullable(field.dataType)).alias(f"c{i}")
-        for i, (sql, field) in enumerate(zip(shape.sql, shape.output.fields, strict=True))
-    ]
-    return frame.select(*columns)
 
 
 def spark_type(type_: DataType) -> SparkType:
