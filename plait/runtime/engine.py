@@ -6,10 +6,11 @@ import posixpath
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
@@ -21,7 +22,6 @@ from plait.query.model import Query, Stream
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.batch.stream import Run
-from plait.runtime.batch.totals import Totals
 from plait.runtime.checkpoint.arrivals import Arrivals
 from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.preparing import Asked
@@ -32,15 +32,15 @@ from plait.runtime.engine_options import RoutingChoice, written
 from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
-from plait.runtime.losses.times import implausible_times
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
+from plait.runtime.telling import Telling
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
-from plait.stats.latency import Latency, LatencyWindow
+from plait.stats.latency import LatencyWindow
 
 
 class Engine(Declarations):
@@ -84,8 +84,8 @@ class Engine(Declarations):
         self._warming = Warming(spark)
         self._listener, self._clock = listener, clock
         self._memory: dict[str, MemoryResults] = {}
-        self._totals, self._explainer = Totals(), Explainer(spark)
-        self._arrivals, self._latencies = Arrivals(self._checkpoint), LatencyWindow(since_ms=0)
+        self._explainer = Explainer(spark)
+        self._telling = self._of_run(0)
         self._run: Run | None = None
         self._course: Course | None = None
         self._started = 0.0
@@ -129,21 +129,30 @@ class Engine(Declarations):
             raise OptionError("the engine is running already; stop it first")
         if not self._registry.bindings:
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
-        self._totals, self._started = Totals(), time.perf_counter()
-        self._totals.warn(self._of_script)
-        self._arrivals = Arrivals(self._checkpoint)
-        self._latencies = LatencyWindow(since_ms=int(self._clock() * 1000))
-        run = Run(lambda: self._start_streaming(trigger), is_endless=trigger is not None, explain=self._explained)
+        self._telling, self._started = self._of_run(int(self._clock() * 1000)), time.perf_counter()
+        self._telling.totals.warn(self._of_script)
+        run = Run(lambda: self._start_streaming(run, trigger), is_endless=trigger is not None, explain=self._explained)
         self._run = run
         run.begin()
         return run
 
-    def _start_streaming(self, trigger: str | None) -> StreamingQuery | None:
+    def _of_run(self, since_ms: int) -> Telling:
+        """Return what tells of a run that begins at this time."""
+        return Telling(
+            explainer=self._explainer,
+            sources=self._registry.opened,
+            arrivals=Arrivals(self._checkpoint),
+            latencies=LatencyWindow(since_ms=since_ms),
+            listener=self._listener,
+        )
+
+    def _start_streaming(self, run: Run, trigger: str | None) -> StreamingQuery | None:
         """Bring the checkpoint up to date with what is registered and start the streaming query. None: all queries have
         been dropped.
         """
         if self._course is not None:
             self._course.close(is_replaced=True)
+            self._dropped -= self._course.dropped
         if not self._registry.bindings:
             return None
         request = self._request()
@@ -162,58 +171,29 @@ class Engine(Declarations):
         self._course = Course.begin(
             asked,
             batch_rows=self._options.batch_rows,
-            listener=self._heard,
+            listener=self._telling.hear,
             clock=self._clock,
             predicates=self._registry.predicates,
             memory=self._memory,
+            explainer=self._explainer,
             carried=carried,
         )
-        self._totals.begin_with(self._course.stored)
-        self._totals.warn(self._course.notices)
-        self._totals.warn(self._course.warnings(self._explainer))
+        self._telling.totals.begin_with(self._course.stored)
+        self._telling.totals.warn((*self._course.notices, *self._course.warnings))
         try:
-            return self._course.start(trigger, self._process)
+            return self._course.start(trigger, partial(run.batch, self._course.batches.carry_out))
         except Exception as error:
             raise self._explained(error) from error
-
-    def _process(self, frame: DataFrame, batch: int) -> None:
-        if self._run is not None:
-            self._run.batch(lambda: self._carry_out(frame, batch))
-
-    def _carry_out(self, frame: DataFrame, batch: int) -> None:
-        if self._course is None or self._run is None:
-            raise RuntimeError("no plan is in force")
-        manifest = self._course.carry_out(frame, batch)
-        if manifest is not None:
-            self._dropped -= self._course.asked.dropped
-            if self._course.needs_restart(self._totals.last, manifest):
-                self._run.restart_soon()
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run, and which query is to blame."""
         return explained(error, self._queries(), self._checkpoint)
 
-    def _heard(self, event: BatchEvent) -> None:
-        opened = self._registry.opened
-        sources = tuple(self._explainer.explained(counts, opened[counts.source]) for counts in event.sources)
-        self._totals.warn(implausible_times(sources, self._totals.warned_of("event times")))
-        event = replace(event, sources=sources, warnings=self._totals.untold(), latency=self._latency_with(event))
-        self._totals.add(event)
-        if self._listener is not None:
-            self._listener(event)
-
-    def _latency_with(self, event: BatchEvent) -> Latency:
-        """Return how long rows have waited, this batch included."""
-        rows = {counts.source: counts.rows for counts in event.sources}
-        arrived, unknown = self._arrivals.of_batch(event.batch, rows)
-        self._latencies.add(arrived, event.published_ms, unknown)
-        return self._latencies.latency()
-
     def _finish(self, run: Run) -> Summary:
         if self._course is not None:
             self._course.close()
         run.raise_failure()
-        self._totals.warn(skipped_files(self._checkpoint, self._streams()))
+        self._telling.totals.warn(skipped_files(self._checkpoint, self._streams()))
         return self.summary()
 
     def _streams(self) -> tuple[Stream, ...]:
@@ -245,15 +225,15 @@ class Engine(Declarations):
         manifest = ManifestLog(storage).latest()
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
-        notes = () if self._course is None else (self._course.admission.text,)
+        notes = () if self._course is None else (self._course.batches.admission.text,)
         return explained_plan(request, plan, manifest, measured, format, notes)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
         seconds = time.perf_counter() - self._started if self._started else 0.0
         course, is_over = self._course, self._run is not None and not self._run.is_alive()
-        hints = course.hints(self._queries(), self._totals) if is_over and course is not None else ()
-        summary = self._totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
+        hints = course.hints(self._queries(), self._telling.totals) if is_over and course is not None else ()
+        summary = self._telling.totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
         return summary if course is None else replace(summary, lacking=course.lacking)
 
     def notices(self) -> tuple[str, ...]:
@@ -266,7 +246,7 @@ class Engine(Declarations):
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
         watermark, what queries lack of the rows stored before them.
         """
-        last, course = self._totals.last, self._course
+        last, course = self._telling.totals.last, self._course
         failure = None if self._run is None else self._run.failure
         return {
             "running": self._run is not None and self._run.is_alive(),
@@ -276,7 +256,7 @@ class Engine(Declarations):
             "notices": list(self.notices()),
             "lacking": [] if course is None else [each.as_json() for each in course.lacking],
             "batch_rows": self._options.batch_rows,
-            "bounds": [] if course is None else [bound.as_json() for bound in course.admission.bounds()],
+            "bounds": [] if course is None else [bound.as_json() for bound in course.batches.admission.bounds()],
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -14,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import OptionError, SinkError, SqlError
 from plait.plan.columns import name_problem
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
-from plait.runtime.inputs.opening import OpenSource, attempt, places_read, visible, visible_schema
+from plait.runtime.inputs.opening import OpenSource, places_read, reading, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
 from plait.sinks import Sink
 from plait.sinks.overlaps import (
@@ -88,7 +87,8 @@ class Registry:
             bound = bind_event_time(stream, text, self._spark.catalog.functionExists)
             if bound.computed is None:
                 return bound
-            data_type = attempt(stream, partial(frame.selectExpr, bound.computed.sql)).schema[0].dataType
+            with reading(stream):
+                data_type = frame.selectExpr(bound.computed.sql).schema[0].dataType
             type_ = str(data_type.simpleString()).lower()
             refuse_other_types(type_, bound.time, text)
         except SqlError as problem:

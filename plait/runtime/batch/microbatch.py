@@ -111,8 +111,10 @@ class BatchProcessor:
         self._story = Story()
 
     @property
-    def epoch(self) -> Epoch | None:
+    def in_force(self) -> Epoch:
         """What governs the next batch."""
+        if self._epoch is None:
+            raise RuntimeError("no plan is in force")
         return self._epoch
 
     def govern(self, epoch: Epoch, before: Manifest | None, lacking: tuple[Lacking, ...] | None = None) -> None:
@@ -138,9 +140,9 @@ class BatchProcessor:
             now_ms = int(self._clock() * 1000)
             self._story = Story(since_ms=now_ms, change=change, outcome=self._story.outcome, gain=change.gain)
 
-    def process(self, frame: DataFrame, batch: int) -> Manifest | None:
-        """Carry out batch `batch`; return its manifest, None if it had been committed already."""
-        epoch, before = self._require_epoch(), self.before
+    def process(self, frame: DataFrame, batch: int) -> Batch | None:
+        """Carry out batch `batch`; return what was done, None if it had been committed already."""
+        epoch, before = self.in_force, self.before
         if before is not None and batch <= before.batch:
             return None
         started = time.perf_counter()
@@ -162,7 +164,7 @@ class BatchProcessor:
         seconds = tuple((name, ends[name] - earlier) for name, earlier in zip(phases, ends.values(), strict=False))
         self._listener(self._event(work, time.perf_counter() - started, seconds))
         self._story.told()
-        return work.manifest
+        return work
 
     def _ingest(self, work: Batch, frame: DataFrame) -> Batch:
         """Let Spark take the rows in."""
@@ -243,11 +245,6 @@ class BatchProcessor:
         if self._settings.compaction:
             self._compactor.start(work.settled.buckets, work.epoch.plan)
         return work
-
-    def _require_epoch(self) -> Epoch:
-        if self._epoch is None:
-            raise RuntimeError("no plan is in force")
-        return self._epoch
 
     def close(self) -> None:
         """Wait for background work."""

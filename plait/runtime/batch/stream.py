@@ -17,7 +17,7 @@ from plait.errors import PlaitError
 from plait.operators.ingest.projection import IngestSpec
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.inputs.loading import select_ingest
-from plait.runtime.inputs.opening import OpenSource, attempt
+from plait.runtime.inputs.opening import OpenSource, reading
 from plait.runtime.spark.session import NAMED_SOURCES, has_named_sources
 from plait.runtime.spark.tasks import REPORT, stream_ingest
 from plait.state.storage import Storage
@@ -28,7 +28,7 @@ def ingest_frame(
 ) -> DataFrame:
     """Return the reports of the tasks that take in one stream."""
 
-    def build() -> DataFrame:
+    with reading(opened.source):
         frame = select_ingest(opened.frame, spec)
         store = spec.stores[0][0]
         if shuffle and store.partition_by:
@@ -40,8 +40,6 @@ def ingest_frame(
         else:
             frame = frame.coalesce(slots)
         return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows), REPORT)
-
-    return attempt(opened.source, build)
 
 
 def start_query(
@@ -118,15 +116,19 @@ class Run:
         self._thread.start()
         self._begun.wait()
 
-    def batch(self, carry_out: Callable[[], object]) -> None:
-        """Run a batch so that `stop` and `restart` fall between batches."""
+    def batch(self, carry_out: Callable[[DataFrame, int], bool], frame: DataFrame, number: int) -> None:
+        """Run a batch so that `stop` and `restart` fall between batches. `carry_out` tells whether there should be
+        another start after it.
+        """
         with self._between:
             if not self._is_to_end:
                 try:
-                    carry_out()
+                    is_to_restart = carry_out(frame, number)
                 except BaseException as error:
                     self.failure = error
                     raise
+                if is_to_restart:  # the batch has to return before its query can be stopped
+                    threading.Thread(target=self.restart, name="plait-restart", daemon=True).start()
                 return
         # Whoever asked for the end stops the query, or `_supervise` does once it has it in hand.
         while (query := self._query) is None or query.isActive:
@@ -190,10 +192,6 @@ class Run:
             self._restarting = True
             self._asked.set()
         self._stop_query()
-
-    def restart_soon(self) -> None:
-        """Do the same from within a batch, which goes on to its end first."""
-        threading.Thread(target=self.restart, name="plait-restart", daemon=True).start()
 
     def _stop_query(self) -> None:
         query = self._query

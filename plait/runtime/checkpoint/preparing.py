@@ -88,7 +88,7 @@ class Prepared:
     """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
     tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
     `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
-    `claimed`: the queries whose sinks are known to be theirs.
+    `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest.
     """
 
     storage: Storage
@@ -101,6 +101,7 @@ class Prepared:
     notices: tuple[Notice, ...] = ()
     dropped: frozenset[str] = frozenset()
     claimed: frozenset[str] = frozenset()
+    committed: tuple[Bucket, ...] = ()
 
     def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
@@ -209,6 +210,7 @@ def _ready(
         stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
         lacking=lacking_after(queries, plan, before, backfill=asked.settings.backfill),
         dropped=asked.dropped,
+        committed=() if opened.manifest is None else opened.manifest.buckets,
         notices=notices(
             opened.catalog,
             catalog,

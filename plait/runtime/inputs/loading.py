@@ -13,7 +13,7 @@ from plait.operators.ingest.badrows import merged_bad
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.columns import stored_column
-from plait.runtime.inputs.opening import OpenSource, attempt
+from plait.runtime.inputs.opening import OpenSource, reading
 from plait.runtime.spark.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
 from plait.spelling import backquoted
 from plait.state.storage import Storage
@@ -27,11 +27,9 @@ def select_ingest(frame: DataFrame, spec: IngestSpec) -> DataFrame:
 def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, chunk_rows: int) -> IngestReport:
     """Store a table whole; return the account of all tasks together."""
 
-    def run() -> DataFrame:
+    with reading(opened.source):
         frame = select_ingest(opened.frame, spec).coalesce(slots)
-        return frame.mapInArrow(table_ingest(spec, storage, chunk_rows), REPORT)
-
-    frame = attempt(opened.source, run)
+        frame = frame.mapInArrow(table_ingest(spec, storage, chunk_rows), REPORT)
     task_reports: tuple[IngestReport, ...] = reports(frame.collect())
     return IngestReport(
         source=spec.source,

@@ -6,8 +6,8 @@ import contextlib
 import io
 import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -86,6 +86,17 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
     if source.schema is None or corrupt not in frame.columns:
         corrupt = None
     return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
+
+
+def reopened(spark: SparkSession, opened: OpenSource, option: str, value: str) -> OpenSource:
+    """Return a source opened with one option more; as it is if it is a program's own DataFrame."""
+    source, connector = opened.source, opened.source.connector
+    if connector is None:
+        return opened
+    more = Connector(format=connector.format, options=(*connector.options, (option, value)))
+    # What Spark has found out about the columns need not be found out again; some connectors take no columns.
+    schema = source.schema if format_of(connector.format).reads_files else None
+    return replace(opened, frame=open_source(spark, replace(source, connector=more, schema=schema)).frame)
 
 
 def _stream_reader(spark: SparkSession, stream: Stream) -> DataStreamReader:
@@ -191,10 +202,11 @@ def places_read(source: Source, frame: DataFrame) -> tuple[Place, ...]:
     return tuple(Place(owner=owner_of(source), role="source", path=path) for path in sorted(paths))
 
 
-def attempt(source: Source, action: Callable[[], DataFrame]) -> DataFrame:
-    """Return what `action` gives, or raise SourceError about `source`."""
+@contextlib.contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """Raise SourceError about `source` for what Spark says of reading it."""
     try:
-        return action()
+        yield
     except PySparkException as error:
         raise _source_error(source, error) from error
 

@@ -25,7 +25,6 @@ from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.sinks.staging import filesystem_of
 from plait.spelling import folded
-from plait.state.manifest import ManifestLog
 from plait.state.model import Bucket
 from plait.state.storage import Storage
 
@@ -108,15 +107,15 @@ def write_remembered(storage: Storage, remembered: Remembered) -> None:
 def changed_outside(
     storage: Storage,
     plan: Plan,
+    committed: Iterable[Bucket],
     stored: Iterable[Bucket],
     frames: Mapping[str, DataFrame],
     bindings: Iterable[Binding],
 ) -> tuple[Notice, ...]:
-    """Return what has changed since the checkpoint was last started, and remember how it is now. To be called when
-    tables have been loaded (`stored`) and no batch has been committed yet.
+    """Return what has changed since the checkpoint was last started, and remember how it is now. `committed`: what the
+    last manifest names, `stored`: what is there now that tables have been loaded.
     """
-    committed = ManifestLog(storage).latest()
-    kept = kept_tables(plan, () if committed is None else committed.buckets, stored)
+    kept = kept_tables(plan, committed, stored)
     read = {store.source for store in plan.stores if store.is_table}
     now = remembered_now({name: frame for name, frame in frames.items() if name in read}, bindings)
     remembered, notices = changes(read_remembered(storage), now, kept, has_files)

@@ -1,0 +1,78 @@
+"""Batch after batch, and the changes of plan between them.
+
+What must hold: a change of plan takes effect between two batches; one that reads or places rows otherwise, only by
+another start of the streaming query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from plait.adapt.adapter import Adapter
+from plait.adapt.decision import Change
+from plait.runtime.admission.bounding import Admission
+from plait.runtime.batch.microbatch import BatchProcessor
+from plait.runtime.batch.record import Batch
+from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
+from plait.runtime.checkpoint.preparing import Prepared
+
+
+@dataclass(slots=True, kw_only=True)
+class Batches:
+    """Carries them out. `adapter` and `admission` are told what they bring, and say when the plan should be another,
+    and when streams should be bounded otherwise. `awaited`: the change that takes another start; `done`: how many
+    batches there were.
+    """
+
+    prepared: Prepared
+    processor: BatchProcessor
+    adapter: Adapter
+    admission: Admission
+    clock: Callable[[], float]
+    awaited: Change | None = None
+    done: int = 0
+
+    def carry_out(self, frame: DataFrame, batch: int) -> bool:
+        """Change the plan if that gains, then carry out a batch, unless it had happened. Tell whether there should be
+        another start after it: for a plan that reads or places rows otherwise, or because the batch shows that streams
+        should be bounded otherwise.
+        """
+        self._change_plan(batch)
+        work = self.processor.process(frame, batch)
+        if work is None:
+            return False
+        self.done += 1
+        self.adapter.batch_done(work.settled, work.epoch.plan, self.processor.dropped)
+        return self.awaited is not None or self._is_bounded_badly(work)
+
+    def _change_plan(self, batch: int) -> None:
+        """Let the batch begin with another plan if that gains; or let there be a restart after it, if it takes one."""
+        if self.awaited is not None:
+            return
+        storage, epoch = self.prepared.storage, self.processor.in_force
+        change, outcome = self.adapter.next_change(epoch.plan), self.adapter.last_outcome()
+        if outcome is not None:
+            note_outcome(storage, epoch.number, outcome)
+            self.processor.tell(outcome=outcome)
+        if change is not None and change.restarts is not None:
+            self.awaited = change
+        elif change is not None:
+            epoch = self.prepared.next_epoch(epoch, change)
+            self.processor.change(epoch, change)
+            note_epoch(storage, entry_of(epoch, batch, int(self.clock() * 1000), change))
+
+    def _is_bounded_badly(self, work: Batch) -> bool:
+        """Tell whether the bounds of streams should be settled anew, after a batch that took so many rows of each."""
+        rows, watch = Counter[str](), self.admission.watch
+        for report in work.ingested:
+            rows[report.source] += report.rows
+        return (
+            watch is not None and watch.batch_done(rows) and watch.settled(*self.admission.look(work.settled.sources))
+        )
+
+
+__all__ = ["Batches"]
