@@ -9,7 +9,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, OutputColumn, SinkSpec
 from plait.sinks.kind import ResultColumn
 from plait.sinks.kinds import KINDS, format_problem, kind_of
-from plait.sinks.storable import kept_problem, parse_type
+from plait.sinks.storable import Atomic, kept_problem, parse_type, parts_of
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.inference import inferred_type
@@ -111,6 +111,9 @@ def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) ->
     columns = scope.star(qualifier.value if qualifier else None)
     for column in columns:
         _refuse_unkept_column(column, item[0].start, scope, expressions)
+        problem = _carried_problem(column.name, _type_of(column, scope))
+        if problem is not None:
+            raise text.error(problem, item[0].start, UnsupportedQueryError)
     return [OutputColumn(name=column.column, expression=column_of_join(column)) for column in columns]
 
 
@@ -144,22 +147,34 @@ def _refuse_unkept(bound: BoundExpression, scope: Scope, expressions: Expression
 
 
 def _refuse_unkept_column(ref: ColumnRef, start: int, scope: Scope, expressions: ExpressionBinder) -> None:
-    relation = scope.relation(ref.relation)
-    column = None if relation is None else relation.column(ref.column)
-    problem = None if column is None else kept_problem(ref.name, column.type)
+    type_ = _type_of(ref, scope)
+    problem = None if type_ is None else kept_problem(ref.name, type_)
     if problem is not None:
         raise expressions.text.error(problem, start, UnsupportedQueryError)
 
 
+def _type_of(ref: ColumnRef, scope: Scope) -> str | None:
+    relation = scope.relation(ref.relation)
+    column = None if relation is None else relation.column(ref.column)
+    return None if column is None else column.type
+
+
 def refuse_type(type_: str | None, bound: BoundExpression, expressions: ExpressionBinder) -> None:
     """Refuse a type that results cannot carry. Raises SqlError."""
-    if type_ is None:
-        return
-    is_interval = type_ == "interval" or type_.startswith(_CALENDAR)
-    if is_interval or type_.startswith("time("):
-        advice = INTERVAL_ADVICE if is_interval else "write CAST(... AS STRING)"
-        message = f"'{bound.as_written()}' has type {type_}, which results cannot carry; {advice}"
-        raise expressions.text.error(message, bound.tokens[0].start, UnsupportedQueryError)
+    problem = _carried_problem(bound.as_written(), type_)
+    if problem is not None:
+        raise expressions.text.error(problem, bound.tokens[0].start, UnsupportedQueryError)
+
+
+def _carried_problem(written: str, type_: str | None) -> str | None:
+    parsed = None if type_ is None else parse_type(type_)
+    names = () if parsed is None else (part.name for part in parts_of(parsed) if isinstance(part, Atomic))
+    for name in names:
+        is_interval = name == "interval" or name.startswith(_CALENDAR)
+        if is_interval or name.startswith("time("):
+            advice = INTERVAL_ADVICE if is_interval else "write CAST(... AS STRING)"
+            return f"'{written}' has type {type_}, which results cannot carry; {advice}"
+    return None
 
 
 def _refuse_equal_fields(bound: BoundExpression, expressions: ExpressionBinder) -> None:

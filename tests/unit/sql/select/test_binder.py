@@ -361,3 +361,29 @@ def test_columns_whose_rows_no_store_can_hold_are_refused_where_they_are_read(se
     ) as error:
         bind_query(name="q", select=query, sink=SinkSpec(format="memory"), sources=sources, windows=None)
     assert error.value.column == column
+
+
+@pytest.mark.parametrize("sink", ["noop", "console", "memory", "json"])
+@pytest.mark.parametrize(
+    ("select", "written", "column"),
+    [
+        ("a.*, b.id", "a.at", 8),
+        ("*", "a.at", 8),
+        ("a.at", "a.at", 8),
+        ("b.id, a.all", "a.all", 14),
+        ("a.s.t", "a.s.t", 8),
+    ],
+)
+def test_times_of_day_are_refused_where_they_are_read_also_within_others_and_behind_a_star(
+    select: str, written: str, column: int, sink: str
+) -> None:
+    sources = {
+        "a": stream("a", "id INT, at TIME(6), all ARRAY<TIME(3)>, s STRUCT<t: MAP<STRING, TIME(6)>>, ts TIMESTAMP"),
+        "b": stream("b", "id INT, ts TIMESTAMP"),
+    }
+    query = f"SELECT {select} FROM a JOIN b ON a.id = b.id"
+    options = (("path", "out"),) if sink == "json" else ()
+    with pytest.raises(UnsupportedQueryError, match=rf"'{written}' has type .*time\([36]\).*, which results") as error:
+        bind_query(name="q", select=query, sink=SinkSpec(format=sink, options=options), sources=sources)
+    assert error.value.column == column
+    assert "CAST(... AS STRING)" in str(error.value)
