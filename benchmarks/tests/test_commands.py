@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.commands import BENCHES
+from benchmarks.commands import BENCHES, listing
 from plait.errors import OptionError
 
 _ROOT = Path(__file__).parents[2]
@@ -40,3 +41,10 @@ def test_a_mistake_ends_the_process_with_status_2_and_a_message() -> None:
     assert ended.returncode == 2
     assert "unknown benchmark 'nothing'" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_the_page_has_a_section_for_each_part_of_plait_that_is_measured() -> None:
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    sections, packages = re.findall(r"^## (\w+):", page, re.M), page.split("## How it is built")[1]
+    parts = [name for kind, name, _ in listing() if kind == "part of Plait"]
+    assert [name for name in parts if name not in sections or f"`{name}`" not in packages] == []

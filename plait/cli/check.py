@@ -31,5 +31,7 @@ def check(file: ScriptFile) -> None:
     tables = len(loaded.sources) - streams
     declared = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
     typer.echo(f"{file}: no mistakes; {', '.join(declared)}")
+    if not loaded.queries:
+        typer.echo("warning: there is no query to run; add one with CREATE QUERY", err=True)
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)

@@ -10,6 +10,7 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _PAGES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
+_CHOSEN = re.compile(r"pytest (tests/\S+\.py) -k (\w+)")
 _NAMED = re.compile(r"`([\w/]+/[\w/.]*\w)(?::[^`]*)?`")
 
 
@@ -38,3 +39,9 @@ def test_the_glossary_has_at_most_forty_terms_and_each_is_used() -> None:
 def test_files_and_folders_that_a_page_names_exist(page: str) -> None:
     named = sorted(set(_NAMED.findall(_read(page))))
     assert [name for name in named if not any((root / name).exists() for root in (_ROOT, _ROOT / "plait"))] == []
+
+
+def test_a_test_that_a_page_chooses_by_a_word_exists() -> None:
+    chosen = [each for page in _PAGES for each in _CHOSEN.findall(_read(page))]
+    assert chosen
+    assert [(path, word) for path, word in chosen if not re.search(rf"def test_\w*{word}", _read(path))] == []

@@ -172,6 +172,7 @@ class _StatementReader:
         self._refuse_foreign(foreign.source_clause(cursor.token.keyword) if cursor.token else None)
         cursor.expect_word("USING", " and a format" if clauses.schema else ", a format, or columns in parentheses")
         clauses.read_format()
+        _require_options_before_parenthesis(cursor)
         while cursor.token is not None:
             clauses.read_clause(is_stream=is_stream)
         if is_stream and clauses.time is None:
@@ -208,6 +209,7 @@ class _StatementReader:
         cursor.expect_word("INTO", " and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ...")
         places["sink"] = cursor.source.place(cursor.offset)
         format_ = _format(cursor, "a sink")
+        _require_options_before_parenthesis(cursor)
         entries = read_entries(cursor) if cursor.take_word("OPTIONS") else ()
         places.update(_entry_places(cursor, entries))
         windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
@@ -318,6 +320,11 @@ def _format(cursor: Cursor, what: str) -> str:
     while cursor.at_symbol(".", "-"):
         name += cursor.advance().value + cursor.name(f"the rest of {what}").value
     return name
+
+
+def _require_options_before_parenthesis(cursor: Cursor) -> None:
+    if cursor.at_symbol("("):
+        raise cursor.error("expected OPTIONS before '(': OPTIONS (path 'directory')")
 
 
 def _windows(cursor: Cursor) -> tuple[WindowOverride, ...]:

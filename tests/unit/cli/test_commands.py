@@ -43,6 +43,16 @@ def test_check_counts_what_a_sound_script_has(
     assert capsys.readouterr().out == f"{script}: no mistakes; 2 streams, 0 tables, 1 query\n"
 
 
+def test_check_warns_of_a_script_that_asks_nothing(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(SOURCES)
+    assert plait(monkeypatch, "check", str(script)) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{script}: no mistakes; 2 streams, 0 tables, 0 queries\n"
+    assert printed.err == "warning: there is no query to run; add one with CREATE QUERY\n"
+
+
 def test_check_shows_every_mistake_on_standard_error(
     script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -128,6 +128,8 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SET spark.driver.memory = '2g'\n▸CREATE TABLE t (a INT) USING csv OPTIONS (path 'in')", SqlError, "expected ';'"),
     # streams and tables
     ("CREATE STREAM s USING rate▸", SqlError, "needs TIMESTAMP BY"),
+    ("CREATE STREAM s USING csv ▸(path 'in') TIMESTAMP BY ts", SqlError, "expected OPTIONS before '(': OPTIONS (path"),
+    ("CREATE QUERY q INTO csv ▸(path 'out') AS SELECT id FROM o", SqlError, "expected OPTIONS before '('"),
     ("CREATE STREAM s ▸TIMESTAMP BY ts", SqlError, "expected USING"),
     ("CREATE STREAM s USING rate TIMESTAMP ▸ts", SqlError, "expected BY after TIMESTAMP"),
     ("CREATE STREAM s USING rate TIMESTAMP BY timestamp ▸WINDW INTERVAL 1 HOUR", SqlError, "did you mean 'WINDOW'"),

@@ -88,6 +88,12 @@ def test_every_row_is_counted_under_one_heading(tmp_path: Path) -> None:
     assert report.rows == report.bad + report.late + report.outside + report.null_keys + stored
 
 
+def test_a_row_exactly_at_the_watermark_is_in_time_and_one_a_microsecond_older_is_late(tmp_path: Path) -> None:
+    just_before = 5 - 1 / SECOND
+    report = taken(tmp_path, (5, 1, 1, 20, None), (just_before, 1, 1, 20, None), late_before_us=5 * SECOND)
+    assert (report.late, [bucket.tau_min for bucket in report.buckets]) == (1, [5 * SECOND])
+
+
 def test_bad_rows_are_counted_by_reason_with_the_first_of_each_as_a_sample(tmp_path: Path) -> None:
     report = taken(tmp_path, *EVERY_FATE)
     assert report.bad_rows == (
