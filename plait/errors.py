@@ -59,7 +59,10 @@ class PredicateError(PlaitError):
 
 def reason_of(error: Exception) -> str:
     """Return in one line what went wrong, for what waits until it can be tried again."""
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+    text = str(error)
+    if "No space left on device" in text or "no space left on the device" in text:
+        return "no space left on the device. Free some space: the results wait in the checkpoint until then"
+    return f"{type(error).__name__}: {next(iter(text.splitlines()), '')}"
 
 
 class CheckpointError(PlaitError):

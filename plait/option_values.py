@@ -182,7 +182,10 @@ def _pattern(needed: frozenset[str] = frozenset(), missing: frozenset[str] = fro
 
 
 READ_PATTERN: Final = _pattern(missing=frozenset("EF"))
-"""A pattern to read dates or times with."""
+"""A pattern to read dates or times of files with."""
+
+PARSED_PATTERN: Final = _pattern(missing=frozenset("EFQq"))
+"""A pattern that a function reads texts with."""
 
 WRITTEN_TIMESTAMP: Final = _pattern()
 WRITTEN_NTZ: Final = _pattern(needed=_OF_DATES | _OF_TIMES)

@@ -27,6 +27,7 @@ from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.batch.stream import ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
+from plait.runtime.batch.waiting import failing_at_start
 from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
@@ -36,6 +37,7 @@ from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.deliverer import MemoryResults
+from plait.spelling import plural
 from plait.state.model import Bucket
 
 
@@ -64,6 +66,7 @@ class Course:
     prepared: Prepared
     batches: Batches
     warnings: tuple[Notice, ...]
+    offered: tuple[tuple[str, int], ...]
 
     @classmethod
     def begin(
@@ -94,6 +97,7 @@ class Course:
         processor.handover.deliverer.memory = memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
         processor.tell(carried.change)
+        offered = processor.offer()
         batch = 0 if prepared.before is None else prepared.before.batch + 1
         note_epoch(prepared.storage, entry_of(prepared.epoch, batch, asked.clock_ms, carried.change))
         admission = Admission(asked.spark, asked.checkpoint, batch_rows)
@@ -108,6 +112,7 @@ class Course:
                 admission=admission,
                 clock=clock,
             ),
+            offered=offered,
             warnings=(
                 *read_in_part(prepared.loaded, asked.sources, explainer),
                 *changed_outside(
@@ -176,7 +181,21 @@ class Course:
             Notice(kind="rows lacking", of=f"{each.query} {each.stream}", text=each.text)
             for each in self.prepared.lacking
         )
-        return (*self.prepared.notices, *lacking)
+        taken = (
+            Notice(
+                kind="results taken",
+                of=query,
+                text=f"the sink of query '{query}' has taken {plural(rows, 'row')} of results that had waited for it",
+            )
+            for query, rows in self.offered
+        )
+        return (*self.prepared.notices, *taken, *lacking)
+
+    @property
+    def failing(self) -> tuple[tuple[str, str], ...]:
+        """Whose results wait, and why, as of the last batch or the start."""
+        processor = self.batches.processor
+        return failing_at_start(processor.in_force, processor.before)
 
     def hints(self, queries: Iterable[Query], totals: Totals) -> tuple[tuple[str, str], ...]:
         """Return why those of these queries that had input have no result."""

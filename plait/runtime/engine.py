@@ -178,7 +178,7 @@ class Engine(Declarations):
             explainer=self._explainer,
             carried=carried,
         )
-        self._telling.totals.begin_with(self._course.stored)
+        self._telling.totals.begin_with(self._course.stored, self._course.failing)
         self._telling.totals.warn((*self._course.notices, *self._course.warnings))
         try:
             return self._course.start(trigger, partial(run.batch, self._course.batches.carry_out))

@@ -16,6 +16,7 @@ StartKind: TypeAlias = Literal[
     "rows not needed",
     "stream renamed",
     "results undelivered",
+    "results taken",
     "query not filled",
     "rows lacking",
 ]

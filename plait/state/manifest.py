@@ -102,6 +102,18 @@ class ManifestLog:
                 "A second engine may run on this checkpoint: stop it, or give this one a checkpoint of its own."
             )
 
+    def amend(self, manifest: Manifest) -> None:
+        """Put a manifest in the place of the newest one, which is of the same batch, atomically and durably: what the
+        batch was is not touched, only what has become of its results.
+        """
+        newest = self.batches()[-1:]
+        if newest != (manifest.batch,):
+            raise CheckpointError(
+                f"Batch {manifest.batch} is not the last one any more: {self._storage.name(FOLDER)} has {newest}. A "
+                "second engine may run on this checkpoint: stop it, or give this one a checkpoint of its own."
+            )
+        self._storage.write_file(manifest_path(manifest.batch), encode(manifest), durable=True)
+
     def prune(self, keep: int = 10) -> None:
         """Delete all manifests but the newest `keep`."""
         if keep < 1:

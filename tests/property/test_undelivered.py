@@ -13,13 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.errors import SinkError
+from plait.errors import CheckpointError, PlaitError, SinkError, reason_of
 from plait.operators.probe.evaluating import EvaluationError
 from plait.operators.traversal import results
+from plait.runtime.batch import handing_over, waiting
 from plait.runtime.outputs.deliverer import Deliverer
 from plait.sinks import staging
 from plait.sinks.claims import ClaimedDirectory
 from plait.sql import load_script
+from plait.state.manifest import ManifestLog
+from plait.state.storage import Storage
 from tests.property.standin import frames
 from tests.property.standin.session import Session
 
@@ -287,3 +290,70 @@ def test_results_of_a_dropped_query_that_cannot_be_published_are_named_as_long_a
     is_full.append(False)
     place.arrive(3)
     assert (place.run(SCRIPT).summary().failing, place.delivered()) == ((), [1])
+
+
+def test_a_run_that_finds_nothing_new_offers_what_waits(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    engine = place.run(SCRIPT + SHY)
+    summary = engine.summary()
+    assert (place.delivered(), summary.batches, summary.failing) == ([1, 2], 0, ())
+    assert told(engine) == []
+    (text,) = (text for text in engine.notices() if "'shy'" in text)
+    assert text == "the sink of query 'shy' has taken 2 rows of results that had waited for it"
+    place.arrive(3)
+    again = place.run(SCRIPT + SHY)
+    assert (place.delivered(), again.notices()) == ([1, 2, 3], ())
+
+
+def test_a_run_that_finds_nothing_new_says_whose_results_still_wait(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    block = (place.folder / "shy").write_text
+    summary = place.run(SCRIPT + SHY, lambda engine: block("in the way again")).summary()
+    assert [query for query, _ in summary.failing] == ["shy"]
+    assert summary.batches == 0
+    without = place.run(SCRIPT).summary()
+    assert without.failing == ()
+    (place.folder / "shy").unlink()
+    assert place.run(SCRIPT + SHY).summary().failing == ()
+    assert place.delivered() == [1, 2]
+
+
+@pytest.mark.parametrize("point", ["deliver", "offered", "publish"])
+def test_what_is_offered_at_a_start_comes_once_whenever_the_start_dies(
+    place: Place, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    place.fail_to_deliver(1, 2)
+
+    class Died(BaseException):
+        """Stands for the end of the process."""
+
+    def reach(name: str) -> None:
+        if name == point:
+            raise Died
+
+    with monkeypatch.context() as patch:
+        for module in (waiting, handing_over, staging):
+            patch.setattr(module, "reach", reach)
+        with pytest.raises((Died, PlaitError)):
+            place.run(SCRIPT + SHY)
+    place.arrive(3)
+    place.run(SCRIPT + SHY)
+    assert place.delivered() == [1, 2, 3]
+
+
+def test_a_manifest_is_amended_only_while_it_is_the_last(place: Place) -> None:
+    place.arrive(1)
+    place.run(SCRIPT)
+    log = ManifestLog(Storage.open(str(place.folder / "checkpoint" / "plait")))
+    first = log.latest()
+    assert first is not None
+    place.arrive(2)
+    place.run(SCRIPT)
+    with pytest.raises(CheckpointError, match="second engine"):
+        log.amend(first)
+
+
+def test_a_full_disk_is_named_without_the_words_of_the_system() -> None:
+    error = OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")
+    assert reason_of(error).startswith("no space left on the device. Free some space")
+    assert reason_of(ValueError("x\ny")) == "ValueError: x"

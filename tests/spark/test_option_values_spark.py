@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from plait import Engine
 from plait.errors import OptionError, SourceError
+from plait.sql.expressions.time_patterns import PATTERNS, wrong_patterns
+from plait.sql.lexis.tokens import tokens_of
 from tests.unit.test_option_values import BAD, GOOD
 
 pytestmark = pytest.mark.spark
@@ -29,6 +31,37 @@ def test_spark_takes_the_values_that_pass_and_fails_on_those_that_do_not(spark: 
 
     assert [(name, value) for name, values in GOOD.items() for value in values if not is_read(name, value)] == []
     assert [(name, value) for name, values in BAD.items() for value in values if is_read(name, value)] == []
+
+
+def test_spark_fails_on_the_patterns_of_calls_that_are_refused_and_on_no_others(spark: SparkSession) -> None:
+    patterns = [
+        "yyyy-MM-dd",
+        "YYYY",
+        "yyyy-MM-ddTHH",
+        "E d",
+        "Q",
+        "q",
+        "%Y",
+        "nn",
+        "aa",
+        "DDDD",
+        "yyyyyyy",
+        "XXX",
+        "[yyyy]",
+        "yyyy]",
+        "{",
+    ]
+    arguments = {"date_format": "timestamp_seconds(n)", "from_unixtime": "n"}
+
+    def is_run(call: str) -> bool:
+        try:
+            spark.sql(f"SELECT {call} FROM (SELECT '2026-01-01' AS s, id AS n FROM range(1))").collect()
+        except (PySparkException, Py4JJavaError) as error:
+            return any(sign in str(error) for sign in ("CANNOT_PARSE_TIMESTAMP", "CAST_INVALID_INPUT"))
+        return True
+
+    calls = [f"{name}({arguments.get(name, 's')}, '{pattern}')" for name in PATTERNS for pattern in patterns]
+    assert [call for call in calls if is_run(call) == bool(list(wrong_patterns(tokens_of(call))))] == []
 
 
 def test_a_program_is_told_the_same(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ undelivered; the batch goes on.
 
 from __future__ import annotations
 
-import posixpath
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -42,11 +41,11 @@ from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.handing_over import Handover
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
+from plait.runtime.batch.waiting import failing_after, offer
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
-from plait.sinks.kinds import kind_of
 from plait.sinks.staging import publish, require_staged
 from plait.state.garbage import collect
 from plait.state.identity import identity_of
@@ -165,6 +164,14 @@ class BatchProcessor:
         self._listener(self._event(work, time.perf_counter() - started, seconds))
         self._story.told()
         return work
+
+    def offer(self) -> tuple[tuple[str, int], ...]:
+        """Offer to sinks what waits for them; return how many rows were taken of which query."""
+        if self.before is None:
+            return ()
+        offered = offer(self.handover, self._log, self.in_force, self.before)
+        self.before = offered.before
+        return offered.rows
 
     def _ingest(self, work: Batch, frame: DataFrame) -> Batch:
         """Let Spark take the rows in."""
@@ -346,7 +353,7 @@ class BatchProcessor:
             phases=phases,
             watermark_us=manifest.watermark_us,
             laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
-            failing=_failing(work),
+            failing=failing_after(work),
             dropped=tuple(sorted(self.dropped)),
             sources=counts_of(ingested),
             relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
@@ -357,27 +364,6 @@ class BatchProcessor:
             epoch_ms=int(self._clock() * 1000) - self._story.since_ms,
             epoch_gain=self._story.gain,
         )
-
-
-def _failing(work: Batch) -> tuple[tuple[str, str], ...]:
-    """Return whose results wait and why, each once: what comes after the first that waits has no reason of its own."""
-    reasons = dict[str, str]()
-    waiting = ((late.query, late.reason) for late in work.settled.undelivered if late.query in work.epoch.bindings)
-    for name, reason in (*_unpublished(work), *waiting):
-        reasons.setdefault(name, reason)
-    return tuple(reasons.items())
-
-
-def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:
-    """Yield whose files could not be published, and why."""
-    sinks = {name: binding.sink.spec for name, binding in work.epoch.bindings.items()}
-    directories = {name: kind_of(spec).directory(spec) for name, spec in sinks.items()}
-    directories |= {f"dead letters of stream '{stream.name}'": stream.dead_letter for stream in work.epoch.streams}
-    for each in work.unpublished:
-        named = [name for name, directory in directories.items() if each.is_in(directory)]
-        # What a query has left that was dropped since is still tried with every batch.
-        folder = posixpath.dirname(each.publication.final)
-        yield from ((name, each.reason) for name in named or [f"results in '{folder}', which no query has now"])
 
 
 __all__ = ["BatchProcessor"]

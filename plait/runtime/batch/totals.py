@@ -28,6 +28,7 @@ class Totals:
     sources: dict[str, SourceCounts] = field(default_factory=dict)
     relations: dict[tuple[str, str], RelationCounts] = field(default_factory=dict)
     flows: dict[str, EdgeFlow] = field(default_factory=dict)
+    failing: tuple[tuple[str, str], ...] = ()
     warnings: list[Notice] = field(default_factory=list)
     _told: int = 0
 
@@ -52,14 +53,15 @@ class Totals:
         """Return the streams, tables or queries there is a warning of this kind for."""
         return frozenset(notice.of for notice in self.warnings if notice.kind == kind)
 
-    def begin_with(self, stored: Iterable[Bucket]) -> None:
-        """Take up what a start finds stored: it stays so until a batch has run."""
+    def begin_with(self, stored: Iterable[Bucket], failing: tuple[tuple[str, str], ...] = ()) -> None:
+        """Take up what a start finds stored, and whose results wait: it stays so until a batch has run."""
+        self.failing = failing
         buckets = tuple(stored)
         self.stored_tuples, self.stored_bytes = sum(each.rows for each in buckets), sum(each.bytes for each in buckets)
 
     def add(self, event: BatchEvent) -> None:
         """Add a batch."""
-        self.last = event
+        self.last, self.failing = event, event.failing
         self.stored_tuples, self.stored_bytes = event.stored_tuples, event.stored_bytes
         self.batches += 1
         self.rows_in += event.rows_in
@@ -97,7 +99,7 @@ class Totals:
             stored_tuples=self.stored_tuples,
             stored_bytes=self.stored_bytes,
             queries=tuple(sorted(rows.items())),
-            failing=() if self.last is None else self.last.failing,
+            failing=self.failing,
             sources=tuple(self.sources[source] for source in sorted(self.sources)),
             relations=tuple(self.relations[key] for key in sorted(self.relations)),
             warnings=tuple(self.warnings),

@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from plait.option_values import READ_PATTERN, WRITTEN_TIMESTAMP, Values
+from plait.option_values import PARSED_PATTERN, WRITTEN_TIMESTAMP, Values
 from plait.sql.lexis.tokens import Token, depths, split
 
 _READING: Final = """
@@ -18,9 +18,9 @@ _READING: Final = """
 """
 _WRITING: Final = "date_format from_unixtime"
 
-_PATTERNS: Final[Mapping[str, Values]] = MappingProxyType(
+PATTERNS: Final[Mapping[str, Values]] = MappingProxyType(
     {
-        **dict.fromkeys(_READING.split(), READ_PATTERN),
+        **dict.fromkeys(_READING.split(), PARSED_PATTERN),
         **dict.fromkeys(_WRITING.split(), WRITTEN_TIMESTAMP),
     }
 )
@@ -30,7 +30,7 @@ _PATTERNS: Final[Mapping[str, Values]] = MappingProxyType(
 def wrong_patterns(tokens: Sequence[Token]) -> Iterator[tuple[Token, str]]:
     """Yield (pattern, what is wrong with it) for every pattern that is a literal."""
     for index, (name, opening) in enumerate(pairwise(tokens)):
-        values = _PATTERNS.get(name.value.lower()) if name.kind in ("word", "quoted") else None
+        values = PATTERNS.get(name.value.lower()) if name.kind in ("word", "quoted") else None
         if values is None or not opening.is_symbol("(") or (index and tokens[index - 1].is_symbol(".")):
             continue
         arguments = _arguments(tokens[index + 2 :])
