@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -152,9 +153,9 @@ def _latencies(section: Section) -> Plot | None:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.set_xscale("log")
-        for which in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-            which(lambda value, _: f"{value:g}")
-        axes.tick_params(axis="x", which="both", labelsize="small", labelrotation=30)
+        axes.set_xticks(_round_numbers(each for _, found in rows for each in found if each is not None))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
         axes.set_xlabel("latency, s (log scale)")
         _finish(axes)
         title = f"{section.workload}: latency at a fixed rate, median over the runs"
@@ -168,6 +169,22 @@ def _paced(section: Section) -> Iterator[tuple[Series, str, float, tuple[float |
             found = tuple(None if each is None else each.middle for each in columns)
             if any(found):
                 yield series, case, rate, found
+
+
+def _round_numbers(values: Iterable[float]) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten that values lie between.
+
+    >>> _round_numbers([0.3, 4.0])
+    [0.2, 0.5, 1.0, 2.0, 5.0]
+    """
+    known = [value for value in values if value > 0]
+    if not known:
+        return []
+    powers = range(math.floor(math.log10(min(known))), math.ceil(math.log10(max(known))) + 1)
+    numbers = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    below = max((number for number in numbers if number <= min(known)), default=numbers[0])
+    above = min((number for number in numbers if number >= max(known)), default=numbers[-1])
+    return [number for number in numbers if below <= number <= above]
 
 
 class _figure:

@@ -72,11 +72,12 @@ class Series:
         return next(found, None)
 
     def paced(self) -> dict[tuple[str, float], list[Paced]]:
-        """Return its runs at fixed rates, by case and rate."""
+        """Return its runs at fixed rates, by case and rate, the lowest rate of a case first."""
+        mine = [entry for entry in self.report.paced if entry.system == self.system]
+        cases = list(dict.fromkeys(entry.case for entry in mine))
         found: dict[tuple[str, float], list[Paced]] = {}
-        for entry in self.report.paced:
-            if entry.system == self.system:
-                found.setdefault((entry.case, entry.rows_per_s), []).append(entry)
+        for entry in sorted(mine, key=lambda entry: (cases.index(entry.case), entry.rows_per_s)):
+            found.setdefault((entry.case, entry.rows_per_s), []).append(entry)
         return found
 
     def sustained(self) -> dict[str, Sustained]:

@@ -98,7 +98,8 @@ def show_sharing(console: Console, plan: PlanDocument) -> None:
     console.print("\n[bold]One plan for all of them[/bold]")
     console.print(
         f"{plural(len(shares), 'query', 'queries')} over {relations} relations keep "
-        f"{plural(len(plan['stores']), 'store')}, and need {steps} steps, of which {steps_of(plan)} are different"
+        f"{plural(len(plan['stores']), 'store')}{_stores_of_separate_plans(plan)}, "
+        f"and need {steps} steps, of which {steps_of(plan)} are different"
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("query", "relations", "steps", "shared", "with"):
@@ -107,6 +108,11 @@ def show_sharing(console: Console, plan: PlanDocument) -> None:
         numbers = (str(share.relations), str(share.steps), str(share.shared_steps))
         table.add_row(share.query, *numbers, ", ".join(share.with_queries))
     console.print(table)
+
+
+def _stores_of_separate_plans(plan: PlanDocument) -> str:
+    compared = (plan["comparison"] or {"plans": []})["plans"]
+    return "".join(f" instead of {other['stores']}" for other in compared if other["strategy"] == "independent")
 
 
 def show_run(console: Console, outcome: Outcome) -> None:
@@ -124,6 +130,7 @@ def show_run(console: Console, outcome: Outcome) -> None:
         f"{duration(summary.wall_seconds)}: {rate(summary.rows_in, summary.wall_seconds)}, "
         f"{count(summary.probe_tuples)} probe tuples"
     )
+    console.print("latency counts the wait: all files lay there when the run began")
     console.print(
         f"kept at the end: {plural(summary.stored_tuples, 'row')} ({size(summary.stored_bytes)}), "
         "the tables, and what the windows reach back to"

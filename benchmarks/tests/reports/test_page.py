@@ -236,3 +236,12 @@ def test_a_rate_that_plait_was_never_asked_for_is_none_it_fell_behind_at() -> No
     paced = tuple(replace(like, system=name, rows_per_s=rate) for name, rate in (("plait", 10.0), ("spark", 25.0)))
     (section,) = sections([replace(report(), paced=paced)])
     assert not [each for each in slower([section]) if each.measure == "sustained rate"]
+
+
+def test_the_rates_of_a_case_stand_in_their_order_whichever_was_tried_first() -> None:
+    like = full_report().paced[0]
+    paced = tuple(replace(like, rows_per_s=rate) for rate in (20.0, 160.0, 100.0))
+    (section,) = sections([replace(report(), paced=paced)])
+    grid = paced_grid(section)
+    assert grid is not None
+    assert [row[2].text for row in grid.rows] == ["20", "100", "160"]

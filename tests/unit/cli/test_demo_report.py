@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from plait.cli.demo_report import Sharing, sharing_of, show_answers, show_run, steps_of
+from plait.cli.demo_report import Sharing, sharing_of, show_answers, show_run, show_sharing, steps_of
 from plait.cli.execution import Outcome
 from plait.runtime.batch.events import Summary
 from plait.workloads.questions import QUESTIONS, Question, read_answer
@@ -20,6 +20,7 @@ STEP = {"edge": "e1", "steps": [{"edge": "e2", "steps": []}]}
 PLAN = {
     "stores": [{"id": "r"}, {"id": "s"}],
     "trees": [{"steps": [STEP]}, {"steps": []}],
+    "comparison": {"plans": [{"strategy": "independent", "stores": 5}, {"strategy": "shared", "stores": 2}]},
     "queries": [
         {
             "name": "late",
@@ -33,6 +34,14 @@ PLAN = {
     ],
 }
 DELAYS = Question(query="delays", asks="Who was late?", columns=("at", "delay", "note"), worst="delay")
+
+
+def test_what_the_queries_share_is_said_beside_what_they_would_keep_each_by_itself() -> None:
+    out = io.StringIO()
+    show_sharing(Console(file=out, width=100), PLAN)
+    assert "1 query over 2 relations keep 2 stores instead of 5, and need 2 steps, of which 2 are different" in (
+        out.getvalue()
+    )
 
 
 def write(folder: Path, delays: list[int]) -> None:
@@ -107,6 +116,7 @@ def shown(*, batches: int, is_stopped: bool) -> str:
 def test_a_run_says_what_it_cost_and_whether_there_is_more_to_do() -> None:
     assert "nothing new" in shown(batches=0, is_stopped=False)
     assert "2,000 rows/s" in shown(batches=1, is_stopped=False)
+    assert "latency counts the wait" in shown(batches=1, is_stopped=False)
     assert "goes on from here" in shown(batches=1, is_stopped=True)
     assert "nothing new" not in shown(batches=0, is_stopped=True)
 
