@@ -121,12 +121,13 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
 
     _load_beside()
     with spark_log() as log, naming_an_ended_jvm():
-        with log.collecting():
+        with StopOnSignal(lambda: None) as early, log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
             spark = open_session(execution.master, conf, makes_archive=True)
         try:
             from plait.runtime.engine import Engine
 
+            early.obey()
             with StopOnSignal(output.stopping) as stop:
                 engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
                 for name, value in execution.settings:
@@ -198,7 +199,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopOnSignal:
     """While entered, the first signal sets `requested`; the second raises KeyboardInterrupt in the main thread.
 
-    Enter it after the Spark session is open: Spark installs a handler of its own that cancels the jobs of the batch.
+    While a Spark session is opened it only notes the signal (`obey` then): a JVM that is interrupted before it has told
+    where it listens goes on for ever. Enter it again afterwards: Spark installs a handler of its own, which cancels the
+    jobs of the batch.
     """
 
     def __init__(self, on_request: Callable[[], None]) -> None:
@@ -215,6 +218,11 @@ class StopOnSignal:
     ) -> None:
         for number, handler in self._before:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() itself returned
+
+    def obey(self) -> None:
+        """Raise KeyboardInterrupt if a signal has come."""
+        if self.requested.is_set():
+            raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested.is_set():

@@ -1,58 +1,28 @@
-"""The command `plait`: parse arguments, call one module a command, turn errors into exit statuses."""
+"""The command `plait`: whatever ends it, a Ctrl-C while its modules are loaded too, ends with a line and a status.
+
+Nothing of ours is imported before that is so: it takes a second or two, in which a stack trace would say nothing.
+"""
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
-from typing import Annotated
 
-import typer
-
-from plait.cli.advise import advise
-from plait.cli.check import check
-from plait.cli.demo import demo
-from plait.cli.exit_status import report
-from plait.cli.explain import explain
-from plait.cli.run import run
-
-app = typer.Typer(
-    name="plait",
-    help="Run many continuous multi-way join queries over the same streams, on Spark, as one shared plan.",
-    epilog="Exit status: 0 done, 1 the run failed, 2 the script or the arguments are wrong. "
-    "PLAIT_DEBUG=1 shows where an error came from.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("run")(run)
-app.command("explain")(explain)
-app.command("advise")(advise)
-app.command("check")(check)
-app.command("demo")(demo)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"plait {version('plait')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Hold the options of `plait` itself."""
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; always leaves by SystemExit."""
     try:
-        app()
-    except Exception as error:  # the outermost frame: every error becomes a message and a status
-        sys.exit(report(error))
+        from plait.cli.app import run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        print("plait: interrupted", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+    except SystemExit as ended:
+        if ended.code == _INTERRUPTED:  # the parser of arguments says nothing
+            print("plait: interrupted", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from plait.cli import execution
+from plait.cli.app import app
 from plait.cli.execution import Choices, settle
-from plait.cli.main import app, main
+from plait.cli.main import main
 from plait.cli.script import read_script
 from plait.errors import OptionError
 
