@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from plait.sql.script.set_options import checked_option
+
 _ROOT = Path(__file__).parents[2]
 _PAGES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
 _CHOSEN = re.compile(r"pytest (tests/\S+\.py) -k (\w+)")
@@ -45,3 +47,15 @@ def test_a_test_that_a_page_chooses_by_a_word_exists() -> None:
     chosen = [each for page in _PAGES for each in _CHOSEN.findall(_read(page))]
     assert chosen
     assert [(path, word) for path, word in chosen if not re.search(rf"def test_\w*{word}", _read(path))] == []
+
+
+def test_the_defaults_of_settings_in_the_readme_are_values_that_a_script_may_set() -> None:
+    table = _read("README.md").split("**Settings**")[1].split("\n## ")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `plait.")]
+    told = [(re.findall(r"`([\w.]+)`", row[1]), re.findall(r"`([^`]+)`", row[-2])) for row in rows]
+    pairs = [
+        pair for names, defaults in told if len(names) == len(defaults) for pair in zip(names, defaults, strict=True)
+    ]
+    assert len(pairs) >= 15
+    assert [checked_option(*pair) for pair in pairs] == pairs
+    assert not [row[-2] for row in rows if re.search(r"\d [KMG]i?B\b", row[-2])]

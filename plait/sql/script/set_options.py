@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -61,6 +61,8 @@ _SIZE: Final = OptionRule(
 _LIMIT: Final = OptionRule(
     expects="a whole number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}", value) is not None
 )
+_BYTES: Final = replace(_SIZE, expects="a number of bytes above zero, such as 10737418240 for 10 GiB")
+_LIMIT_BYTES: Final = replace(_LIMIT, expects="a number of bytes of at least 0, such as 1073741824 for 1 GiB")
 _NUMBER: Final = OptionRule(
     expects="a number of at least 0", accepts=lambda value: re.fullmatch(r"\d{1,18}(\.\d{1,9})?", value) is not None
 )
@@ -94,10 +96,10 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.batch_rows": _SIZE_OR_NONE,
         "plait.capacity": _SIZE,
         "plait.chunk_rows": _SIZE,
-        "plait.cache_bytes": _SIZE,
+        "plait.cache_bytes": _BYTES,
         "plait.storage_rows": _LIMIT,
         "plait.task_rows": _SIZE,
-        "plait.storage_bytes": _LIMIT,
+        "plait.storage_bytes": _LIMIT_BYTES,
         "plait.store_weight": _NUMBER,
         "plait.time_limit": _INTERVAL,
         "plait.gap": _SHARE,

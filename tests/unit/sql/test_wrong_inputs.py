@@ -285,6 +285,8 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("▸SET plait.parallelism = 0", OptionError, "a whole number from 1"),
     ("SET plait.routing▸", SqlError, "and a value"),
     ("▸SET plait.storage_rows = -1", OptionError, "at least 0"),
+    ("▸SET plait.cache_bytes = '10 GiB'", OptionError, "a number of bytes above zero, such as 10737418240"),
+    ("▸SET plait.storage_bytes = '1 GB'", OptionError, "a number of bytes of at least 0, such as 1073741824"),
     ("▸SET plait.capacity = 0", OptionError, "above zero"),
     ("▸SET plait.batch_rows = 0", OptionError, "above zero, or none"),
     ("▸SET plait.batch_rows = 'many'", OptionError, "above zero, or none"),
