@@ -96,7 +96,7 @@ def not_shared(directory: str) -> SinkError:
     return SinkError(
         f"'{directory}' is not shared: what a task wrote there on its worker is not there on the driver. Write to a "
         "path or URI that driver and workers share (a network file system, hdfs://, s3://), or run with --master "
-        "'local[*]'."
+        "'local[*]'. If it is shared, a second run on the same checkpoint has cleared it: let one of them go on alone."
     )
 
 

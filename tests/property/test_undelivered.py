@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 
 import plait
 from plait.errors import CheckpointError, PlaitError, SinkError, reason_of
@@ -357,3 +358,46 @@ def test_a_full_disk_is_named_without_the_words_of_the_system() -> None:
     error = OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")
     assert reason_of(error).startswith("no space left on the device. Free some space")
     assert reason_of(ValueError("x\ny")) == "ValueError: x"
+
+
+class OfJava(Py4JJavaError):
+    """What a Spark task that cannot write ends with."""
+
+    def __init__(self, cause: str) -> None:
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return (
+            "An error occurred while calling o9.save.\n: org.apache.spark.SparkException: Job aborted due to stage "
+            f"failure\nCaused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED]\nCaused by: {self.cause}\n\tat y"
+        )
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        (
+            "java.io.IOException: Mkdirs failed to create file:/out",
+            "java.io.IOException: Mkdirs failed to create file:/out",
+        ),
+        (
+            "org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
+            "no space left on the device. Free some space: the results wait in the checkpoint until then",
+        ),
+    ],
+)
+def test_a_task_of_sparks_that_cannot_write_stops_no_other_sink(
+    place: Place, monkeypatch: pytest.MonkeyPatch, cause: str, reason: str
+) -> None:
+    def deliver(self: Deliverer, binding: Any, late: Any) -> Any:
+        raise OfJava(cause)
+
+    place.arrive(1, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Deliverer, "deliver", deliver)
+        patch.setattr(handing_over, "deliver_together", deliver)
+        (place.folder / "shy").mkdir()
+        blocked = SHY.replace("INTO parquet", "INTO csv")
+        summary = place.run(SCRIPT + blocked).summary()
+    assert summary.failing == (("shy", reason),)
+    assert dict(summary.queries)["other"] == 2

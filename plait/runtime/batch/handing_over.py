@@ -5,10 +5,12 @@ A sink that takes nothing stops nobody: its results wait in the checkpoint, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -25,7 +27,10 @@ from plait.sinks.staging import Publication
 from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
-_FAILURES = (PySparkException, PlaitError, OSError, pa.ArrowException)
+_FAILURES = (PySparkException, Py4JJavaError, PlaitError, OSError, pa.ArrowException)
+"""What a sink fails with; Spark's tasks that cannot write fail with an error of Java's."""
+
+_CAUSE = re.compile(r"Caused by: (?P<cause>[^\n]+)")
 
 
 class Handover:
@@ -76,7 +81,7 @@ class Handover:
                 publications += self.deliverer.deliver(bindings[late.query], late)
             except _FAILURES as error:
                 blocked.add(late.query)
-                remaining.append(replace(late, reason=reason_of(error)))
+                remaining.append(replace(late, reason=_reason(error)))
         return tuple(publications), tuple(remaining)
 
     def _deliver_together(
@@ -99,6 +104,13 @@ class Handover:
             return deliver_together(self._spark, self._storage, chosen, slots=self._slots)
         except _FAILURES:
             return {}  # each by itself will tell which it was
+
+
+def _reason(error: Exception) -> str:
+    """Return in one line what a sink failed with: of an error of Java's the innermost cause, which comes last."""
+    causes = _CAUSE.findall(str(error)) if isinstance(error, Py4JJavaError) else []
+    reason = reason_of(error)
+    return str(causes[-1]).strip() if causes and reason.startswith(type(error).__name__) else reason
 
 
 def _spooled(batch: int, files: list[ResultFile]) -> list[Undelivered]:

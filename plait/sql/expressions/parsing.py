@@ -44,6 +44,7 @@ def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -
     start = tokens[0].start
     for _ in cast_types(source, masked, tokens):
         pass  # a type that Spark does not have is refused where it stands
+    _refuse_paths(source, tokens)
     tree = _tree(source, _for_parser(masked, tokens), tokens)
     for node in tree.find_all(exp.Placeholder, exp.Parameter, exp.SessionParameter):
         raise source.error(
@@ -59,6 +60,19 @@ def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -
         if reference.start in columns or folded(reference.parts[0]) in PARSER_KEYWORDS:
             columns[reference.start] = reference
     return Parsed(references=tuple(columns[key] for key in sorted(columns)), alias=alias)
+
+
+def _refuse_paths(source: SourceText, tokens: Sequence[Token]) -> None:
+    """Refuse ``a.x:f``, which only Spark's own parser reads. Raises SqlError."""
+    for before, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        ends_operand = before.kind in ("word", "quoted") or before.is_symbol(")", "]")
+        if colon.is_symbol(":") and ends_operand and name.kind in ("word", "quoted"):
+            raise source.error(
+                f"Plait does not read the path ':{name.value}' into a VARIANT; write "
+                f"variant_get(..., '$.{name.value}', 'int') with the type it has",
+                colon.start,
+                UnsupportedQueryError,
+            )
 
 
 def _for_parser(masked: str, tokens: Sequence[Token]) -> str:

@@ -230,6 +230,16 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE QUERY q INTO csv OPTIONS (path 'out', ▸PARTITIONBY 'id') AS SELECT id FROM o", OptionError, "leave one"),
     ("CREATE QUERY q INTO csv OPTIONS (path 'out') AS SELECT ▸tags FROM o", SqlError, "write to_json"),
     (
+        "CREATE QUERY q INTO noop AS SELECT o.addr▸:city::string FROM o",
+        UnsupportedQueryError,
+        "write variant_get(..., '$.city'",
+    ),
+    (
+        "CREATE QUERY q INTO noop AS SELECT parse_json('{}')▸:a.b FROM o",
+        UnsupportedQueryError,
+        "write variant_get(..., '$.a'",
+    ),
+    (
         "CREATE QUERY q INTO csv OPTIONS (path 'out') AS SELECT o.id, ▸addr AS b FROM o",
         SqlError,
         "'b' has type struct<",
