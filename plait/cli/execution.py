@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from plait.sql import Script
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ DEFAULT_STRATEGY = "greedy"
 DEFAULT_TRIGGER = "1 second"
 _STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2
+_PATIENCE, _ENDING = 30.0, "interrupted: this ends once Spark has started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
 
     _load_beside()
     with spark_log() as log, naming_an_ended_jvm():
-        with StopOnSignal(lambda: None) as early, log.collecting():
+        with StopOnSignal(lambda: output.noticed(_ENDING), patience_seconds=_PATIENCE) as early, log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
             spark = open_session(execution.master, conf, makes_archive=True)
         try:
@@ -199,14 +201,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopOnSignal:
     """While entered, the first signal sets `requested`; the second raises KeyboardInterrupt in the main thread.
 
-    While a Spark session is opened it only notes the signal (`obey` then): a JVM that is interrupted before it has told
-    where it listens goes on for ever. Enter it again afterwards: Spark installs a handler of its own, which cancels the
-    jobs of the batch.
+    While a Spark session is opened it only notes signals (`obey` then), for `patience_seconds`: a JVM that is left
+    before it has told where it listens goes on for ever. Enter it again afterwards: Spark installs a handler of its
+    own, which cancels the jobs of the batch.
     """
 
-    def __init__(self, on_request: Callable[[], None]) -> None:
+    def __init__(self, on_request: Callable[[], None], *, patience_seconds: float = 0.0) -> None:
         self.requested = threading.Event()
-        self._on_request = on_request
+        self._on_request, self._patience_seconds, self._since = on_request, patience_seconds, 0.0
         self._before: list[tuple[signal.Signals, object]] = []
 
     def __enter__(self) -> StopOnSignal:
@@ -225,7 +227,9 @@ class StopOnSignal:
             raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested.is_set():
+        if not self.requested.is_set():
+            self._since = time.monotonic()
+            self.requested.set()
+            self._on_request()
+        elif time.monotonic() - self._since >= self._patience_seconds:
             raise KeyboardInterrupt
-        self.requested.set()
-        self._on_request()

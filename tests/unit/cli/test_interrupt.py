@@ -6,6 +6,7 @@ import io
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,7 +56,8 @@ def test_a_jvm_that_is_being_started_is_not_left_behind(tmp_path: Path, monkeypa
     done: list[str] = []
 
     def opened(*args: object, **options: object) -> SimpleNamespace:
-        signal.raise_signal(signal.SIGINT)
+        for _ in range(3):
+            signal.raise_signal(signal.SIGINT)
         done.append("opened")
         return SimpleNamespace(stop=lambda: done.append("stopped"))
 
@@ -65,9 +67,20 @@ def test_a_jvm_that_is_being_started_is_not_left_behind(tmp_path: Path, monkeypa
         "CREATE STREAM s USING rate TIMESTAMP BY timestamp; CREATE QUERY q INTO noop AS SELECT value FROM s"
     )
     script = read_sound_script(file)
-    with pytest.raises(KeyboardInterrupt), PlainOutput(io.StringIO()) as output:
+    shown = io.StringIO()
+    with pytest.raises(KeyboardInterrupt), PlainOutput(shown) as output:
         execute(settle(script, Choices()), output)
     assert done == ["opened", "stopped"]
+    assert shown.getvalue() == "note: interrupted: this ends once Spark has started\n"
+
+
+def test_a_jvm_that_does_not_start_can_be_given_up() -> None:
+    with StopOnSignal(lambda: None, patience_seconds=0.05):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.06)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt(), SystemExit(130)])
