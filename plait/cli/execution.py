@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
+from plait.cli.sole_run import sole_run
 from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
 from plait.plan.strategy_names import StrategyName, strategy_name
@@ -122,7 +123,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     from plait.runtime.spark.session import open_session
 
     _load_beside()
-    with spark_log() as log, naming_an_ended_jvm():
+    with sole_run(execution.checkpoint), spark_log() as log, naming_an_ended_jvm():
         with StopOnSignal(lambda: output.noticed(_ENDING), patience_seconds=_PATIENCE) as early, log.collecting():
             conf = {name: value for name, value in execution.conf if name != "spark.master"}
             spark = open_session(execution.master, conf, makes_archive=True)

@@ -1,0 +1,54 @@
+"""A second run on a checkpoint is refused while the first one lives, however that ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plait.cli.sole_run import sole_run
+from plait.errors import CheckpointError
+
+HOLDING = """
+import sys, time
+from plait.cli.sole_run import sole_run
+with sole_run(sys.argv[1]):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+
+
+def enter(checkpoint: Path | str) -> None:
+    with sole_run(str(checkpoint)):
+        pass
+
+
+def test_a_second_run_is_refused_until_the_first_is_over(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "new" / "c"
+    with sole_run(str(checkpoint)):
+        with pytest.raises(CheckpointError, match=f"another run works on checkpoint 'file://{checkpoint}'. Stop it"):
+            enter(f"file://{checkpoint}")
+        enter(tmp_path / "other")
+    enter(checkpoint)
+
+
+def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
+    first = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "in\n"
+    with pytest.raises(CheckpointError, match="another run"):
+        enter(tmp_path)
+    first.send_signal(signal.SIGKILL)
+    first.wait(timeout=30)
+    first.stdout.close()
+    enter(tmp_path)
+
+
+def test_what_cannot_be_locked_is_let_pass(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for checkpoint in ("s3://bucket/c", str(tmp_path / "file" / "c")):
+        with sole_run(checkpoint):
+            enter(checkpoint)
