@@ -181,8 +181,10 @@ def flooded_chain(rows_per_cycle: int = 10, cycles: int = 24, flood: int = 8) ->
     )
 
 
-def random_drift(seed: int, cycles: int = 40, rate: float = 300.0) -> Experiment:
-    """Return a random chain of three to five streams, of which rates, partners and skew change in some way."""
+def random_drift(seed: int, cycles: int = 40, rate: float = 1_000.0) -> Experiment:
+    """Return a random chain of three to five streams, of which rates and partners change in some way, over windows of
+    five cycles; of some the keys are skewed.
+    """
     random = np.random.default_rng([seed, 1])
     relations = int(random.integers(3, 6))
 
@@ -203,6 +205,7 @@ def random_drift(seed: int, cycles: int = 40, rate: float = 300.0) -> Experiment
             rates=tuple(changing(rate / 4, rate * 2) for _ in range(relations)),
             partners=tuple(changing(0.05, 8.0) for _ in range(relations - 1)),
             cycles=cycles,
+            window_cycles=5.0,
             skew=float(random.choice([0.0, 0.0, 1.0])),
             seed=seed,
         ),

@@ -12,6 +12,7 @@ from benchmarks.simulator.experiments import Experiment
 from benchmarks.simulator.operators import CLOCK_MS, EVERY_BATCH, Operators, storage_in_memory
 from plait.adapt.adapter import YOUNG
 from plait.adapt.decision import Change, Outcome
+from plait.adapt.other_orders import plan_to_sample
 from plait.adapt.planning import PlanRequest
 from plait.adapt.reconsidering import Policy, Standing, reconsider
 from plait.operators.close.closing import close
@@ -19,6 +20,7 @@ from plait.operators.close.keeping import live_buckets
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Plan
@@ -28,20 +30,21 @@ from plait.state.model import Bucket, Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivedCycle:
-    """What a cycle took: `probes` and `matches` of what arrived, those of `filling` intermediate stores apart;
-    `results`; the intermediate `stores` there were.
+    """What a cycle took: `probes` and `matches` of what arrived, those of `filling` intermediate stores apart,
+    and the probe tuples of what was `sampled`; `results`; the intermediate `stores` there were.
     """
 
     probes: int
     matches: int
     filling: int
+    sampled: int
     results: int
     stores: tuple[str, ...]
 
     @property
     def operations(self) -> int:
-        """Query and match operations together, filling included."""
-        return self.probes + self.matches + self.filling
+        """Query and match operations together, filling and samples included."""
+        return self.probes + self.matches + self.filling + self.sampled
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ def live(
 class _Living:
     def __init__(self, experiment: Experiment, request: PlanRequest, operators: Operators) -> None:
         self._experiment, self._request, self._operators = experiment, request, operators
+        self._sampler = Sampler()
 
     def run(self, policy: Policy, first: Plan, until: int | None) -> Lived:
         found = Lived()
@@ -80,6 +84,9 @@ class _Living:
             deciding = replace(policy, is_young=number + 1 in YOUNG)
             decision = reconsider(self._request, manifest, standing, deciding)
             standing = decision.after
+            self._sampler.plan = (
+                None if decision.change is not None else plan_to_sample(self._request, manifest, standing.running)
+            )
             if decision.outcome is not None:
                 found.outcomes.append((number, decision.outcome))
             if decision.change is not None:
@@ -95,11 +102,20 @@ class _Living:
         arrived = tuple(bucket for report in ingested for bucket in report.buckets)
         filled: list[ProbeReport] = []
         stored = self._filled(plan, live_buckets(plan, manifest), number, filled)
-        probed = probe_in_phases(
-            self._operators.context(plan, number), stored, arrived, self._operators.probed, Spread(slots=1)
-        )
+        context = self._operators.context(plan, number)
+        probed = probe_in_phases(context, stored, arrived, self._operators.probed, Spread(slots=1))
+        sample = self._sampler.take(context, stored, arrived, probed)
         before = replace(manifest, buckets=stored)
-        closed = close(before, plan, self._experiment.streams, ingested, probed, CLOCK_MS + number, EVERY_BATCH)
+        closed = close(
+            before,
+            plan,
+            self._experiment.streams,
+            ingested,
+            probed,
+            CLOCK_MS + number,
+            EVERY_BATCH,
+            sample=sample,
+        )
         following = next_manifest(
             before,
             closed,
@@ -115,6 +131,7 @@ class _Living:
             probes=_sum(probed, "probe_tuples"),
             matches=_sum(probed, "matches"),
             filling=_sum(filled, "probe_tuples") + _sum(filled, "matches"),
+            sampled=0 if sample is None else sample.probe_tuples,
             results=sum(results_by_query(probed).values()),
             stores=tuple(store.id for store, _ in intermediates(plan)),
         )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from benchmarks.simulator.operators import EVERY_BATCH
 from benchmarks.simulator.recording import Cycle, EdgeCounts, Recording, plan_options, plans_of
 from plait.adapt.adapter import YOUNG
-from plait.adapt.history import Batch, counts_of
+from plait.adapt.history import Batch, counts_of, with_sample
+from plait.adapt.other_orders import Allowance, plan_to_sample
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.reconsidering import Policy as Deciding
 from plait.adapt.reconsidering import Standing, reconsider
@@ -24,13 +27,16 @@ from plait.stats.model import Statistics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How plans are chosen: by which strategy and costs, and how that is decided. `adapts` False: never."""
+    """How plans are chosen: by which strategy and costs, and how that is decided. `adapts` False: never. `samples`:
+    whether orders that are not in force are tried with a few tuples.
+    """
 
     name: str
     strategy: StrategyName
     costs: ProbeCosts = PROBE_COSTS
     how: Deciding = field(default_factory=Deciding)
     adapts: bool = True
+    samples: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +54,13 @@ class Taken:
 
 @dataclass(slots=True, kw_only=True)
 class Replayed:
-    """What a policy did and took. `changes`: after which cycles, and to which orders."""
+    """What a policy did and took. `changes`: after which cycles, and to which orders. `sampled`: probe tuples of
+    samples, which are counted as taken too.
+    """
 
     taken: list[Taken] = field(default_factory=list)
     changes: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    sampled: int = 0
 
     @property
     def operations(self) -> int:
@@ -73,20 +82,57 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
         queries=(recording.query,), options=replace(options, strategy=policy.strategy, costs=policy.costs)
     )
     standing, cycles, found = Standing(running=running), Cycles(), Replayed()
+    samples = _Samples()
     for number, cycle in enumerate(recording.cycles):
         counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(standing.running)}
-        found.taken.append(taken(counts.values()))
-        cycles = with_batch(cycles, number * 10_000, counts_of(_batch(standing.running, cycle, counts)), EVERY_BATCH)
+        own = taken(counts.values())
+        counted = counts_of(_batch(standing.running, cycle, counts))
+        sampled = samples.take(cycle, own.probes) if policy.adapts and policy.samples else None
+        if sampled is not None:
+            counted = with_sample(counted, sampled[0])
+            own = Taken(probes=own.probes + sampled[1].probes, matches=own.matches + sampled[1].matches)
+            found.sampled += sampled[1].probes
+        found.taken.append(own)
+        cycles = with_batch(cycles, number * 10_000, counted, EVERY_BATCH)
         if not policy.adapts:
             continue
-        decision = reconsider(
-            request, _manifest(number, cycle, cycles), standing, replace(policy.how, is_young=number + 1 in YOUNG)
-        )
+        manifest = _manifest(number, cycle, cycles)
+        decision = reconsider(request, manifest, standing, replace(policy.how, is_young=number + 1 in YOUNG))
         if decision.change is not None:
             _on(stores, decision.after.running)
             found.changes.append((number, edges_of(decision.after.running)))
         standing = decision.after
+        samples.plan = None if decision.change is not None else plan_to_sample(request, manifest, standing.running)
     return found
+
+
+class _Samples:
+    """Samples as a run would take them: of what was recorded of an order, the share that so many tuples would show."""
+
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+        self._allowance, self._random = Allowance(), np.random.default_rng(7)
+
+    def take(self, cycle: Cycle, probe_tuples: int) -> tuple[Batch, Taken] | None:
+        """Return what a sample of this cycle shows, and what it took; None if none is taken."""
+        if self.plan is None:
+            self._allowance.pass_by(probe_tuples)
+            return None
+        starts = {tree.start.store for tree in self.plan.trees}
+        rows = sum(bucket.rows for bucket in cycle.arrived if bucket.store in starts)
+        every = self._allowance.every(rows, probe_tuples, len(edges_of(self.plan)))
+        if every is None:
+            return None
+        counts = {edge: self._thinned(cycle.edges.get(edge, EdgeCounts()), every) for edge in edges_of(self.plan)}
+        own = taken(counts.values())
+        self._allowance.note(rows // every, own.probes)
+        return _batch(self.plan, cycle, counts), own
+
+    def _thinned(self, counts: EdgeCounts, every: int) -> EdgeCounts:
+        probes = int(self._random.binomial(counts.probes, 1 / every))
+        matched = int(self._random.binomial(probes, counts.matched / counts.probes)) if probes else 0
+        each = counts.matches / counts.matched if counts.matched else 0.0
+        return EdgeCounts(probes=probes, matched=matched, matches=round(matched * each))
 
 
 def _manifest(number: int, cycle: Cycle, cycles: Cycles) -> Manifest:

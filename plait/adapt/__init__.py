@@ -7,5 +7,6 @@ runtime carries out a change by applying its changelog, nothing else.
 
 `history` counts what probing shows, `forecast` makes statistics of it, `planning` plans on these, `weighing` says what
 plans cost, did cost, and cost to change, `rule` whether a plan is taken, `reconsidering` puts these together,
-`decision` tells of it, `budget` says which stores must go, and `adapter` when all this happens.
+`decision` tells of it, `other_orders` says what to try with a few tuples, `budget` says which stores must go, and
+`adapter` when all this happens.
 """

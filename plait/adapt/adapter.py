@@ -11,6 +11,7 @@ from typing import Final
 
 from plait.adapt.decision import Change, Outcome, change_between
 from plait.adapt.forecast import forecast
+from plait.adapt.other_orders import plan_to_sample
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.reconsidering import Decision, Policy, Standing, reconsider
 from plait.adapt.rule import NO_MEMORY, Memory
@@ -66,7 +67,8 @@ class Adapter:
     ) -> None:
         self._request, self._habits = request, habits or Habits()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-planning")
-        self._planning: tuple[Plan, Future[Decision]] | None = None
+        self._planning: tuple[Plan, Future[tuple[Decision, Plan | None]]] | None = None
+        self._sample: tuple[Plan, Plan] | None = None
         self._forced: Change | None = None
         self._batches = 0
         self._clock, self._began = clock, clock()
@@ -84,7 +86,7 @@ class Adapter:
             return None
         (reconsidered, planning), self._planning = self._planning, None
         try:
-            decision = planning.result()
+            decision, sample = planning.result()
         except Exception as error:  # whatever a strategy or its solver raises
             _warn_of(error)
             return None
@@ -92,7 +94,16 @@ class Adapter:
             return None
         self.memory, self._before = decision.after.memory, decision.after.before
         self._outcome = decision.outcome or self._outcome
+        if sample is not None and decision.change is None:
+            self._sample = running, sample
         return decision.change
+
+    def next_sample(self, running: Plan) -> Plan | None:
+        """Return orders to try with a few tuples of the next batch, once; None if there are none. They are on the
+        stores of the plan that was in force when they were chosen.
+        """
+        chosen, self._sample = self._sample, None
+        return chosen[1] if chosen is not None and chosen[0] is running else None
 
     def last_outcome(self) -> Outcome | None:
         """Return what the last change has come to, once."""
@@ -117,13 +128,21 @@ class Adapter:
     def _may_plan(self) -> bool:
         return self.planned.seconds <= MOST_PLANNING * (self._clock() - self._began)
 
-    def _reconsidered(self, request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy) -> Decision:
-        began = time.thread_time()
+    def _reconsidered(
+        self, request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy
+    ) -> tuple[Decision, Plan | None]:
+        """Return the decision, and which orders to sample if the plan stays."""
+        began, before = time.thread_time(), self.planned.seconds
         try:
-            return reconsider(request, manifest, standing, policy)
+            decision = reconsider(request, manifest, standing, policy)
+            sample = None if decision.change is not None else plan_to_sample(request, manifest, standing.running)
         finally:
             self.planned.times += 1
             self.planned.seconds += time.thread_time() - began
+        if decision.change is not None:
+            change = replace(decision.change, planning_s=self.planned.seconds - before)
+            decision = replace(decision, change=change)
+        return decision, sample
 
     def _without(self, dropped: frozenset[str], manifest: Manifest, running: Plan) -> Change | None:
         """Return the change to a plan that does not want the stores that were just dropped; from now on plans take as

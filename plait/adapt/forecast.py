@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from plait.adapt.smoothing import Floats, Method, forecast_series
+from plait.adapt.smoothing import Floats, Method, forecast_series, last_of
 from plait.query.model import Source
 from plait.state.model import Manifest, SourceProgress
 from plait.stats.combine import combine
-from plait.stats.cycles import COUNTED, Cycles, Series, SeriesKind
+from plait.stats.cycles import COUNTED, HISTORY, Cycles, Series, SeriesKind
 from plait.stats.declared import declared_statistics
 from plait.stats.measured import Measurement, measured_statistics, sides_of
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, StepStatistics
@@ -30,6 +30,9 @@ FEWEST_PROBES: Final = 30
 
 FEWEST_PAIRS: Final = 1_000
 """Nor does it of a predicate for which fewer pairs of tuples were compared, unless as many as `FEWEST_PROBES` match."""
+
+_FADING = 0.25
+"""What was counted a cycle ago weighs this much against what is new, where both tell the size of one join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,20 +120,54 @@ def _with_selectivities(
 def _steps(cycles: Cycles, outlook: Outlook) -> tuple[StepStatistics, ...]:
     series = cycles.of("step")
     probes, matched, matches = _columns("step", series, cycles)
+    (probes, matched, matches), ages = pooled((probes, matched, matches), FEWEST_PROBES)
     says = probes >= FEWEST_PROBES
     gammas = outlook.damped(_ratio(matched, probes, says))
     mus = outlook.linear(_ratio(matches, matched, says & (matched > 0)))
+    # As with predicates: none among many is rare, not impossible.
+    least = 0.5 / np.maximum(probes.sum(axis=1), 1.0)
+    latest = last_of(np.where(says, matches, np.nan))
     return tuple(
         StepStatistics(
             before=each.name[0],
             after=each.name[1],
-            matching=float(total_matched / total if np.isnan(gamma) else gamma),
+            matching=float(total_matched / total if np.isnan(gamma) else min(max(gamma, low), 1.0)),
             matches=max(float(total_matches / max(total_matched, 1) if np.isnan(mu) else mu), 1.0),
+            weight=float((np.nan_to_num(seen) + 1.0) * _FADING ** min(age, HISTORY)),
         )
-        for each, gamma, mu in zip(series, gammas, mus, strict=True)
+        for each, gamma, mu, low, seen, age in zip(series, gammas, mus, least, latest, ages, strict=True)
         for total, total_matched, total_matches in (each.totals,)
         if total >= FEWEST_PROBES
     )
+
+
+def pooled(counts: tuple[Floats, ...], fewest: int) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
+    """Return counts by cycle, neighbouring cycles put together, from the last one back, until there are `fewest` of
+    the first of them: a little of each of many cycles says as much as a lot of one. And how many cycles ago the last of
+    them was.
+
+    >>> series = (np.array([[40.0, 0.0, 10.0, 25.0, 0.0]]), np.array([[20.0, 0.0, 4.0, 10.0, 0.0]]))
+    >>> (probes, matched), ages = pooled(series, 30)
+    >>> probes.tolist(), matched.tolist(), ages.tolist()
+    ([[40.0, 0.0, 0.0, 35.0, 0.0]], [[20.0, 0.0, 0.0, 14.0, 0.0]], [1])
+    """
+    first = counts[0]
+    rows, cycles = first.shape
+    together = tuple(np.zeros_like(count) for count in counts)
+    sums = np.zeros((len(counts), rows))
+    newest = np.full(rows, -1)
+    ages = np.full(rows, HISTORY)
+    every = np.arange(rows)
+    for cycle in range(cycles - 1, -1, -1):
+        begins = (newest < 0) & (first[:, cycle] > 0)
+        newest[begins] = cycle
+        sums += np.stack([count[:, cycle] for count in counts])
+        full = (newest >= 0) & (sums[0] >= fewest)
+        for place, count in enumerate(together):
+            count[every[full], newest[full]] = sums[place, full]
+        ages[full] = np.minimum(ages[full], cycles - 1 - newest[full])
+        sums[:, full], newest[full] = 0.0, -1
+    return together, ages
 
 
 def _columns(kind: SeriesKind, series: Sequence[Series], cycles: Cycles) -> tuple[Floats, ...]:
@@ -151,4 +188,4 @@ def _ratio(above: Floats, below: Floats, says: npt.NDArray[np.bool_]) -> Floats:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=says)
 
 
-__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured"]
+__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured", "pooled"]

@@ -63,6 +63,16 @@ def counts_of(batch: Batch) -> tuple[Count, ...]:
     return (*_source_counts(batch), *_step_counts(batch), *join_counts(batch))
 
 
+def with_sample(counted: tuple[Count, ...], sample: Batch) -> tuple[Count, ...]:
+    """Return what a batch has counted with what a sample of its tuples shows of other orders
+    (`plait.adapt.other_orders`): of steps and predicates that the plan in force has counted, the few of the sample say
+    nothing more.
+    """
+    known = {(count.kind, count.name) for count in counted}
+    shown = (*_step_counts(sample), *join_counts(sample))
+    return (*counted, *(count for count in shown if (count.kind, count.name) not in known))
+
+
 def _source_counts(batch: Batch) -> Iterator[Count]:
     for name, after in sorted(batch.after.items()):
         before = batch.before.get(name, SourceProgress(source=name))
@@ -210,4 +220,4 @@ def _share_selected(selection: Selection, store: Store, progress: SourceProgress
     return min(wanted / everything, 1.0) if everything else 1.0
 
 
-__all__ = ["Batch", "Counted", "counts_of", "join_counts"]
+__all__ = ["Batch", "Counted", "counts_of", "join_counts", "with_sample"]

@@ -7,7 +7,6 @@ any batch boundary, and the whole of it, with other partitionings, for which Spa
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -65,7 +64,6 @@ class Decision:
 
 def reconsider(request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy) -> Decision:
     """Return what to do after the batch of this manifest. What a strategy or its solver raises goes through."""
-    began = time.thread_time()
     options = request.options
     statistics = forecast(options.sources, manifest, policy.outlook)
     wanted = request.plan(manifest, policy.outlook)
@@ -94,12 +92,7 @@ def reconsider(request: PlanRequest, manifest: Manifest, standing: Standing, pol
             cost_after=seen.wanted_cost,
             change_cost=seen.change_cost,
         )
-    change = replace(
-        change,
-        horizon_s=horizon_s,
-        restarts=best if restarts else None,
-        planning_s=time.thread_time() - began,
-    )
+    change = replace(change, horizon_s=horizon_s, restarts=best if restarts else None)
     after = Standing(running=best, before=standing.running, memory=memory)
     return Decision(verdict=verdict, change=change, after=after, outcome=outcome)
 

@@ -1,11 +1,13 @@
 """Whether a plan takes the place of the one in force, and whether that is taken back: a pure function, cycle by cycle.
 
 Every cycle the strategy says which plan it would have. That plan is taken if what it is forecast to gain over the
-`horizon_s` exceeds the cost of changing to it by a margin. Three things keep plans from changing places all the time:
+`horizon_s` exceeds the cost of changing to it by some slack. Three things keep plans from changing places all the time:
 
-- a gain must last for `patience` cycles, and what it exceeds the margin by must add up to `evidence`, as in a CUSUM
-  test: noise does not add up, and what swings faster than that does not last. Only an overwhelming gain need not wait;
-- each change of the last `calm` cycles doubles the margin for the next;
+- a gain must last for `patience` cycles, and what it exceeds some slack by must add up to `evidence`, as in a CUSUM
+  test: noise does not add up, and what swings faster than that does not last. A small gain waits long, a large one
+  hardly, and only an overwhelming one not at all. The slack is `least`, and as much as gains differ from one cycle to
+  the next: of plans that cost the same one always seems to gain, by as much as there is noise;
+- each change of the last `calm` cycles doubles the slack for the next;
 - a change that turned out dearer than forecast by more than the margin, although what was in force before would cost
   less by now, is taken back, and its plan not taken again for `remember` cycles.
 """
@@ -23,11 +25,12 @@ Why: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When a change is worth it. `margin`, `evidence` and `overwhelming` are shares of the cost of the plan in force;
-    the others count cycles.
+    """When a change is worth it. `least`, `evidence`, `overwhelming` and `margin`, by which a change must have turned
+    out worse to be taken back, are shares of the cost of the plan in force; the others count cycles.
     """
 
     horizon_s: float
+    least: float = 0.02
     margin: float = 0.05
     patience: int = 2
     evidence: float = 0.12
@@ -65,18 +68,25 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the rule remembers: in how many `cycles` up to now another plan gained, and the `evidence` of that; the last
+    """What the rule remembers: in how many `cycles` up to now another plan gained, and the `evidence` of that; the
+    `share` that one was to gain last, and by how much that mostly differs from cycle to cycle (`noise`); the last
     change, until it is judged; after which cycles plans changed; which plans are not taken again until which cycle.
     """
 
     cycles: int = 0
     evidence: float = 0.0
+    share: float = 0.0
+    noise: float = 0.03
     unjudged: Taken | None = None
     changes: tuple[int, ...] = ()
     refused: tuple[tuple[str, int], ...] = ()
 
 
 NO_MEMORY: Final = Memory()
+
+_LEARNING = 0.2
+_MOST_NOISE = 0.1
+"""Of the noise a cycle shows so much counts, and no more than that: a shift of the data is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +125,9 @@ def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory
     gain = (seen.running_cost - seen.wanted_cost) * rule.horizon_s - seen.change_cost
     at_stake = seen.running_cost * rule.horizon_s
     share = gain / at_stake if at_stake > 0 else 0.0
+    slack = (rule.least + memory.noise) * 2 ** len(memory.changes)
+    differs = min(abs(share - memory.share), _MOST_NOISE)
+    memory = replace(memory, share=share, noise=memory.noise + _LEARNING * (differs - memory.noise))
 
     def kept(why: Why, cycles: int = 0, evidence: float = 0.0) -> tuple[Verdict, Memory]:
         verdict = Verdict(action="keep", plan=seen.running, why=why, gain=gain)
@@ -124,9 +137,8 @@ def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory
         return kept("it is in force")
     if seen.wanted in dict(memory.refused):
         return kept("turned out worse before")
-    margin = rule.margin * 2 ** len(memory.changes)
-    evidence = max(memory.evidence + share - margin, 0.0)
-    if share <= margin:
+    evidence = max(memory.evidence + share - slack, 0.0)
+    if share <= slack:
         return kept("gains too little", cycles=0, evidence=evidence if share > 0 else 0.0)
     # Whichever plan it is: while data moves, the best one is another each time.
     cycles = memory.cycles + 1

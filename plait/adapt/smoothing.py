@@ -34,6 +34,9 @@ LEAST_ALPHA: Final = 0.02
 _FIRST = 10
 """So many values the first line is drawn through."""
 
+_JUMP = 4.0
+"""So many times the usual error one step ahead is a jump: what was before it says nothing of what comes."""
+
 _ALPHAS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.9, 1.0)
 _BETAS = (0.0, 0.05, 0.15, 0.4, 0.8)
 _PHIS = (0.8, 0.9, 0.98)
@@ -53,12 +56,15 @@ class Smoothing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothed:
-    """Where series have come to: level and trend after the last value, and the mean squared error one step ahead."""
+    """Where series have come to: level and trend after the last value, and the mean squared error one step ahead.
+    `jumps`: whether the last value is farther off than any noise before it.
+    """
 
     level: Floats
     trend: Floats
     phi: Floats
     error: Floats
+    jumps: npt.NDArray[np.bool_]
 
     def ahead(self, steps: int) -> Floats:
         """Return the forecast `steps` cycles ahead of the last value."""
@@ -75,7 +81,7 @@ def forecast_series(
     It stays within [low, high], and as near to the last value as the values have been to each other: a last value that
     jumps is no reason to expect another jump of that size. NaN where a series has no value at all.
     """
-    last = _last(series)
+    last = last_of(series)
     if method == "last" or not series.size:
         return np.clip(last, low, high)
     is_long = (~np.isnan(series)).sum(axis=1) >= FEWEST
@@ -84,7 +90,8 @@ def forecast_series(
     found = last.copy()
     long = series[is_long]
     reach = np.nanmax(long, axis=1) - np.nanmin(long, axis=1)
-    ahead = fitted(long, method).ahead(steps)
+    smooth = fitted(long, method)
+    ahead = np.where(smooth.jumps, last[is_long], smooth.ahead(steps))
     found[is_long] = np.clip(ahead, last[is_long] - reach, last[is_long] + reach)
     return np.clip(found, low, high)
 
@@ -130,7 +137,7 @@ def smoothed(series: Floats, using: Smoothing) -> Smoothed:
     intercept, slope = _first_line(series)
     shape = np.broadcast_shapes(using.alpha.shape, intercept.shape)
     level, trend = np.broadcast_to(intercept, shape), np.broadcast_to(slope, shape)
-    squares = np.zeros(shape)
+    squares, latest = np.zeros(shape), np.zeros(shape)
     for value in series.T:
         seen = ~np.isnan(value)
         expected = level + using.phi * trend
@@ -138,9 +145,16 @@ def smoothed(series: Floats, using: Smoothing) -> Smoothed:
         risen = expected + using.alpha * error
         turned = using.beta * (risen - level) + (1.0 - using.beta) * using.phi * trend
         level, trend = np.where(seen, risen, level), np.where(seen, turned, trend)
-        squares = squares + error**2
+        squares, latest = squares + error**2, np.where(seen, error**2, latest)
     count = np.maximum((~np.isnan(series)).sum(axis=1), 1)
-    return Smoothed(level=level, trend=trend, phi=np.broadcast_to(using.phi, shape), error=squares / count)
+    usual = (squares - latest) / np.maximum(count - 1, 1)
+    return Smoothed(
+        level=level,
+        trend=trend,
+        phi=np.broadcast_to(using.phi, shape),
+        error=squares / count,
+        jumps=latest > _JUMP**2 * usual,
+    )
 
 
 def _first_line(series: Floats) -> tuple[Floats, Floats]:
@@ -156,7 +170,7 @@ def _first_line(series: Floats) -> tuple[Floats, Floats]:
     return mean - slope * mean_place, slope
 
 
-def _last(series: Floats) -> Floats:
+def last_of(series: Floats) -> Floats:
     """Return the last value of each series, NaN where there is none."""
     found: Floats = np.full(len(series), np.nan)
     for value in series.T:
@@ -173,5 +187,6 @@ __all__ = [
     "Smoothing",
     "fitted",
     "forecast_series",
+    "last_of",
     "smoothed",
 ]

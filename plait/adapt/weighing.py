@@ -1,9 +1,10 @@
 """What plans cost, what they did cost, and what it costs to change from one to another, all in one unit.
 
 Judged is what the strategy minimizes, lest its plan be judged by what it was not made for: `dppick` nanoseconds of
-look-ups and matches; the others probe tuples, and `ilp` the rows that enter intermediate stores besides. For all of
-them tuples are forecast as `dppick` does, from what was measured of the steps in force: what is measured afterwards is
-then compared with a forecast that knew as much as there was to know.
+look-ups and matches, but for results, which whatever plan there is must find; the others probe tuples, and `ilp` the
+rows that enter intermediate stores besides. For all of them tuples are forecast as `dppick` does, from what was
+measured of the steps in force: what is measured afterwards is then compared with a forecast that knew as much as there
+was to know.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def _cost(edge: EdgeCost, tuples: float, matches: float, options: PlanOptions) -
     """Return the cost of so many tuples that take a step, and of their matches."""
     if options.strategy == _COUNTS_WORK:
         look_up = max(edge.step.price - edge.step.growth * options.costs.match, 0.0)
-        return tuples * look_up + matches * (options.costs.match + edge.fills * options.costs.keep)
+        match = 0.0 if edge.answers else options.costs.match
+        return tuples * look_up + matches * (match + edge.fills * options.costs.keep)
     if options.strategy == _WEIGHS_STORES:
         return tuples * edge.copies * options.probe_weight + matches * edge.fills * options.store_weight
     return tuples * edge.copies

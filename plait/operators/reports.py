@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from plait.plan.model import Plan
 from plait.sinks.staging import Publication
 from plait.state.model import BadRows, Bucket, NullKey
 
@@ -75,3 +76,16 @@ class ProbeReport:
     buckets: tuple[Bucket, ...] = ()
     shuffled_bytes: int = 0
     seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a few tuples of a batch found on the orders of a plan that is not in force."""
+
+    plan: Plan
+    report: ProbeReport
+
+    @property
+    def probe_tuples(self) -> int:
+        """What the sample took."""
+        return sum(count for _, count in self.report.probe_tuples)

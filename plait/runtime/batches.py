@@ -42,6 +42,7 @@ class Batches:
         should be bounded otherwise.
         """
         self._change_plan(batch)
+        self.processor.sampler.plan = self.adapter.next_sample(self.processor.in_force.plan)
         work = self.processor.process(frame, batch)
         if work is None:
             return False

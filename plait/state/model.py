@@ -204,7 +204,8 @@ class Manifest:
     long as rows are stored of which they may have had results. `windows`: of the stores of streams that
     have buckets. One that no query needs any more **rests**: it keeps what it has for as long as its last window says,
     because the stream's offsets are behind those rows and they could not be read again.
-    `cycles`: what the batches showed that plans depend on.
+    `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
+    have taken, cumulated; they are not in `probe_tuples`.
     """
 
     batch: int
@@ -218,3 +219,4 @@ class Manifest:
     probe_tuples: tuple[tuple[str, int], ...] = field(default=())
     windows: tuple[StoreWindow, ...] = ()
     cycles: Cycles = NOTHING_COUNTED
+    sampled: int = 0

@@ -60,13 +60,15 @@ class JoinSelectivity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatistics:
     """What the tuples that take a step find (`plait.plan.step_names`): `matching`, the share that matches anything (γ),
-    and `matches`, how many partners one of these has (μ, at least 1).
+    and `matches`, how many partners one of these has (μ, at least 1). `weight`: how much that says, against other steps
+    that lead to the same join: the matches it was counted from, fewer the longer ago that was.
     """
 
     before: str
     after: str
     matching: float
     matches: float
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,3 +43,9 @@ def test_the_store_of_the_others_appears_within_three_cycles_and_a_third_of_the_
     assert after < before * 2 / 3
     assert [cycle.results for cycle in static.cycles] == [cycle.results for cycle in adaptive.cycles]
     assert len([number for number, _ in adaptive.changes if number >= FLOOD]) <= 3
+
+
+def test_samples_are_few_and_change_no_result(flood: Experiment) -> None:
+    found = lived(flood, "dppick")
+    sampled, probes = (sum(getattr(cycle, name) for cycle in found.cycles) for name in ("sampled", "probes"))
+    assert 0 < sampled < probes * 0.02

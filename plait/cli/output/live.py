@@ -35,6 +35,7 @@ class LiveOutput:
         self._last: BatchEvent | None = None
         self._totals: dict[str, int] = {}
         self._batches = self._rows = self._late = self._bad = self._probe_tuples = self._shuffled_bytes = 0
+        self._sampled_tuples = 0
         self._sources: dict[str, SourceCounts] = {}
         self._warnings: list[Notice] = []
         self._noticed: set[str] = set()
@@ -78,6 +79,7 @@ class LiveOutput:
         self._late += event.late
         self._bad += event.bad
         self._probe_tuples += event.probe_tuples
+        self._sampled_tuples += event.sampled_tuples
         self._shuffled_bytes += event.shuffled_bytes
         for counts in event.sources:
             known = self._sources.get(counts.source)
@@ -135,6 +137,8 @@ class LiveOutput:
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
         ):
             grid.add_row(Text(label, style="dim"), value)
+        if self._sampled_tuples:
+            grid.add_row(Text("sampled", style="dim"), f"{count(self._sampled_tuples)} to try other orders")
         if self._shuffled_bytes:
             shuffled = f"{size(self._shuffled_bytes)} (last batch {size(last.shuffled_bytes)})"
             grid.add_row(Text("shuffled", style="dim"), shuffled)

@@ -98,8 +98,9 @@ def summary_lines(summary: Summary) -> list[str]:
         f"{count(summary.late)} late, {count(summary.bad)} bad"
     )
     shuffled = f"shuffled {size(summary.shuffled_bytes)}, " if summary.shuffled_bytes else ""
+    sampled = f" and {count(summary.sampled_tuples)} to try other orders" if summary.sampled_tuples else ""
     kept = (
-        f"probe tuples {count(summary.probe_tuples)}, {shuffled}stored tuples {count(summary.stored_tuples)} "
+        f"probe tuples {count(summary.probe_tuples)}{sampled}, {shuffled}stored tuples {count(summary.stored_tuples)} "
         f"({size(summary.stored_bytes)})"
     )
     said = latency_line(summary.latency)

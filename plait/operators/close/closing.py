@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from plait.adapt.history import Batch, counts_of
+from plait.adapt.history import Batch, counts_of, with_sample
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
 from plait.operators.close.unused_counts import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches
-from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.query.model import Stream
@@ -53,8 +53,11 @@ def close(
     clock_ms: int,
     cycle: CycleLength = TEN_SECONDS,
     history: int = HISTORY,
+    sample: Sample | None = None,
 ) -> Closed:
-    """Return what is final once this batch is done. `cycle`: how long one is, `history`: how many are kept."""
+    """Return what is final once this batch is done. `cycle`: how long one is, `history`: how many are kept. `sample`:
+    of orders that are not in force.
+    """
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
     cycles = _cycles_after(
@@ -70,6 +73,7 @@ def close(
             before={} if previous is None else {each.source: each for each in previous.sources},
             after={each.source: each for each in progress},
         ),
+        sample,
     )
     progress = _with_unstored(plan, progress, ingested)
     watermark = watermark_after(streams, progress, clock_ms)
@@ -89,9 +93,13 @@ def close(
     )
 
 
-def _cycles_after(previous: Manifest | None, clock_ms: int, cycle: CycleLength, history: int, batch: Batch) -> Cycles:
-    before = Cycles() if previous is None else previous.cycles
-    return with_batch(before, clock_ms, counts_of(batch), cycle, history)
+def _cycles_after(
+    previous: Manifest | None, clock_ms: int, cycle: CycleLength, history: int, batch: Batch, sample: Sample | None
+) -> Cycles:
+    before, counted = Cycles() if previous is None else previous.cycles, counts_of(batch)
+    if sample is not None:
+        counted = with_sample(counted, replace(batch, plan=sample.plan, probed=(sample.report,)))
+    return with_batch(before, clock_ms, counted, cycle, history)
 
 
 def _with_unstored(

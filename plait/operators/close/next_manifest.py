@@ -50,9 +50,10 @@ def next_manifest(
     probed: tuple[ProbeReport, ...],
     publications: tuple[Publication, ...],
     undelivered: tuple[Undelivered, ...],
+    sampled: int = 0,
 ) -> Manifest:
     """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
-    what `previous` names, is to be published with it.
+    what `previous` names, is to be published with it. `sampled`: probe tuples of samples.
     """
     reports = (*probed, *closed.found)
     return Manifest(
@@ -70,6 +71,7 @@ def next_manifest(
             *publications,
         ),
         undelivered=undelivered,
+        sampled=sampled + (0 if previous is None else previous.sampled),
         probe_tuples=_added(() if previous is None else previous.probe_tuples, reports, edges_of(plan)),
     )
 

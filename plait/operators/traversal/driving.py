@@ -54,10 +54,15 @@ def is_quicker_here(work: Work, pace: Pace | None, slots: int) -> bool:
     >>> [is_quicker_here(work, Pace(rows=30_000, seconds=seconds), slots=2) for seconds in (0.03, 3.0)]
     [True, False]
     """
-    if work.calls_functions or work.bytes > _MOST_BYTES:
+    if not may_run_here(work):
         return False
     alone = expected_seconds(work, pace)
     return alone <= _JOB_SECONDS + alone / slots
+
+
+def may_run_here(work: Work) -> bool:
+    """Tell whether the driver may probe at all."""
+    return not work.calls_functions and work.bytes <= _MOST_BYTES
 
 
 def expected_seconds(work: Work, pace: Pace | None) -> float:
@@ -112,4 +117,4 @@ def _trees(tasks: Iterable[ProbeTask]) -> frozenset[int]:
     return frozenset(number for task in tasks for number, *_ in task.starts)
 
 
-__all__ = ["Pace", "Paces", "Work", "as_one", "expected_seconds", "is_quicker_here", "work_of"]
+__all__ = ["Pace", "Paces", "Work", "as_one", "expected_seconds", "is_quicker_here", "may_run_here", "work_of"]

@@ -42,10 +42,13 @@ _PAYLOAD_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTask:
-    """Starting work of one task: (index of the tree in the plan, bucket of this batch, row range) triples."""
+    """Starting work of one task: (index of the tree in the plan, bucket of this batch, row range). Of the rows it takes
+    `every` so manieth.
+    """
 
     number: int
     starts: tuple[tuple[int, Bucket, int, int], ...]
+    every: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,7 @@ class Traversal:
     def run_local(self, task: ProbeTask) -> ProbeReport:
         """Traverse every tree of the task to its leaves."""
         for number, bucket, start, stop in task.starts:
-            for partials in self._starting(number, bucket, start, stop):
+            for partials in self._starting(number, bucket, start, stop, task.every):
                 for step in self._context.plan.trees[number].children:
                     self._descend(number, step, partials)
         return self.report()
@@ -122,14 +125,14 @@ class Traversal:
                     return number, step, path
         raise KeyError(edge)
 
-    def _starting(self, number: int, bucket: Bucket, start: int, stop: int) -> Iterator[Partials]:
+    def _starting(self, number: int, bucket: Bucket, start: int, stop: int, every: int = 1) -> Iterator[Partials]:
         """Yield the starting tuples in pieces, after answering the queries that need no join."""
         tree = self._context.plan.trees[number]
         needed = self.demand(number).after[""][0]
         if not answers(bucket, tree.start, ()):
             return
         opened = open_bucket(self._context.storage, bucket)
-        partials = _starting_tuples(opened, tree, needed, start, stop)
+        partials = _starting_tuples(opened, tree, needed, range(start, stop, every))
         for low in range(0, partials.count, self._context.capacity):
             piece = partials.slice(low, low + self._context.capacity)
             self._answer(tree.outputs, piece)
@@ -169,13 +172,13 @@ class Traversal:
         )
 
 
-def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...], start: int, stop: int) -> Partials:
+def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...], chosen: range) -> Partials:
     bits, mask = selection_words(opened, tree.start)
     rows: Rows | None = None
-    if bits is not None:
-        rows = (np.flatnonzero((bits[start:stop] & mask) != 0) + start).astype(np.int32)
-    elif (start, stop) != (0, opened.bucket.rows):
-        rows = np.arange(start, stop, dtype=np.int32)
+    if bits is not None or chosen != range(opened.bucket.rows):
+        rows = np.arange(chosen.start, chosen.stop, chosen.step, dtype=np.int32)
+    if bits is not None and rows is not None:
+        rows = rows[(bits[rows] & mask) != 0]
     return start_partials(with_selections(opened, needed), opened.int64(TAU), tree.start.window_us, rows)
 
 

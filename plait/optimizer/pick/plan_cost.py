@@ -21,7 +21,8 @@ from plait.stats.model import Statistics
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeCost:
     """What a step of a plan is forecast to cost: `tuples` come in per second of event time, and each costs `step`.
-    `copies`: how many partitions each is sent to; `fills`: how many intermediate stores keep what it finds.
+    `copies`: how many partitions each is sent to; `fills`: how many intermediate stores keep what it finds; `answers`:
+    whether what it finds are results of a query, which every plan finds.
     """
 
     edge: str
@@ -29,6 +30,7 @@ class EdgeCost:
     step: StepCost
     copies: int
     fills: int
+    answers: bool
 
     def cost(self, costs: ProbeCosts) -> float:
         """Return its cost per second, with keeping what it fills intermediate stores with."""
@@ -61,6 +63,7 @@ def edge_costs(plan: Plan, statistics: Statistics, costs: ProbeCosts) -> Iterato
                         step=cost,
                         copies=probe.copies,
                         fills=len(step.fills),
+                        answers=bool(step.outputs),
                     )
                     arriving[step.edge] = arriving[edge] * cost.growth
                 before, edge = before + len(step.members), step.edge

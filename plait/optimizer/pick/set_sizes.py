@@ -5,7 +5,8 @@ with others that are guessed, and a guess that is too low would win until it is 
 
 - Equalities on one value (r.k = s.k = t.k) are implied by each other once enough of them hold: of those that compare
   what is equal already, none counts.
-- A measured step says how large its sets are: |X ∪ next| = |X| · γ · μ. Of one set the ways there are averaged.
+- A measured step says how large its sets are: |X ∪ next| = |X| · γ · μ. Of one set the ways there are averaged, by
+  what was counted of each, and how lately.
 - A set nobody has reached is estimated, times what the largest measured one in it was off by.
 """
 
@@ -104,18 +105,18 @@ class SetSizes:
         everything = (1 << len(self._members)) - 1
         by_name = {self.name(mask): mask for mask in range(1, everything + 1)}
         steps = [
-            (by_name[step.before], by_name[step.after], step.matching * step.matches)
+            (by_name[step.before], by_name[step.after], step.matching * step.matches, step.weight)
             for step in statistics.steps
             if step.before in by_name and step.after in by_name
         ]
         known: dict[Mask, float] = {1 << position: rows for position, rows in enumerate(self._rows)}
-        found: dict[Mask, list[float]] = {}
-        for before, after, growth in sorted(steps, key=lambda step: (step[0].bit_count(), step[0], step[1])):
+        found: dict[Mask, list[tuple[float, float]]] = {}
+        for before, after, growth, weight in sorted(steps, key=lambda step: (step[0].bit_count(), step[0], step[1])):
             if before not in known and before in found:
-                known[before] = math.fsum(found[before]) / len(found[before])
+                known[before] = _average(found[before])
             if before in known:
-                found.setdefault(after, []).append(known[before] * growth)
-        return {mask: math.fsum(sizes) / len(sizes) for mask, sizes in found.items()}
+                found.setdefault(after, []).append((known[before] * growth, weight))
+        return {mask: _average(sizes) for mask, sizes in found.items()}
 
     def name(self, mask: Mask) -> str:
         """Return the name of a set by content."""
@@ -126,6 +127,11 @@ class SetSizes:
             for predicate in placed(self._pairs.get((one, other), ()), left, right)
         )
         return joined_name([self._members[position] for position in inside], joined_on)
+
+
+def _average(weighed: Sequence[tuple[float, float]]) -> float:
+    """Return the average of (size, weight)."""
+    return math.fsum(size * weight for size, weight in weighed) / math.fsum(weight for _, weight in weighed)
 
 
 __all__ = ["Pairs", "SetSizes"]

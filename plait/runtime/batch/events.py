@@ -18,16 +18,17 @@ class BatchEvent:
     """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
     now.
 
-    `results`: rows per query. `phases`: seconds of each, in order. `shuffled_bytes`: partial results that Spark carried
-    from one probe task to another, as serialized by Plait (before Spark's compression; arriving rows, which Spark
-    shuffles itself, are not in it); 0 where routing is local. `failing`: query and reason where a sink does not take
-    its results. `dropped`: intermediate stores given up to hold the storage budget. `sources`: what became of the rows
-    that arrived; `relations`: of those, what the selections of each query left out; `flows`: what went along the edges
-    of the plan. `warnings`: new notices of any kind, those of the start among them. `lacking`: what queries find
-    nothing of in the rows that came before them. `change`: of the plan, with which the batch began; `outcome`: what the
-    change before has been found to bring. `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share
-    of the cost it saves, measured or else forecast, None if it did not take another's place. `published_ms`: when its
-    results could be seen; `latency`: from arrival until then, over the last batches.
+    `results`: rows per query. `sampled_tuples`: that few tuples took along orders not in force, beside `probe_tuples`.
+    `phases`: seconds of each, in order. `shuffled_bytes`: partial results that Spark carried from one probe task to
+    another, as serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in
+    it); 0 where routing is local. `failing`: query and reason where a sink does not take its results. `dropped`:
+    intermediate stores given up to hold the storage budget. `sources`: what became of the rows that arrived;
+    `relations`: of those, what the selections of each query left out; `flows`: what went along the edges of the plan.
+    `warnings`: new notices of any kind, those of the start among them. `lacking`: what queries find nothing of in the
+    rows that came before them. `change`: of the plan, with which the batch began; `outcome`: what the change before has
+    been found to bring. `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share of the cost it
+    saves, measured or else forecast, None if it did not take another's place. `published_ms`: when its results could be
+    seen; `latency`: from arrival until then, over the last batches.
     """
 
     batch: int
@@ -40,6 +41,7 @@ class BatchEvent:
     stored_tuples: int
     stored_bytes: int
     seconds: float
+    sampled_tuples: int = 0
     phases: tuple[tuple[str, float], ...] = ()
     shuffled_bytes: int = 0
     watermark_us: int | None = None
@@ -69,6 +71,7 @@ class BatchEvent:
             "results": dict(self.results),
             "epoch": self.epoch,
             "probe_tuples": self.probe_tuples,
+            "sampled_tuples": self.sampled_tuples,
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
@@ -118,6 +121,7 @@ class Summary:
     stored_tuples: int
     stored_bytes: int
     queries: tuple[tuple[str, int], ...]
+    sampled_tuples: int = 0
     shuffled_bytes: int = 0
     failing: tuple[tuple[str, str], ...] = ()
     sources: tuple[SourceCounts, ...] = ()
@@ -138,6 +142,7 @@ class Summary:
             "bad": self.bad,
             "wall_seconds": round(self.wall_seconds, 3),
             "probe_tuples": self.probe_tuples,
+            "sampled_tuples": self.sampled_tuples,
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,

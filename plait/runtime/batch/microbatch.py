@@ -33,6 +33,7 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.results import SPOOL
+from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, probe_stored, with_intermediates
 from plait.plan.changelog import needs_filling
 from plait.plan.pruning import last_starts
@@ -100,6 +101,7 @@ class BatchProcessor:
         self._log = ManifestLog(storage)
         self._checkpoint = identity_of(storage)
         self._prober = Prober(spark, settings.routing, settings.slots)
+        self.sampler = Sampler()
         self.handover = Handover(spark, storage, self._checkpoint, slots=settings.slots, claimed=claimed)
         self._compactor = Compactor(spark, storage)
         self.before: Manifest | None = None
@@ -187,8 +189,9 @@ class BatchProcessor:
         probed = probe_in_phases(context, live, delta, probe, self._spread)
         if added:
             probed += self._fill_up(work.epoch, added, live, context, probe)
+        sample = self.sampler.take(context, live, delta, probed)
         reach("probed")
-        return replace(work, probed=probed)
+        return replace(work, probed=probed, sample=sample)
 
     def _close(self, work: Batch) -> Batch:
         """Move the watermark, and see what that makes final."""
@@ -202,6 +205,7 @@ class BatchProcessor:
             work.clock_ms,
             self._settings.habits.cycle,
             self._settings.history,
+            work.sample,
         )
         reach("closed")
         return replace(work, closed=closed)
@@ -227,6 +231,7 @@ class BatchProcessor:
             probed=work.probed,
             publications=work.publications,
             undelivered=work.undelivered,
+            sampled=0 if work.sample is None else work.sample.probe_tuples,
         )
         adopted = replace(manifest, buckets=self._compactor.adopt(manifest.buckets))
         manifest = self._within_budget(adopted, work.epoch)
@@ -345,6 +350,7 @@ class BatchProcessor:
             results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),
             epoch=epoch.number,
             probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
+            sampled_tuples=0 if work.sample is None else work.sample.probe_tuples,
             shuffled_bytes=sum(report.shuffled_bytes for report in probed),
             stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
             stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),

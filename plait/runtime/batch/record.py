@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plait.operators.close.closing import Closed
-from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.sinks.staging import Publication, Unpublished
 from plait.state.model import Manifest, Undelivered
@@ -16,7 +16,8 @@ class Batch:
     """One batch and what its phases have done so far.
 
     `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
-    tasks that took rows in have stored; `probed`: what those that probed have found; `closed`: what has become final;
+    tasks that took rows in have stored; `probed`: what those that probed have found; `sample`: what a few tuples have
+    found on other orders; `closed`: what has become final;
     `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
     `manifest`: the state after it; `unpublished`: what it names and could not be shown; `published_ms`: when
     the rest could be seen.
@@ -28,6 +29,7 @@ class Batch:
     clock_ms: int
     ingested: tuple[IngestReport, ...] = ()
     probed: tuple[ProbeReport, ...] = ()
+    sample: Sample | None = None
     closed: Closed | None = None
     publications: tuple[Publication, ...] = ()
     undelivered: tuple[Undelivered, ...] = ()

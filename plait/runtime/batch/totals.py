@@ -21,6 +21,7 @@ class Totals:
     late: int = 0
     bad: int = 0
     probe_tuples: int = 0
+    sampled_tuples: int = 0
     shuffled_bytes: int = 0
     stored_tuples: int = 0
     stored_bytes: int = 0
@@ -68,6 +69,7 @@ class Totals:
         self.late += event.late
         self.bad += event.bad
         self.probe_tuples += event.probe_tuples
+        self.sampled_tuples += event.sampled_tuples
         self.shuffled_bytes += event.shuffled_bytes
         for query, rows in event.results:
             self.queries[query] = self.queries.get(query, 0) + rows
@@ -95,6 +97,7 @@ class Totals:
             bad=self.bad,
             wall_seconds=wall_seconds,
             probe_tuples=self.probe_tuples,
+            sampled_tuples=self.sampled_tuples,
             shuffled_bytes=self.shuffled_bytes,
             stored_tuples=self.stored_tuples,
             stored_bytes=self.stored_bytes,
