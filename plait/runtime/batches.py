@@ -6,7 +6,6 @@ another start of the streaming query.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from plait.adapt.adapter import Adapter
 from plait.adapt.decision import Change
 from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.microbatch import BatchProcessor
-from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Prepared
 
@@ -47,8 +45,13 @@ class Batches:
         if work is None:
             return False
         self.done += 1
-        self.adapter.batch_done(work.settled, work.epoch.plan, self.processor.dropped)
-        return self.awaited is not None or self._is_bounded_badly(work)
+        self.adapter.batch_done(work.settled, work.epoch.plan, work.dropped)
+        if self.awaited is not None:
+            return True
+        watch = self.admission.watch
+        if watch is None or not watch.batch_done(work.rows):
+            return False
+        return watch.settled(*self.admission.look(work.settled.sources))
 
     def _change_plan(self, batch: int) -> None:
         """Let the batch begin with another plan if that gains; or let there be a restart after it, if it takes one."""
@@ -65,15 +68,6 @@ class Batches:
             epoch = self.prepared.next_epoch(epoch, change)
             self.processor.change(epoch, change)
             note_epoch(storage, entry_of(epoch, batch, int(self.clock() * 1000), change))
-
-    def _is_bounded_badly(self, work: Batch) -> bool:
-        """Tell whether the bounds of streams should be settled anew, after a batch that took so many rows of each."""
-        rows, watch = Counter[str](), self.admission.watch
-        for report in work.ingested:
-            rows[report.source] += report.rows
-        return (
-            watch is not None and watch.batch_done(rows) and watch.settled(*self.admission.look(work.settled.sources))
-        )
 
 
 __all__ = ["Batches"]

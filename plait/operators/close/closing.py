@@ -88,7 +88,7 @@ def close(
         watermark_us=watermark,
         kept=kept,
         expired=expired,
-        windows=_stream_windows(plan, previous, {**resting, **windows}, kept),
+        windows=_stream_windows(plan, previous, windows, resting, kept),
         cycles=cycles,
     )
 
@@ -145,10 +145,16 @@ def _with_forgotten(
 
 
 def _stream_windows(
-    plan: Plan, previous: Manifest | None, windows: Mapping[str, int | None], kept: tuple[Bucket, ...]
+    plan: Plan,
+    previous: Manifest | None,
+    used: Mapping[str, int | None],
+    resting: Mapping[str, int | None],
+    kept: tuple[Bucket, ...],
 ) -> tuple[StoreWindow, ...]:
-    """Return the windows to remember: intermediate stores can be filled again, tables loaded again."""
-    used, batch = windows_of(plan), 0 if previous is None else previous.batch + 1
+    """Return the windows to remember, those the plan uses and others: intermediate stores can be filled again, tables
+    loaded again.
+    """
+    windows, batch = {**resting, **used}, 0 if previous is None else previous.batch + 1
     before = {} if previous is None else {window.store: window for window in previous.windows if window.keeps_all}
     full = {name: window.since for name, window in before.items() if name not in used}
     for store in (store for store in plan.stores if store.keeps_all):

@@ -23,7 +23,7 @@ from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer, deliver_together, written_by_tasks
 from plait.runtime.outputs.shape import encoded_sink
-from plait.sinks.staging import Publication
+from plait.sinks.staging import Publication, require_staged
 from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
@@ -58,8 +58,8 @@ class Handover:
             claim_sink(self._storage, before, binding)
             self._claimed.add(binding.query.name)
 
-    def deliver(self, work: Batch) -> tuple[tuple[Publication, ...], tuple[Undelivered, ...]]:
-        """Give sinks what is theirs; return what to publish and what remains undelivered."""
+    def deliver(self, work: Batch) -> Batch:
+        """Give sinks what is theirs, and make sure that what is staged is in sight of this process."""
         bindings = work.epoch.bindings
         files = [file for report in work.found for file in report.results]
         earlier = () if work.before is None else work.before.undelivered
@@ -82,7 +82,8 @@ class Handover:
             except _FAILURES as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
-        return tuple(publications), tuple(remaining)
+        require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
+        return replace(work, publications=tuple(publications), undelivered=tuple(remaining))
 
     def _deliver_together(
         self, epoch: Epoch, fresh: list[Undelivered], behind: set[str]

@@ -58,15 +58,13 @@ class Prober:
         work, pace = work_of(tasks, context), self._paces.find(tasks, context.plan)
         if self.routing == "local":  # also where tasks probe: the driver may have for earlier batches
             keep_open(context)
-        is_here = self.routing == "local" and is_quicker_here(work, pace, self.slots)
-        reports = (self._probe_here if is_here else self._probe_in_tasks)(tasks, context, deliveries)
+        if self.routing == "local" and is_quicker_here(work, pace, self.slots):
+            traversal = Traversal(context, deliveries, uuid.uuid4().hex[:12])
+            reports: tuple[ProbeReport, ...] = (traversal.run_local(as_one(tasks)),)
+        else:
+            reports = self._probe_in_tasks(tasks, context, deliveries)
         self._paces.note(tasks, context.plan, work.rows, reports)
         return reports
-
-    def _probe_here(
-        self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
-    ) -> tuple[ProbeReport, ...]:
-        return (Traversal(context, deliveries, uuid.uuid4().hex[:12]).run_local(as_one(tasks)),)
 
     def _probe_in_tasks(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from plait.operators.close.closing import Closed
 from plait.operators.reports import IngestReport, ProbeReport, Sample
@@ -19,8 +20,8 @@ class Batch:
     tasks that took rows in have stored; `probed`: what those that probed have found; `sample`: what a few tuples have
     found on other orders; `closed`: what has become final;
     `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
-    `manifest`: the state after it; `unpublished`: what it names and could not be shown; `published_ms`: when
-    the rest could be seen.
+    `manifest`: the state after it; `dropped`: intermediate stores it left behind to hold the storage budget;
+    `unpublished`: what the manifest names and could not be shown; `published_ms`: when the rest could be seen.
     """
 
     number: int
@@ -34,13 +35,31 @@ class Batch:
     publications: tuple[Publication, ...] = ()
     undelivered: tuple[Undelivered, ...] = ()
     manifest: Manifest | None = None
+    dropped: frozenset[str] = frozenset()
     unpublished: tuple[Unpublished, ...] = ()
-    published_ms: int = 0
+    published_ms: int | None = None
 
     @property
     def found(self) -> tuple[ProbeReport, ...]:
         """All that has results: what arrivals completed, and what became final."""
         return self.probed if self.closed is None else (*self.probed, *self.closed.found)
+
+    @property
+    def rows(self) -> Counter[str]:
+        """How many rows arrived, by stream."""
+        rows = Counter[str]()
+        for report in self.ingested:
+            rows[report.source] += report.rows
+        return rows
+
+    @property
+    def after(self) -> Manifest | None:
+        """What the next batch builds on: the state before this one until it is committed, then what follows it. What
+        cannot be published now is tried again with the next batch.
+        """
+        if self.manifest is None or self.published_ms is None:
+            return self.manifest or self.before
+        return replace(self.manifest, publications=tuple(each.publication for each in self.unpublished))
 
     @property
     def settled(self) -> Manifest:

@@ -18,7 +18,7 @@ from plait.runtime.batch.handing_over import Handover
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.sinks.kinds import kind_of
-from plait.sinks.staging import Unpublished, publish, require_staged
+from plait.sinks.staging import Unpublished, publish
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
 
@@ -37,13 +37,13 @@ def offer(handover: Handover, log: ManifestLog, epoch: Epoch, before: Manifest) 
     """Offer to the sinks of an epoch what waits for them."""
     if {late.query for late in before.undelivered}.isdisjoint(epoch.bindings):
         return Offered(before=before)
-    publications, waiting = handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0))
+    work = handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0))
+    publications, waiting = work.publications, work.undelivered
     still = {(late.query, late.batch) for late in waiting}
     taken = [late for late in before.undelivered if (late.query, late.batch) not in still]
     after = replace(before, undelivered=waiting)
     if not taken:
         return Offered(before=after)
-    require_staged(publications)
     last, gone = log.read(before.batch), {(late.query, late.batch) for late in taken}
     left = tuple(late for late in last.undelivered if (late.query, late.batch) not in gone)
     log.amend(replace(last, undelivered=left, publications=(*last.publications, *publications)))

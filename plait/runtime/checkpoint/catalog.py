@@ -4,14 +4,19 @@ from a mistaken one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from plait.errors import CheckpointError
+from plait.plan.codec import encode
+from plait.plan.model import Plan
 from plait.query.model import Column, Source, Stream
+from plait.state.garbage import plan_path
 from plait.state.storage import Storage
+from plait.version import __version__
 
 FORMAT = 1
 PATH = "catalog.json"
@@ -82,6 +87,15 @@ def read_catalog(storage: Storage, version: str) -> Catalog | None:
             f"the catalog {storage.name(PATH)} is damaged ({error}). Restore the checkpoint from a "
             "backup, or use another one."
         ) from error
+
+
+def write_epoch(storage: Storage, catalog: Catalog, plan: Plan) -> str:
+    """Write the catalog and the plan of its epoch; return the plan's name: epoch and content."""
+    text = encode(plan).encode()
+    name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
+    write_catalog(storage, catalog, __version__)
+    storage.write_file(plan_path(name), text)
+    return name
 
 
 def write_catalog(storage: Storage, catalog: Catalog, version: str) -> None:

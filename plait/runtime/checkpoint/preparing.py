@@ -6,7 +6,6 @@ manifest, and are garbage if it never comes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -23,15 +22,14 @@ from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
 from plait.plan.changelog import applied
-from plait.plan.codec import encode
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
-from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_catalog
+from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
-from plait.runtime.checkpoint.recovery import Finished, finish_last_batch, open_checkpoint
+from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, whose
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
@@ -39,7 +37,6 @@ from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources
 from plait.runtime.spark.tasks import REPORT, look_at, reports
-from plait.state.garbage import plan_path
 from plait.state.mark import leave_mark, not_shared
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
@@ -71,9 +68,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """What the checkpoint holds: its last manifest and its catalog, both None if it is new."""
+    """What the checkpoint holds: its last manifest and its catalog, both None if it is new; and which one it is."""
 
     storage: Storage
+    owner: Whose
     catalog: Catalog | None
     manifest: Manifest | None
 
@@ -107,7 +105,9 @@ class Prepared:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
         plan = applied(change.changes, epoch.plan)
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
-        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=_recorded(self.storage, self.catalog, plan))
+        return replace(
+            epoch, number=self.catalog.epoch, plan=plan, plan_id=write_epoch(self.storage, self.catalog, plan)
+        )
 
 
 def prepare(asked: Asked) -> Prepared:
@@ -120,7 +120,7 @@ def prepare(asked: Asked) -> Prepared:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
-    plan_id = _recorded(opened.storage, catalog, plan)
+    plan_id = write_epoch(opened.storage, catalog, plan)
     kept = _kept(asked, opened, catalog, plan)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
@@ -135,7 +135,7 @@ def _opened(asked: Asked) -> Opened:
     storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
     if asked.settings.is_cluster:
         storage = share(asked.spark, storage, asked.settings.slots)
-    return Opened(storage=storage, catalog=catalog, manifest=manifest)
+    return Opened(storage=storage, owner=whose(storage), catalog=catalog, manifest=manifest)
 
 
 def _evolved(asked: Asked, opened: Opened) -> Catalog:
@@ -158,16 +158,8 @@ def _planned(asked: Asked, opened: Opened) -> Plan:
 
 def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:
     """Make visible what the last batch committed, and delete what was left half done."""
-    return finish_last_batch(opened.storage, opened.manifest, asked.bindings.values(), asked.streams_of(plan))
-
-
-def _recorded(storage: Storage, catalog: Catalog, plan: Plan) -> str:
-    """Write the catalog and the plan; return the plan's name: epoch and content."""
-    text = encode(plan).encode()
-    name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
-    write_catalog(storage, catalog, __version__)
-    storage.write_file(plan_path(name), text)
-    return name
+    bindings, streams = asked.bindings.values(), asked.streams_of(plan)
+    return finish_last_batch(opened.storage, opened.owner, opened.manifest, bindings, streams)
 
 
 def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan) -> Manifest | None:

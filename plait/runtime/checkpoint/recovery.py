@@ -36,6 +36,22 @@ class Finished:
     unpublished: tuple[Publication, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """Which checkpoint this is: its `identity`, and whether it was `begun_without_markers` by an earlier version of
+    Plait: then its sinks have none.
+    """
+
+    identity: str
+    begun_without_markers: bool
+
+
+def whose(storage: Storage) -> Whose:
+    """Return which checkpoint this is."""
+    is_older = storage.exists(PATH) and kept_identity(storage) is None
+    return Whose(identity=identity_of(storage), begun_without_markers=is_older)
+
+
 def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[Storage, Catalog | None, Manifest | None]:
     """Return the checkpoint's storage, catalog and last manifest, both None if it is new. `cache_bytes`: for local
     copies of a remote one.
@@ -69,7 +85,7 @@ def _refuse_foreign(checkpoint: str) -> None:
 
 
 def finish_last_batch(
-    storage: Storage, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
+    storage: Storage, owner: Whose, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
 ) -> Finished:
     """Publish what the last batch committed, then delete what attempts that lost have staged or stored.
 
@@ -77,13 +93,12 @@ def finish_last_batch(
     now, or in which something cannot be published, stops no other: `claim_sink` is asked again before anything is
     delivered to it.
     """
-    identity, begun_without = identity_of(storage), _was_begun_without_markers(storage)
-    places, claimed = [], set()
-    for place in _places(storage, identity, manifest, bindings, begun_without=begun_without):
+    identity, places, claimed = owner.identity, [], set()
+    for place in _places(storage, owner, manifest, bindings):
         with suppress(OSError):
             place.refuse()
             places.append(place)  # what could not be looked at is not taken either
-    if not begun_without or manifest is None:  # else it has one from Spark, until all sinks are marked
+    if not owner.begun_without_markers or manifest is None:  # else it has one from Spark, until all sinks are marked
         keep_identity(storage, identity)
     for place in places:
         with suppress(OSError):
@@ -136,7 +151,7 @@ def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) ->
     failed = publish(each for each in waiting if Unpublished(publication=each, reason="").is_in(directory))
     if failed:
         raise SinkError(failed[0].reason)
-    for place in _places(storage, identity_of(storage), manifest, [binding]):
+    for place in _places(storage, whose(storage), manifest, [binding]):
         place.refuse()
         place.take()
         place.recover()
@@ -144,41 +159,27 @@ def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) ->
 
 def refuse_results_of_others(storage: Storage, bindings: Iterable[Binding]) -> None:
     """Raise SinkError if one of these sinks holds results of somebody else. Writes nothing."""
-    for place in _places(storage, identity_of(storage), ManifestLog(storage).latest(), bindings):
+    for place in _places(storage, whose(storage), ManifestLog(storage).latest(), bindings):
         with suppress(OSError):  # as at a start: what cannot be looked at now is asked again before a delivery
             place.refuse()
 
 
 def _places(
-    storage: Storage,
-    identity: str,
-    manifest: Manifest | None,
-    bindings: Iterable[Binding],
-    *,
-    begun_without: bool | None = None,
+    storage: Storage, owner: Whose, manifest: Manifest | None, bindings: Iterable[Binding]
 ) -> list[ClaimedPlace]:
-    """Return where the results of these queries go, each claimed for its query. `begun_without`: whether that is so of
-    markers, None to find out.
-    """
-    if begun_without is None:
-        begun_without = _was_begun_without_markers(storage)
+    """Return where the results of these queries go, each claimed for its query."""
     waiting, checkpoint = () if manifest is None else manifest.undelivered, posixpath.dirname(storage.uri)
     places = []
     for binding in bindings:
         query, spec = binding.query.name, binding.sink.spec
         claim = Claim(
-            owner=Owner(checkpoint=identity, place=checkpoint, query=query),
-            adopts=begun_without and _has_run(manifest, query),
+            owner=Owner(checkpoint=owner.identity, place=checkpoint, query=query),
+            adopts=owner.begun_without_markers and _has_run(manifest, query),
             batch=-1 if manifest is None else manifest.batch,
             waiting=frozenset(late.batch for late in waiting if late.query == query),
         )
         places.append(kind_of(spec).claimed(spec, claim))
     return places
-
-
-def _was_begun_without_markers(storage: Storage) -> bool:
-    """Tell whether an earlier version of Plait has begun the checkpoint, whose sinks then have no markers."""
-    return storage.exists(PATH) and kept_identity(storage) is None
 
 
 def _has_run(manifest: Manifest | None, query: str) -> bool:

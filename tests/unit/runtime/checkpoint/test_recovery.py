@@ -11,7 +11,7 @@ import pytest
 
 from plait.query.model import SinkSpec, Stream
 from plait.runtime.checkpoint.catalog import PATH
-from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch
+from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch, whose
 from plait.sinks.claims import Claim, ClaimedDirectory, Owner, file_name, read_owners
 from plait.sinks.kind import Sink
 from plait.sinks.kinds.json import Json
@@ -76,10 +76,10 @@ def test_a_sink_that_is_reached_only_later_loses_what_a_restored_checkpoint_has_
 ) -> None:
     storage, identity = checkpoint(tmp_path / "ck")
     binding = bound(tmp_path / "out")
-    finish_last_batch(storage, MANIFEST, [binding], [])
+    finish_last_batch(storage, whose(storage), MANIFEST, [binding], [])
     done, undone = (publish(tmp_path / "out", "q", batch, identity) for batch in (3, 4))
     unreachable_once(monkeypatch)
-    finish_last_batch(storage, MANIFEST, [binding], [])
+    finish_last_batch(storage, whose(storage), MANIFEST, [binding], [])
     assert undone.exists()
     claim_sink(storage, MANIFEST, binding)
     assert (done.exists(), undone.exists()) == (True, False)
@@ -91,7 +91,7 @@ def test_a_sink_that_could_not_be_looked_at_is_not_taken(tmp_path: Path, monkeyp
     theirs = Owner(checkpoint="f" * 32, place="/theirs", query="q")
     Json().claimed(spec, Claim(owner=theirs)).take()
     unreachable_once(monkeypatch)
-    finish_last_batch(storage, MANIFEST, [bound(tmp_path / "out")], [])
+    finish_last_batch(storage, whose(storage), MANIFEST, [bound(tmp_path / "out")], [])
     assert read_owners(str(tmp_path / "out")) == (theirs,)
 
 
@@ -107,7 +107,7 @@ def test_dead_letters_that_others_have_staged_are_left_alone(tmp_path: Path) -> 
     for path in (ours, *others):
         path.write_text("")
     stream = replace(Stream(name="a", time="ts"), dead_letter=str(tmp_path / "letters"))
-    finish_last_batch(storage, MANIFEST, [], [stream])
+    finish_last_batch(storage, whose(storage), MANIFEST, [], [stream])
     assert [path.exists() for path in (ours, *others)] == [False, True, True]
 
 
@@ -122,7 +122,7 @@ def test_results_that_could_not_be_published_outlive_a_start_without_their_file_
     manifest = replace(MANIFEST, publications=(waits, fresh))
     log.commit(manifest)
     out.rename(tmp_path / "unmounted")
-    finished = finish_last_batch(storage, manifest, [binding], [])
+    finished = finish_last_batch(storage, whose(storage), manifest, [binding], [])
     assert (finished.claimed, finished.unpublished) == (frozenset(), (waits,)), "a reader may have taken the fresh one"
     shutil.rmtree(out)
     (tmp_path / "unmounted").rename(out)

@@ -1,0 +1,70 @@
+"""What is told of a batch: its event, but for what only its run knows (`plait.runtime.telling`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plait.adapt.decision import Change, Outcome
+from plait.operators.close.lacking import Lacking
+from plait.operators.close.next_manifest import results_by_query
+from plait.operators.close.watermark import laggard
+from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.record import Batch
+from plait.runtime.batch.waiting import failing_after
+from plait.runtime.losses.counts import counts_of, edge_flows, relation_counts
+
+
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """What events say of the plan in force: since when, the change it came by and what the last one brought, each told
+    once, and the share of the cost it saves.
+    """
+
+    since_ms: int = 0
+    change: Change | None = None
+    outcome: Outcome | None = None
+    gain: float | None = None
+
+    def told(self) -> None:
+        """Forget what an event has said."""
+        self.change, self.outcome = None, None
+
+
+def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: Mapping[str, float]) -> BatchEvent:
+    """Return the event of a batch. `lacking`: what queries find nothing of in the rows that came before them;
+    `seconds`: of each phase, and under ``""`` of the batch.
+    """
+    epoch, manifest, ingested, probed = work.epoch, work.settled, work.ingested, work.found
+    rows, published_ms = results_by_query(probed), work.published_ms or work.clock_ms
+    return BatchEvent(
+        batch=manifest.batch,
+        rows_in=sum(report.rows for report in ingested),
+        late=sum(report.late for report in ingested),
+        bad=sum(report.bad for report in ingested),
+        results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),
+        epoch=epoch.number,
+        probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
+        sampled_tuples=0 if work.sample is None else work.sample.probe_tuples,
+        shuffled_bytes=sum(report.shuffled_bytes for report in probed),
+        stored_tuples=sum(bucket.rows for bucket in manifest.buckets),
+        stored_bytes=sum(bucket.bytes for bucket in manifest.buckets),
+        seconds=seconds[""],
+        published_ms=published_ms,
+        phases=tuple((phase, took) for phase, took in seconds.items() if phase),
+        watermark_us=manifest.watermark_us,
+        laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
+        failing=failing_after(work),
+        dropped=tuple(sorted(work.dropped)),
+        sources=counts_of(ingested),
+        relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
+        flows=edge_flows(probed),
+        lacking=lacking,
+        change=story.change,
+        outcome=story.outcome,
+        epoch_ms=published_ms - story.since_ms,
+        epoch_gain=story.gain,
+    )
+
+
+__all__ = ["Story", "event_of"]
