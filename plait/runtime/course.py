@@ -92,6 +92,7 @@ class Course:
             listener=listener,
             clock=clock,
             predicates=predicates,
+            checkpoint=prepared.identity,
             claimed=prepared.claimed,
         )
         processor.handover.deliverer.memory = memory

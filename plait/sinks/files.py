@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow.fs as pafs
@@ -97,7 +97,7 @@ class FileSink(SinkKind):
         directory, tag = self.directory(sink.spec), tag_of(results.checkpoint)
         prefix = f"{quote(results.query, safe='')}-{results.batch:08d}-{tag}"
         staged = posixpath.join(directory, STAGING, prefix)
-        self._write(sink.spec, results, for_spark(staged))
+        self._write(sink.spec, results.rows, for_spark(staged))
         reach("staged")
         filesystem, path = filesystem_of(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
@@ -114,8 +114,7 @@ class FileSink(SinkKind):
             )
         return tuple(publications)
 
-    def _write(self, spec: SinkSpec, results: Results, path: str) -> None:
-        frame = results.frame()
+    def _write(self, spec: SinkSpec, frame: Any, path: str) -> None:
         given = {folded(name) for name, _ in spec.options}
         options = {name: value for name, value in self.defaults.items() if folded(name) not in given}
         options |= {name: value for name, value in spec.options if folded(name) not in _OWN}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -32,34 +32,21 @@ class Sink:
     function: Callable[[Any, int], None] | None = None
 
 
-class Results(Protocol):
-    """The results of one query and batch, spooled in the checkpoint."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """The results of one query and batch, spooled in the checkpoint of this id.
 
-    @property
-    def query(self) -> str:
-        """The query's name."""
+    `rows`: a Spark DataFrame, computed anew by each action, in so many `tasks`, each with a row at least; where the
+    kind of sink `takes_arrow`, an Arrow table in the schema of the query's results. `kept`: what this process keeps of
+    the query's results, by batch.
+    """
 
-    @property
-    def batch(self) -> int:
-        """The batch the results were found in."""
-
-    @property
-    def checkpoint(self) -> str:
-        """The id of the checkpoint they belong to."""
-
-    @property
-    def tasks(self) -> int:
-        """How many Spark tasks their frame has, each with a row at least."""
-
-    @property
-    def kept(self) -> MutableMapping[int, pa.Table]:
-        """What this process keeps of the query's results, by batch."""
-
-    def frame(self) -> Any:
-        """Return them as a Spark DataFrame; each action computes it anew."""
-
-    def table(self) -> pa.Table:
-        """Return them as an Arrow table, in the schema of the query's results."""
+    query: str
+    batch: int
+    checkpoint: str
+    tasks: int
+    rows: Any
+    kept: MutableMapping[int, pa.Table]
 
 
 class SinkKind(ABC):
@@ -67,7 +54,8 @@ class SinkKind(ABC):
 
     `options` are those it takes, besides all whose names begin with `option_prefix` if that is not empty; `required`
     those it cannot do without; `by_name` says that it stores columns by name, so that names must differ;
-    `script_problem` why a script cannot name it, None if it can.
+    `takes_arrow` that it takes results as Arrow rather than from Spark; `script_problem` why a script cannot name it,
+    None if it can.
     """
 
     name: ClassVar[SinkName]
@@ -75,6 +63,7 @@ class SinkKind(ABC):
     option_prefix: ClassVar[str] = ""
     required: ClassVar[tuple[str, ...]] = ()
     by_name: ClassVar[bool] = False
+    takes_arrow: ClassVar[bool] = False
     script_problem: ClassVar[str | None] = None
 
     def problems(self, spec: SinkSpec) -> list[SinkProblem]:

@@ -46,22 +46,17 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
 from plait.sinks.staging import publish
-from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
 from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
-
-_KEPT_MANIFESTS = 10
-_TIDY_EVERY = 16
-
 
 Listener = Callable[[BatchEvent], None]
 
 
 class BatchProcessor:
     """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
-    `lacking`: what queries find nothing of in the rows that came before them. `claimed`: the queries whose sinks are
-    known to be theirs.
+    `lacking`: what queries find nothing of in the rows that came before them. `checkpoint`: its id; `claimed`: the
+    queries whose sinks are known to be theirs.
     """
 
     def __init__(
@@ -73,15 +68,16 @@ class BatchProcessor:
         listener: Listener,
         clock: Callable[[], float] = time.time,
         predicates: Predicates | None = None,
+        checkpoint: str,
         claimed: Collection[str] = (),
     ) -> None:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
         self._predicates = dict(predicates or {})
-        self._checkpoint = identity_of(storage)
+        self._checkpoint = checkpoint
         self._prober = Prober(spark, settings.routing, settings.slots)
         self.sampler = Sampler()
-        self.handover = Handover(spark, storage, self._checkpoint, slots=settings.slots, claimed=claimed)
+        self.handover = Handover(spark, storage, checkpoint, slots=settings.slots, claimed=claimed)
         self._compactor = compactor = Compactor(spark, storage)
         self._committer = Committer(storage=storage, compactor=compactor, budget=settings.budget)
         self._tidier = Tidier(storage=storage, compactor=compactor, merges=settings.compaction)
@@ -157,28 +153,10 @@ class BatchProcessor:
         """Return what is done with a batch, in order: each phase with its name, and with the name of the moment when it
         is over, at which a kill has other consequences than before.
         """
-        habits = self._settings.habits
         return (
             ("ingest", "stored", lambda work: replace(work, ingested=reports(frame.collect()))),
             ("probe", "probed", self._probe_all),
-            (
-                "close",
-                "closed",
-                lambda work: replace(
-                    work,
-                    closed=close(
-                        work.before,
-                        work.epoch.plan,
-                        work.epoch.streams,
-                        work.ingested,
-                        work.probed,
-                        work.clock_ms,
-                        habits.cycle,
-                        self._settings.history,
-                        work.sample,
-                    ),
-                ),
-            ),
+            ("close", "closed", self._close),
             ("deliver", "delivered", self.handover.deliver),
             ("commit", "committed", self._committer.commit),
             (
@@ -205,6 +183,21 @@ class BatchProcessor:
     def close(self) -> None:
         """Wait for background work."""
         self._compactor.close()
+
+    def _close(self, work: Batch) -> Batch:
+        """Move the watermark, and see what that makes final."""
+        closed = close(
+            work.before,
+            work.epoch.plan,
+            work.epoch.streams,
+            work.ingested,
+            work.probed,
+            work.clock_ms,
+            self._settings.habits.cycle,
+            self._settings.history,
+            work.sample,
+        )
+        return replace(work, closed=closed)
 
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
         return ProbeContext(

@@ -83,13 +83,14 @@ class Opened:
 
 @dataclass(slots=True)
 class Prepared:
-    """A checkpoint ready to run. `before`: the manifest the next batch builds on, None on a new checkpoint without
-    tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find nothing of;
-    `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
+    """A checkpoint ready to run. `identity`: its id. `before`: the manifest the next batch builds on, None on a new
+    checkpoint without tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find
+    nothing of; `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
     `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest.
     """
 
     storage: Storage
+    identity: str
     catalog: Catalog
     before: Manifest | None
     epoch: Epoch
@@ -196,6 +197,7 @@ def _ready(
     queries = tuple(binding.query for binding in asked.bindings.values())
     return Prepared(
         storage=opened.storage,
+        identity=opened.owner.identity,
         catalog=catalog,
         before=before,
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),

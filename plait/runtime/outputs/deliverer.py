@@ -26,8 +26,8 @@ from plait.runtime.outputs.binding import Binding, check_output
 from plait.runtime.outputs.rejections import nullable
 from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
 from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
-from plait.sinks.delivery import Delivery, Direct, Discarded, Projection
-from plait.sinks.kind import Sink
+from plait.sinks.delivery import Delivery, Direct, Discarded, Made, Projection
+from plait.sinks.kind import Results, Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
 from plait.state.model import Undelivered
@@ -74,17 +74,17 @@ class Deliverer:
         is_former = late.shape not in ("", binding.shape.encoded())
         former = decoded(late.shape) if is_former else None
         sink = binding.sink if former is None else _sink_for(binding, former, late)
-        results = _SpooledResults(
-            spark=self._spark,
-            storage=self._storage,
-            binding=binding,
-            former=former,
-            paths=late.paths,
+        kind = kind_of(sink.spec)
+        spooled = _Spooled(spark=self._spark, storage=self._storage, paths=late.paths, shape=former or binding.shape)
+        results = Results(
+            query=binding.query.name,
             batch=late.batch,
             checkpoint=self._checkpoint,
+            tasks=spooled.tasks,
+            rows=spooled.table(None if is_former else binding) if kind.takes_arrow else spooled.frame(),
             kept={} if is_former else self._memory_of(binding).batches,
         )
-        return kind_of(sink.spec).deliver(sink, results)
+        return kind.deliver(sink, results)
 
     def _memory_of(self, binding: Binding) -> MemoryResults:
         kept = self.memory.get(binding.query.name)
@@ -118,51 +118,38 @@ def _place(sink: Sink) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SpooledResults:
-    """Results as a sink sees them (`plait.sinks.kind.Results`). `former`: what the query made of joined rows when these
-    were found, None if it is the same now.
-    """
+class _Spooled:
+    """Joined rows in the checkpoint. `shape`: how they become results."""
 
     spark: SparkSession
     storage: Storage
-    binding: Binding
-    former: Shape | None
     paths: tuple[str, ...]
-    batch: int
-    checkpoint: str
-    kept: dict[int, pa.Table]
-
-    @property
-    def query(self) -> str:
-        """The query's name."""
-        return self.binding.query.name
+    shape: Shape
 
     @property
     def tasks(self) -> int:
         """How many tasks Spark spreads them over."""
-        return tasks_for(self.storage, self.paths, (self.former or self.binding.shape).joined)
+        return 1 if _are_few(self.storage, self.paths, self.shape.joined) else len(self.paths)
 
     def frame(self) -> DataFrame:
         """Return the results as Spark computes them: joined rows in, one task a file."""
-        shape = self.former or self.binding.shape
-        return project(joined_rows(self.spark, self.storage, self.paths, shape.joined), shape)
+        return project(joined_rows(self.spark, self.storage, self.paths, self.shape.joined), self.shape)
 
-    def table(self) -> pa.Table:
-        """Return the results as Arrow; those that take no expression of Spark need not pass through it."""
-        if self.former is not None:
-            return self.frame().toArrow()
-        made, schema = self._made(), self.binding.arrow_output
+    def table(self, binding: Binding | None) -> pa.Table:
+        """Return the results as Arrow; those that take no expression of Spark need not pass through it. `binding`: the
+        query that has this shape, None if there is none any more.
+        """
+        schema = None if binding is None else binding.arrow_output
+        made = None if binding is None or binding.made is None or schema is None else self._made(binding.made)
         if made is None or schema is None:
             rows = self.frame().toArrow()
             return rows if schema is None else rows.cast(schema)
         columns = [column.cast(field.type) for column, field in zip(made.columns, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _made(self) -> pa.Table | None:
-        """Return the results made without Spark; None if they are not, or for some row cannot be."""
-        made, parts = self.binding.made, list[pa.RecordBatch]()
-        if made is None:
-            return None
+    def _made(self, made: Made) -> pa.Table | None:
+        """Return the results made without Spark; None if for some row they cannot be."""
+        parts = list[pa.RecordBatch]()
         try:
             for path in self.paths:
                 with self.storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
@@ -187,7 +174,8 @@ def computed(frame: DataFrame, shape: Shape) -> DataFrame:
 
 
 def joined_rows(spark: SparkSession, storage: Storage, paths: Sequence[str], schema: StructType) -> DataFrame:
-    """Return the rows in these spooled files, `schema` being theirs, in `tasks_for` partitions, none of them empty.
+    """Return the rows in these spooled files, `schema` being theirs, in as many partitions as there are files, none of
+    them empty; in one if rows are few.
 
     Few become part of Spark's plan, which spares it a stage of Python tasks; else a task reads each file.
     """
@@ -195,11 +183,6 @@ def joined_rows(spark: SparkSession, storage: Storage, paths: Sequence[str], sch
         return spark.createDataFrame(_read(storage, paths, schema), schema).coalesce(1)
     numbers = spark.range(0, len(paths), 1, len(paths))
     return numbers.mapInArrow(read_spool(tuple(paths), storage, tuple(schema.names)), schema)
-
-
-def tasks_for(storage: Storage, paths: Sequence[str], schema: StructType) -> int:
-    """Return over how many tasks Spark spreads these rows."""
-    return 1 if _are_few(storage, paths, schema) else len(paths)
 
 
 def _are_few(storage: Storage, paths: Sequence[str], schema: StructType) -> bool:

@@ -17,5 +17,5 @@ class Console(SinkKind):
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Print up to ``rows`` results."""
         print(f"-- {results.query}, batch {results.batch}")
-        results.frame().show(int(option_of(sink.spec.options, "rows") or 20), truncate=False)
+        results.rows.show(int(option_of(sink.spec.options, "rows") or 20), truncate=False)
         return ()

@@ -20,7 +20,7 @@ class Foreach(SinkKind):
                 f"query '{results.query}': a foreach sink needs a function: use plait.sinks.foreach(function)"
             )
         try:
-            sink.function(results.frame(), results.batch)
+            sink.function(results.rows, results.batch)
         except Exception as error:
             raise SinkError(
                 f"query '{results.query}': its foreach function raised {type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ class Memory(SinkKind):
     """Keeps all results; a batch done twice replaces itself."""
 
     name = "memory"
+    takes_arrow = True
 
     def type_problem(self, type_: SparkType) -> str | None:
         """Refuse what Arrow has no type for."""
@@ -24,5 +25,5 @@ class Memory(SinkKind):
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Keep the results."""
-        results.kept[results.batch] = results.table()
+        results.kept[results.batch] = results.rows
         return ()

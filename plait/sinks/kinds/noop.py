@@ -26,5 +26,5 @@ class Noop(SinkKind):
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Have Spark compute every result."""
-        results.frame().write.format("noop").mode("append").save()
+        results.rows.write.format("noop").mode("append").save()
         return ()
