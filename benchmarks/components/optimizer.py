@@ -21,7 +21,7 @@ from benchmarks.arguments import numbers, parser, positive
 from benchmarks.figures import count, write_json
 from benchmarks.plotting import require_pyplot
 from benchmarks.surroundings import surroundings
-from plait.optimizer.multi_query import Limits, decide, explore, settle
+from plait.optimizer.multi_query import Limits, cheapest_orders, decide, explore
 from plait.optimizer.options import PlanOptions
 from tests.random_joins import Instance, RandomJoins, draw
 
@@ -159,7 +159,7 @@ def plan_case(case: Case, seed: int, limits: Limits) -> Planned:
     begun = perf_counter()
     space = explore(made.queries, made.statistics, options)
     built = perf_counter()
-    solution = settle(space, limits).solution
+    solution = cheapest_orders(space, limits).solution
     solved = perf_counter()
     stores = space.network.stores
     return Planned(

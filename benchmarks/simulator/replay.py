@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.simulator.operators import EVERY_BATCH
 from benchmarks.simulator.recording import Cycle, EdgeCounts, Recording, plan_options, plans_of
 from plait.adapt.adapter import YOUNG
-from plait.adapt.history import Batch, counts_of, with_sample
+from plait.adapt.history import Batch, batch_counts, with_sample
 from plait.adapt.other_orders import Allowance, plan_to_sample
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.reconsidering import Policy as Deciding
@@ -86,7 +86,7 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
     for number, cycle in enumerate(recording.cycles):
         counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(standing.running)}
         own = taken(counts.values())
-        counted = counts_of(_batch(standing.running, cycle, counts))
+        counted = batch_counts(_batch(standing.running, cycle, counts))
         sampled = samples.take(cycle, own.probes) if policy.adapts and policy.samples else None
         if sampled is not None:
             counted = with_sample(counted, sampled[0])

@@ -198,8 +198,8 @@ def _plan_text(task: Task, plan: str) -> str:
 
 def _edges(texts: Mapping[str, str], glimpses: list[Glimpse]) -> tuple[EdgeTruth, ...]:
     """Compare what was sent with what the plans estimate, given the statistics of the whole run."""
-    from plait.adapt.forecast import NEXT_CYCLE, measured
+    from plait.adapt.forecast import NEXT_CYCLE, measured_and_forecast
     from plait.plan.codec import decode
 
     plans = {name: decode(text) for name, text in texts.items()}
-    return edge_truths(plans, measured(glimpses[-1].sources, glimpses[-1].cycles, NEXT_CYCLE), glimpses)
+    return edge_truths(plans, measured_and_forecast(glimpses[-1].sources, glimpses[-1].cycles, NEXT_CYCLE), glimpses)

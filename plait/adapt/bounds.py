@@ -71,7 +71,7 @@ def _bound(stream: Waiting, share: Share | None) -> Bound:
     )
 
 
-def described(batch_rows: int | None, bounds: Sequence[Bound]) -> str:
+def bounds_text(batch_rows: int | None, bounds: Sequence[Bound]) -> str:
     """Return what bounds a batch, in a sentence."""
     if batch_rows is None:
         return "A batch takes whatever there is (plait.batch_rows is off)"
@@ -79,4 +79,4 @@ def described(batch_rows: int | None, bounds: Sequence[Bound]) -> str:
     return f"A batch takes about {batch_rows:,} rows at most (plait.batch_rows): of {streams}"
 
 
-__all__ = ["Bound", "bounds_of", "described"]
+__all__ = ["Bound", "bounds_of", "bounds_text"]

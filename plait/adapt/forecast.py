@@ -17,7 +17,7 @@ import numpy.typing as npt
 from plait.adapt.smoothing import Floats, Method, forecast_series, last_of
 from plait.query.model import Source
 from plait.state.model import Manifest, SourceProgress
-from plait.stats.combine import combine
+from plait.stats.combine import with_measured
 from plait.stats.cycles import COUNTED, HISTORY, Cycles, Series, SeriesKind
 from plait.stats.declared import declared_statistics
 from plait.stats.measured import Measurement, measured_statistics, sides_of
@@ -59,10 +59,12 @@ def forecast(sources: Iterable[Source], manifest: Manifest | None, outlook: Outl
     """Return the statistics to plan with: what is declared about the sources, and what finished batches showed."""
     if manifest is None:
         return declared_statistics(sources)
-    return combine(declared_statistics(sources), measured(manifest.sources, manifest.cycles, outlook))
+    return with_measured(
+        declared_statistics(sources), measured_and_forecast(manifest.sources, manifest.cycles, outlook)
+    )
 
 
-def measured(progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook) -> Statistics:
+def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook) -> Statistics:
     """Return what finished batches showed, the series among it as they are forecast."""
     averages = measured_statistics(
         (
@@ -188,4 +190,4 @@ def _ratio(above: Floats, below: Floats, says: npt.NDArray[np.bool_]) -> Floats:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=says)
 
 
-__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured", "pooled"]
+__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured_and_forecast", "pooled"]

@@ -58,7 +58,7 @@ class Batch:
     after: Mapping[str, SourceProgress]
 
 
-def counts_of(batch: Batch) -> tuple[Count, ...]:
+def batch_counts(batch: Batch) -> tuple[Count, ...]:
     """Return what a batch adds to the series of its cycle."""
     return (*_source_counts(batch), *_step_counts(batch), *join_counts(batch))
 
@@ -220,4 +220,4 @@ def _share_selected(selection: Selection, store: Store, progress: SourceProgress
     return min(wanted / everything, 1.0) if everything else 1.0
 
 
-__all__ = ["Batch", "Counted", "counts_of", "join_counts", "with_sample"]
+__all__ = ["Batch", "Counted", "batch_counts", "join_counts", "with_sample"]

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plait.optimizer.advise.advice import Advice, AssumptionAdvice
-from plait.optimizer.advise.comparing import named
+from plait.optimizer.advise.comparing import unknown_text
 from plait.optimizer.advise.unknowns import Unknown
 from plait.plan.columns import stored_column
-from plait.plan.explain import cost_of, wording
+from plait.plan.explain import expected_cost, wording
 from plait.plan.explain.costs import factor
 from plait.plan.explain.document import Json, cost_document, rounded
 from plait.plan.explain.predicate_wording import joined
@@ -31,7 +31,7 @@ _WIDE_GAP = 0.02
 
 def to_text(advice: Advice, read: Read, measured: Statistics) -> str:
     """Return the advice as text for people."""
-    pace = pace_for(cost_of(advice.best).probe_tuples_per_s)
+    pace = pace_for(expected_cost(advice.best).probe_tuples_per_s)
     sections = (
         ("What sharing saves", [*_ladder(advice, pace)]),
         ("Intermediate stores that pay", [*_stores(advice, pace)]),
@@ -107,7 +107,7 @@ def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
 
 
 def _queries(advice: Advice, pace: Pace) -> Iterator[str]:
-    total = cost_of(advice.best).probe_tuples_per_s
+    total = expected_cost(advice.best).probe_tuples_per_s
     rows = [["query", f"adds probe tuples/{pace.name}", "of all", f"alone probe tuples/{pace.name}"]]
     for advised in advice.queries[:_LISTED]:
         share = factor(advised.added_per_s, total)
@@ -132,7 +132,7 @@ def _assumed(advice: Advice, pace: Pace) -> Iterator[str]:
         unknown = advised.assumption.unknown
         rows.append(
             [
-                named(unknown),
+                unknown_text(unknown),
                 f"{advised.assumption.value:.0%}"
                 if unknown.what == "selectivity"
                 else wording.count(advised.assumption.value),

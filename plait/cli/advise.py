@@ -86,7 +86,7 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
     from plait.runtime.inputs.opening import open_source, schema_of
     from plait.runtime.sampling import take_sample
     from plait.runtime.spark.session import open_session
-    from plait.stats.combine import combine
+    from plait.stats.combine import with_measured
 
     with spark_log() as log:
         with log.collecting():
@@ -100,7 +100,7 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
             sample = take_sample(spark, loaded, rows=rows)
         finally:
             spark.stop()
-    statistics = combine(declared_statistics(sample.sources), sample.statistics)
+    statistics = with_measured(declared_statistics(sample.sources), sample.statistics)
     return _Basis(
         queries=sample.queries,
         sources=sample.sources,

@@ -7,7 +7,7 @@ import typer
 from plait.cli.arguments import ScriptFile
 from plait.cli.execution import default_checkpoint
 from plait.cli.exit_status import report
-from plait.cli.script import ScriptError, read_script
+from plait.cli.script import ScriptError, read_script_file
 from plait.query.model import Stream
 from plait.spelling import plural
 from plait.sql.expressions.scope import SchemaUnknownError
@@ -18,7 +18,7 @@ def check(file: ScriptFile) -> None:
 
     What it takes Spark to know (columns of some formats, types inside expressions) comes out when the script is run.
     """
-    script = read_script(file)
+    script = read_script_file(file)
     mistakes = script.mistakes(default_checkpoint(file))
     if mistakes:
         raise typer.Exit(report(ScriptError(mistakes)))

@@ -52,7 +52,7 @@ def demo(
     from rich.console import Console
 
     from plait.cli.demo_report import show_answers, show_run, show_sharing, show_where
-    from plait.workloads.flights import Replay, prepare
+    from plait.workloads.flights import Replay, write_demo
     from plait.workloads.questions import QUESTIONS, read_answer
 
     if everything:
@@ -63,7 +63,7 @@ def demo(
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_OF_FILES)
     console.print(f"Flights out of New York, {_span(replay.first_day, replay.last_day)}, in {output}")
-    file = prepare(replay, output, fresh=fresh)
+    file = write_demo(replay, output, fresh=fresh)
     with open_output(json=False) as shown:
         outcome = execute(settle(read_sound_script(file), Choices(strategy=strategy, available_now=True)), shown)
     answers = [read_answer(question, output, sample=3) for question in QUESTIONS]

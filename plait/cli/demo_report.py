@@ -34,7 +34,7 @@ class Sharing:
     with_queries: tuple[str, ...]
 
 
-def sharing_of(plan: PlanDocument) -> list[Sharing]:
+def shares_of_queries(plan: PlanDocument) -> list[Sharing]:
     """Return, per query, how many of its steps it shares and with whom."""
     shares = []
     for query in plan["queries"]:
@@ -93,7 +93,7 @@ def _widths(answer: Answer, terminal: int) -> list[int]:
 
 def show_sharing(console: Console, plan: PlanDocument) -> None:
     """Print what the queries have in common."""
-    shares = sharing_of(plan)
+    shares = shares_of_queries(plan)
     relations, steps = sum(share.relations for share in shares), sum(share.steps for share in shares)
     console.print("\n[bold]One plan for all of them[/bold]")
     console.print(

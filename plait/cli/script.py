@@ -48,7 +48,7 @@ class ScriptText:
         return load_script(self.text, file=str(self.file), base=str(self.file.parent), schema_of=schema_of)
 
 
-def read_script(file: Path) -> ScriptText:
+def read_script_file(file: Path) -> ScriptText:
     """Read a script file. Raises OptionError if there is none, or if it is not text."""
     try:
         return ScriptText(file=file, text=file.read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def read_script(file: Path) -> ScriptText:
 
 def read_sound_script(file: Path) -> ScriptText:
     """Read a script file; raise ScriptError with all of its mistakes, if it has any."""
-    script = read_script(file)
+    script = read_script_file(file)
     mistakes = script.mistakes()
     if mistakes:
         raise ScriptError(mistakes)

@@ -59,7 +59,7 @@ def renamed(predicates: Conditions, rename: Callable[[Any], Any]) -> Conditions:
     return conditions(mapped(each, lambda place: Place(rename(place.at), place.name)) for each in predicates)
 
 
-def shown(predicates: Conditions) -> str:
+def conditions_text(predicates: Conditions) -> str:
     """Return conditions for people."""
     return " and ".join(sorted(map(_shown, predicates))) or "nothing"
 

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from plait.plan.conditions import conditions_of, renamed, shown
+from plait.plan.conditions import conditions_of, conditions_text, renamed
 from plait.plan.model import Member, Output, Plan, ResidualFilter, Selection, Step
-from plait.plan.relations import columns_of, requirement_of, selection_of, window_of
+from plait.plan.relations import columns_read, requirement_of, selection_of, window_of
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
 
@@ -73,10 +73,11 @@ def paths_match_predicates(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield outputs whose path does not require exactly what the query does."""
     expected = {query.name: conditions_of(query) for query in queries}
     for _, steps, output in endings(plan):
-        found = renamed(conditions_on(plan, steps), {at: alias for alias, at in output.positions}.__getitem__)
+        required = renamed(conditions_on(plan, steps), {at: alias for alias, at in output.positions}.__getitem__)
         wanted = expected[output.query]
-        if found != wanted:
-            yield f"query '{output.query}' via {_edge(steps)} requires {shown(found)}, expected {shown(wanted)}"
+        if required != wanted:
+            texts = f"{conditions_text(required)}, expected {conditions_text(wanted)}"
+            yield f"query '{output.query}' via {_edge(steps)} requires {texts}"
 
 
 def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
@@ -96,7 +97,7 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
 def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield relations whose tuples or columns are not kept by the store they are taken from."""
     needs = {
-        (query.name, relation.alias): (requirement_of(query, relation), columns_of(query, relation.alias))
+        (query.name, relation.alias): (requirement_of(query, relation), columns_read(query, relation.alias))
         for query in queries
         for relation in query.relations
     }

@@ -83,7 +83,7 @@ def bare_value(column: Column) -> ValueColumn:
     return ValueColumn(expression=expression, type=column.type)
 
 
-def operands_of(query: Query, alias: str, others: Collection[str] | None = None) -> tuple[str | ValueColumn, ...]:
+def values_read(query: Query, alias: str, others: Collection[str] | None = None) -> tuple[str | ValueColumn, ...]:
     """Return what the residual predicates of a query read of a relation: columns of the user, and values that Spark
     computes.
 
@@ -103,7 +103,7 @@ def requirement_of(query: Query, relation: Relation) -> Requirement:
     return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
 
 
-def columns_of(query: Query, alias: str) -> tuple[str, ...]:
+def columns_read(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}
     return tuple(sorted(column.column for column in read if column.relation == alias))

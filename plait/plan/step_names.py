@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from plait.plan.conditions import Conditions, renamed, shown
+from plait.plan.conditions import Conditions, conditions_text, renamed
 from plait.plan.model import Member, Plan
 from plait.plan.relations import member_name
 from plait.plan.traversals import conditions_on, path_members
@@ -33,7 +33,7 @@ def joined_name(members: Sequence[Member], joined_on: Conditions) -> str:
     positions = sorted(range(len(members)), key=lambda position: members[position].order)
     place = {position: index for index, position in enumerate(positions)}
     ordered = [members[position] for position in positions]
-    content = repr([[member.order for member in ordered], shown(renamed(joined_on, place.__getitem__))])
+    content = repr([[member.order for member in ordered], conditions_text(renamed(joined_on, place.__getitem__))])
     digest = blake2b(content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     return f"{'⋈'.join(map(member_name, ordered))}~{digest}"
 

@@ -14,7 +14,15 @@ from plait.arguments import mapping, number, option_text, path, shown, text
 from plait.errors import OptionError
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
-from plait.runtime.inputs.opening import CORRUPT, OpenSource, columns_of, open_source, read_by, refuse_misfit, schema_of
+from plait.runtime.inputs.opening import (
+    CORRUPT,
+    OpenSource,
+    open_source,
+    read_by,
+    refuse_misfit,
+    schema_columns,
+    schema_of,
+)
 from plait.runtime.notice import Notice
 from plait.runtime.registry import Registry
 from plait.sinks import Sink
@@ -98,7 +106,7 @@ class Declarations(ABC):
             said = {key: option_text(owner, key, value) for key, value in given.items() if value is not None}
             kind = None if format is None else text(owner, "format", format, "'parquet'")
             connector = read_by(name, kind, said)
-            declared = replace(source, connector=connector, schema=None if schema is None else columns_of(schema))
+            declared = replace(source, connector=connector, schema=None if schema is None else schema_columns(schema))
             refuse_misfit(declared, connector)
             self._registry.add_source(open_source(self._spark, declared))
             return

@@ -23,7 +23,7 @@ import pyarrow.fs as pafs
 
 from plait.errors import SinkError
 from plait.faults import reach
-from plait.sinks.staging import discard_staged, filesystem_of
+from plait.sinks.staging import discard_staged, locate
 
 MARKER = "_plait"
 _FORMAT = 1
@@ -173,7 +173,7 @@ def _is_own(owner: Owner, claim: Claim) -> bool:
         return True
     if owner != replace(claim.owner, place=owner.place):
         return False
-    filesystem, path = filesystem_of(owner.place)
+    filesystem, path = locate(owner.place)
     return bool(filesystem.get_file_info(path).type == pafs.FileType.NotFound)
 
 
@@ -182,7 +182,7 @@ def remove_later(directory: str, name: str, tag: str, batch: int) -> None:
     one, in the directory itself.
     """
     wanted = _names(name, f"-{tag}")
-    filesystem, root = filesystem_of(directory)
+    filesystem, root = locate(directory)
     for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)):
         match = wanted.fullmatch(info.base_name)
         if match is not None and int(match[1]) > batch:
@@ -197,7 +197,7 @@ def remove_undone(directory: str, claim: Claim) -> None:
     is_alone = all(owner.checkpoint == claim.owner.checkpoint for owner in owners)
     tag = f"-{claim.tag}" if not is_alone else f"(?:-{claim.tag})?"
     names = [_names(query, tag) for query in queries]
-    filesystem, root = filesystem_of(directory)
+    filesystem, root = locate(directory)
     for path in list(_data_files(directory)):
         for match in filter(None, (name.fullmatch(posixpath.basename(path)) for name in names)):
             batch, unique = int(match[1]), match[2]
@@ -221,7 +221,7 @@ def _foreign_files(directory: str, claim: Claim) -> Iterator[str]:
 
 def read_owners(directory: str) -> tuple[Owner, ...] | None:
     """Return what the directory's marker says, None if it has none. Raises SinkError for one that cannot be read."""
-    filesystem, path = filesystem_of(posixpath.join(directory, MARKER))
+    filesystem, path = locate(posixpath.join(directory, MARKER))
     if filesystem.get_file_info(path).type != pafs.FileType.File:
         return None
     try:
@@ -239,7 +239,7 @@ def read_owners(directory: str) -> tuple[Owner, ...] | None:
 
 def _write_owners(directory: str, owners: tuple[Owner, ...]) -> None:
     document = {"format": _FORMAT, "owners": [{name: getattr(o, name) for name in Owner.__slots__} for o in owners]}
-    filesystem, root = filesystem_of(directory)
+    filesystem, root = locate(directory)
     hidden, final = posixpath.join(root, f".{MARKER}-{uuid.uuid4().hex}"), posixpath.join(root, MARKER)
     filesystem.create_dir(root, recursive=True)
     with filesystem.open_output_stream(hidden) as stream:
@@ -250,7 +250,7 @@ def _write_owners(directory: str, owners: tuple[Owner, ...]) -> None:
 
 def _data_files(directory: str) -> Iterator[str]:
     """Yield the files that a reader of the directory sees, relative to it, those of partitions too."""
-    filesystem, root = filesystem_of(directory)
+    filesystem, root = locate(directory)
     for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True, allow_not_found=True)):
         relative = posixpath.relpath(info.path, root)
         if info.type == pafs.FileType.File and not any(map(_is_hidden, relative.split("/"))):
@@ -263,7 +263,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _empty(directory: str) -> None:
-    filesystem, root = filesystem_of(directory)
+    filesystem, root = locate(directory)
     reach("empty")
     filesystem.delete_dir_contents(root, missing_dir_ok=True)
 

@@ -29,7 +29,7 @@ from plait.query.model import SinkSpec
 from plait.sinks.claims import Claim, ClaimedDirectory, Existing, file_name, tag_of
 from plait.sinks.kind import ResultColumn, Results, Sink, SinkKind
 from plait.sinks.options import EXISTING, PARTITION_BY, PATH, SinkProblem, accepting, option_of
-from plait.sinks.staging import STAGING, Publication, filesystem_of, not_shared
+from plait.sinks.staging import STAGING, Publication, directory_not_shared, locate
 from plait.sinks.storable import Atomic, SparkType
 from plait.spelling import did_you_mean, folded
 
@@ -99,12 +99,12 @@ class FileSink(SinkKind):
         staged = posixpath.join(directory, STAGING, prefix)
         self._write(sink.spec, results.rows, for_spark(staged))
         reach("staged")
-        filesystem, path = filesystem_of(staged)
+        filesystem, path = locate(staged)
         infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
         files = (info for info in infos if info.type == pafs.FileType.File and info.base_name.startswith("part-"))
         names = sorted(info.path.rpartition(f"/{prefix}/")[2] for info in files)
         if len(names) < results.tasks:  # a task each, all of which had rows to write
-            raise not_shared(directory)
+            raise directory_not_shared(directory)
         publications = []
         for number, name in enumerate(names):
             within, base = posixpath.split(name)

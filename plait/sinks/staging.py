@@ -51,7 +51,7 @@ def stage(directory: str, name: str) -> StagedFile:
     made.
     """
     staged, final = posixpath.join(directory, STAGING, name), posixpath.join(directory, name)
-    filesystem, path = filesystem_of(staged)
+    filesystem, path = locate(staged)
     try:
         filesystem.create_dir(posixpath.dirname(path), recursive=True)
     except OSError as error:
@@ -61,7 +61,7 @@ def stage(directory: str, name: str) -> StagedFile:
     return StagedFile(filesystem=filesystem, path=path, publication=Publication(staged=staged, final=final))
 
 
-def filesystem_of(uri: str) -> tuple[pafs.FileSystem, str]:
+def locate(uri: str) -> tuple[pafs.FileSystem, str]:
     """Return the filesystem of a path or URI and the path on it. Raises SinkError for an unknown kind of address."""
     if uri.startswith("file:"):
         return pafs.LocalFileSystem(), unquote(urlsplit(uri).path)
@@ -86,12 +86,12 @@ def require_staged(publications: Iterable[Publication]) -> None:
     it counts as published.
     """
     for publication in publications:
-        filesystem, staged = filesystem_of(publication.staged)
+        filesystem, staged = locate(publication.staged)
         if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
-            raise not_shared(posixpath.dirname(publication.final))
+            raise directory_not_shared(posixpath.dirname(publication.final))
 
 
-def not_shared(directory: str) -> SinkError:
+def directory_not_shared(directory: str) -> SinkError:
     """Return the error for a sink's directory in which the driver does not find what a task has written."""
     return SinkError(
         f"'{directory}' is not shared: what a task wrote there on its worker is not there on the driver. Write to a "
@@ -102,7 +102,7 @@ def not_shared(directory: str) -> SinkError:
 
 def discard_staged(directory: str, names: re.Pattern[str]) -> None:
     """Delete what is staged under these names; others may share the directory."""
-    filesystem, path = filesystem_of(posixpath.join(directory, STAGING))
+    filesystem, path = locate(posixpath.join(directory, STAGING))
     for info in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
         if not names.fullmatch(info.base_name):
             continue
@@ -143,7 +143,7 @@ def publish(publications: Iterable[Publication], *, may_be_out: bool = False) ->
     for each in failed:
         directories -= _staged_directory(each.publication)
     for directory in sorted(directories):
-        filesystem, path = filesystem_of(directory)
+        filesystem, path = locate(directory)
         reach("clear")
         with suppress(OSError):  # the results are out; recovery clears up what is left here
             filesystem.delete_dir(path)
@@ -151,8 +151,8 @@ def publish(publications: Iterable[Publication], *, may_be_out: bool = False) ->
 
 
 def _move(publication: Publication, may_be_out: bool) -> None:
-    filesystem, staged = filesystem_of(publication.staged)
-    _, path = filesystem_of(publication.final)
+    filesystem, staged = locate(publication.staged)
+    _, path = locate(publication.final)
     if filesystem.get_file_info(staged).type == pafs.FileType.NotFound:
         if may_be_out or filesystem.get_file_info(path).type != pafs.FileType.NotFound:
             return
@@ -177,9 +177,9 @@ __all__ = [
     "Publication",
     "StagedFile",
     "Unpublished",
+    "directory_not_shared",
     "discard_staged",
-    "filesystem_of",
-    "not_shared",
+    "locate",
     "publish",
     "require_staged",
     "stage",

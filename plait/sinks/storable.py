@@ -157,7 +157,7 @@ def arrow_problem(type_: SparkType) -> str | None:
 
 def kept_problem(column: str, type_: str) -> str | None:
     """Say why the rows of a column cannot wait for their partners, and what to do; None if they can."""
-    parsed = parse_type(type_)
+    parsed = spark_type_of(type_)
     advice = None if parsed is None else arrow_problem(parsed)
     if advice is None:
         return None
@@ -190,7 +190,7 @@ def _of_no_file(name: str) -> str | None:
     return None
 
 
-def parse_type(ddl: str) -> SparkType | None:
+def spark_type_of(ddl: str) -> SparkType | None:
     """Return the type that Spark DDL names, None if it cannot be told."""
     text = ddl.strip()
     parametrized = re.fullmatch(r"(array|map|struct)\s*<(.*)>", text, re.DOTALL)
@@ -199,10 +199,10 @@ def parse_type(ddl: str) -> SparkType | None:
     pieces = _split(parametrized[2], ",")
     match parametrized[1]:
         case "array" if len(pieces) == 1:
-            element = parse_type(pieces[0])
+            element = spark_type_of(pieces[0])
             return None if element is None else Array(element)
         case "map" if len(pieces) == 2:
-            key, value = parse_type(pieces[0]), parse_type(pieces[1])
+            key, value = spark_type_of(pieces[0]), spark_type_of(pieces[1])
             return None if key is None or value is None else Map(key, value)
         case "struct":
             return _parse_struct(pieces)
@@ -214,7 +214,7 @@ def _parse_struct(pieces: list[str]) -> SparkType | None:
     fields: list[tuple[str, SparkType]] = []
     for piece in pieces:
         name, *rest = _split(piece, ":")
-        type_ = parse_type(rest[0]) if len(rest) == 1 else None
+        type_ = spark_type_of(rest[0]) if len(rest) == 1 else None
         if type_ is None:
             return None
         fields.append((name.strip().strip("`").replace("``", "`"), type_))

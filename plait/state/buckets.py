@@ -22,7 +22,7 @@ from plait.kernels.compiled import Int32s, Int64s
 from plait.kernels.hashing import combine
 from plait.kernels.ordering import sort_order
 from plait.state import indexes as index_files
-from plait.state.file_errors import explained
+from plait.state.file_errors import explaining
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
 from plait.state.naming import bucket_path, index_path
@@ -364,7 +364,7 @@ def stamp_of(path: Path, *, is_copy: bool) -> Stamp | None:
 
 
 def _map(storage: Storage, bucket: Bucket) -> pa.RecordBatch:
-    with explained(storage.name(bucket.path), "read"), storage.open_mapped(bucket.path) as file:
+    with explaining(storage.name(bucket.path), "read"), storage.open_mapped(bucket.path) as file:
         if file.size() != bucket.bytes:
             raise damaged(storage, bucket, f"expected {bucket.bytes} bytes, found {file.size()}")
         found = checksum_of(file.read_buffer())

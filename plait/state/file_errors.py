@@ -12,7 +12,7 @@ from plait.errors import CheckpointError
 
 
 @contextmanager
-def explained(name: str, doing: str) -> Iterator[None]:
+def explaining(name: str, doing: str) -> Iterator[None]:
     """Turn an operating system's or Arrow's error about file `name` into a `CheckpointError` that says what to do."""
     try:
         yield

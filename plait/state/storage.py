@@ -24,7 +24,7 @@ from plait.errors import CheckpointError
 from plait.faults import reach
 from plait.filesystems import filesystem_of
 from plait.state import cache
-from plait.state.file_errors import explained
+from plait.state.file_errors import explaining
 
 Writer: TypeAlias = Callable[[IO[bytes]], None]
 """Writes a file's content to the binary file object it is given."""
@@ -98,7 +98,7 @@ class Storage:
         """
         folder, base = posixpath.split(relative)
         temporary = posixpath.join(folder, f"{TEMPORARY}{uuid.uuid4().hex}-{base}"[:200])
-        with explained(self.name(relative), "write"):
+        with explaining(self.name(relative), "write"):
             reach(f"write:{relative.split('/', 1)[0]}")
             if self.is_local:
                 return _write_local(Path(self.uri, temporary), Path(self.uri, relative), content, durable)
@@ -117,7 +117,7 @@ class Storage:
             self.write_file(relative, content)
             return True
         hidden = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}"[:200])
-        with explained(self.name(relative), "write"):
+        with explaining(self.name(relative), "write"):
             try:
                 _write_local(hidden, hidden, content, durable=True)
                 _link(hidden, path)
@@ -130,7 +130,7 @@ class Storage:
 
     def read_bytes(self, relative: str) -> bytes:
         """Return a file's content."""
-        with explained(self.name(relative), "read"):
+        with explaining(self.name(relative), "read"):
             if self.is_local:
                 return Path(self.uri, relative).read_bytes()
             filesystem, root = self._remote()
@@ -139,7 +139,7 @@ class Storage:
 
     def open_mapped(self, relative: str) -> pa.MemoryMappedFile:
         """Map an immutable file into memory; of a remote storage, its local copy. The caller closes it."""
-        with explained(self.name(relative), "read"):
+        with explaining(self.name(relative), "read"):
             for _ in range(_CACHE_ATTEMPTS):
                 try:
                     return pa.memory_map(str(self.local_copy(relative)))
@@ -152,13 +152,13 @@ class Storage:
         """Return a path on this machine with the content of an immutable file, fetching it if necessary."""
         if self.is_local:
             return Path(self.uri, relative)
-        with explained(self.name(relative), "read"):
+        with explaining(self.name(relative), "read"):
             filesystem, root = self._remote()
             return cache.fetch(filesystem, posixpath.join(root, relative), self.uri, self.cache_bytes)
 
     def exists(self, relative: str) -> bool:
         """Tell whether there is a file or directory of this name."""
-        with explained(self.name(relative), "look at"):
+        with explaining(self.name(relative), "look at"):
             if self.is_local:
                 return Path(self.uri, relative).exists()
             filesystem, root = self._remote()
@@ -167,7 +167,7 @@ class Storage:
 
     def list(self, folder: str = "", *, recursive: bool = False) -> tuple[StoredFile, ...]:
         """Return the files in `folder`, ordered by path, temporary ones too; none if there is no such folder."""
-        with explained(self.name(folder), "list"):
+        with explaining(self.name(folder), "list"):
             filesystem, root = (pafs.LocalFileSystem(), self.uri) if self.is_local else self._remote()
             base = posixpath.join(root, folder) if folder else root
             selector = pafs.FileSelector(base, recursive=recursive, allow_not_found=True)
@@ -184,7 +184,7 @@ class Storage:
 
     def delete(self, relative: str) -> None:
         """Delete a file; one that is gone already is no error."""
-        with explained(self.name(relative), "delete"):
+        with explaining(self.name(relative), "delete"):
             if self.is_local:
                 Path(self.uri, relative).unlink(missing_ok=True)
                 return

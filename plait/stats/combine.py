@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from plait.stats.model import KEY_SEPARATOR, Side, SourceStatistics, Statistics
 
 
-def combine(declared: Statistics, measured: Statistics) -> Statistics:
+def with_measured(declared: Statistics, measured: Statistics) -> Statistics:
     """Return the declared statistics, completed by the measured ones."""
     names = {each.source for each in (*declared.sources, *measured.sources)}
     return Statistics(

@@ -140,7 +140,7 @@ class Replay:
         return min(date.fromordinal(self.first_day.toordinal() + self.days - 1), LAST_DAY)
 
 
-def prepare(replay: Replay, output: Path, *, fresh: bool = False) -> Path:
+def write_demo(replay: Replay, output: Path, *, fresh: bool = False) -> Path:
     """Write inputs and the script below `output` unless they are there already; return the script's path.
 
     A folder without the demo's stamp is never touched unless it is empty. One with another replay is refused, because

@@ -31,12 +31,12 @@ def test_results_that_only_a_worker_sees_are_not_taken_for_delivered(
         return pafs.LocalFileSystem(), str(tmp_path / "elsewhere" / "nothing")
 
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "filesystem_of", filesystem_of)
+        patch.setattr(staging, "locate", filesystem_of)
         with pytest.raises(SinkError, match=r"' is not shared: what a task wrote there"):
             engine(tmp_path, spark).run_available()
     (tmp_path / "elsewhere" / "nothing").mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(files, "filesystem_of", filesystem_of)
+        patch.setattr(files, "locate", filesystem_of)
         summary = engine(tmp_path, spark).run_available()
     failing = {query: reason for query, reason in summary.failing if reason}
     assert set(failing) == {"names", "pairs", "parts"}, "those that Spark writes: their results wait"

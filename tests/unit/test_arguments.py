@@ -12,7 +12,7 @@ import pytest
 import plait
 from plait import arguments, sinks
 from plait.errors import OptionError
-from plait.runtime.inputs.opening import columns_of, read_by
+from plait.runtime.inputs.opening import read_by, schema_columns
 from tests.property.standin.session import Session
 
 
@@ -50,7 +50,7 @@ def test_foreach_wants_a_function(value: Any) -> None:
 @pytest.mark.parametrize("value", [5, ["id BIGINT"], {"id": "BIGINT"}, b"id BIGINT"])
 def test_a_schema_is_ddl_or_a_struct(value: Any) -> None:
     with pytest.raises(OptionError, match=r"schema is .*; expected Spark DDL such as 'id BIGINT, ts TIMESTAMP'"):
-        columns_of(value)
+        schema_columns(value)
 
 
 @pytest.mark.parametrize(

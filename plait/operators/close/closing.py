@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from plait.adapt.history import Batch, counts_of, with_sample
+from plait.adapt.history import Batch, batch_counts, with_sample
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
 from plait.operators.close.unused_counts import without_unused
@@ -96,7 +96,7 @@ def close(
 def _cycles_after(
     previous: Manifest | None, clock_ms: int, cycle: CycleLength, history: int, batch: Batch, sample: Sample | None
 ) -> Cycles:
-    before, counted = Cycles() if previous is None else previous.cycles, counts_of(batch)
+    before, counted = Cycles() if previous is None else previous.cycles, batch_counts(batch)
     if sample is not None:
         counted = with_sample(counted, replace(batch, plan=sample.plan, probed=(sample.report,)))
     return with_batch(before, clock_ms, counted, cycle, history)

@@ -20,7 +20,7 @@ from plait.kernels.bands import ordered_int64
 from plait.kernels.sketch import kmv
 from plait.operators.column_names import ROW, TAU, bit_of, word_names
 from plait.operators.ingest.badrows import DeadLetterWriter, any_of, bad_masks, bad_rows, damaged_rows, merged_bad
-from plait.operators.ingest.placing import int64_values, split
+from plait.operators.ingest.placing import by_partition, int64_values
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.columns import stored_column
@@ -193,7 +193,7 @@ def _store(
         return []
     table = _with_layout(table, spec, layout)
     written = []
-    for partition, part in split(table, store, context.batch + context.task + chunk):
+    for partition, part in by_partition(table, store, context.batch + context.task + chunk):
         written.append(
             write_bucket(
                 context.storage,

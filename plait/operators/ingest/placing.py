@@ -20,7 +20,7 @@ def int64_values(table: pa.Table, name: str) -> Int64s:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 
-def split(table: pa.Table, store: Store, turn: int) -> Iterator[tuple[int, pa.Table]]:
+def by_partition(table: pa.Table, store: Store, turn: int) -> Iterator[tuple[int, pa.Table]]:
     """Yield (partition, its rows). Without a partitioning attribute the whole goes to partition `turn`, so that whole
     chunks take turns, which keeps skew out.
     """

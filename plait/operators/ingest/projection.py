@@ -13,7 +13,7 @@ from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, 
 from plait.plan.model import KeyColumn, Store, ValueColumn
 from plait.query.model import Source, Stream
 from plait.query.types import is_calendar
-from plait.sinks.storable import AS_TEXT, arrow_problem, parse_type
+from plait.sinks.storable import AS_TEXT, arrow_problem, spark_type_of
 from plait.spelling import backquoted
 from plait.state.model import Layout
 
@@ -98,7 +98,7 @@ def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: st
 
 def _is_text_only(type_: str) -> bool:
     """Tell whether Spark hands a type to a task as text alone. No query keeps such a column; dead letters do."""
-    parsed = parse_type(type_)
+    parsed = spark_type_of(type_)
     return parsed is not None and arrow_problem(parsed) == AS_TEXT
 
 

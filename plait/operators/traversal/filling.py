@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from plait.operators.column_names import TAU, UNTIL
-from plait.operators.ingest.placing import split
+from plait.operators.ingest.placing import by_partition
 from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.demand import carried_columns
 from plait.operators.probe.partials import NO_HIGH, Partials
@@ -68,7 +68,7 @@ class Filler:
 
     def _write(self, store: Store, started_by: int, pending: _Pending) -> None:
         table = pa.concat_tables(pending.tables).combine_chunks()
-        for partition, rows in split(table, store, self._batch + self._written):
+        for partition, rows in by_partition(table, store, self._batch + self._written):
             bucket = write_bucket(
                 self._storage,
                 store=store.id,

@@ -91,7 +91,7 @@ class ResultWriter:
         self._spools[query].write(rows)
 
     def _name(self, query: str) -> str:
-        return file_name(query, self._batch, self._attempt)
+        return task_file_name(query, self._batch, self._attempt)
 
     def finish(self) -> tuple[ResultFile, ...]:
         """Close all files and describe them, by query."""
@@ -105,7 +105,7 @@ class ResultWriter:
         return tuple(self._files[query] for query in sorted(self._files))
 
 
-def file_name(query: str, batch: int, attempt: str) -> str:
+def task_file_name(query: str, batch: int, attempt: str) -> str:
     """Return what a file of results is called, but for its ending: by query, batch and the attempt of a task."""
     return f"{quote(query, safe='')}-{batch:08d}-{attempt}"
 
@@ -168,4 +168,4 @@ def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
             writer.write_batch(batch)
 
 
-__all__ = ["SPOOL", "ResultWriter", "file_name", "made_rows", "result_batch"]
+__all__ = ["SPOOL", "ResultWriter", "made_rows", "result_batch", "task_file_name"]

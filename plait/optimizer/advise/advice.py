@@ -12,7 +12,7 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.optimizer.strategies import STRATEGIES
-from plait.plan.explain import PlanCost, cost_of
+from plait.plan.explain import PlanCost, expected_cost
 from plait.plan.explain.sharing import sharing_of
 from plait.plan.model import Plan, Solution
 from plait.plan.strategy_names import StrategyName
@@ -74,9 +74,9 @@ class Advice:
 def advise(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Advice:
     """Return advice on these queries."""
     plans = [plan(queries, statistics, replace(options, strategy=name)) for name in LADDER if name in STRATEGIES]
-    costs = tuple(cost_of(made) for made in plans)
+    costs = tuple(expected_cost(made) for made in plans)
     # The later of two equals, which shares more; `min` would take the first.
-    best = min(reversed(plans), key=lambda made: cost_of(made).probe_tuples_per_s or 0.0)
+    best = min(reversed(plans), key=lambda made: expected_cost(made).probe_tuples_per_s or 0.0)
     return Advice(
         costs=costs,
         best=best,
@@ -123,7 +123,7 @@ def _queries(
         QueryAdvice(
             query=query.name,
             added_per_s=added[query.name],
-            alone_per_s=cost_of(plan((query,), statistics, alone)).probe_tuples_per_s or 0.0,
+            alone_per_s=expected_cost(plan((query,), statistics, alone)).probe_tuples_per_s or 0.0,
         )
         for query in queries
     ]
@@ -137,7 +137,7 @@ def _assumptions(best: Plan, statistics: Statistics) -> tuple[AssumptionAdvice, 
 
     def supposed(assumption: Assumption, value: float) -> float | None:
         told = Cardinality(statistics=supposing(statistics, assumption.unknown, value))
-        return cost_of(reestimated(best, told)).probe_tuples_per_s
+        return expected_cost(reestimated(best, told)).probe_tuples_per_s
 
     tried = [
         AssumptionAdvice(

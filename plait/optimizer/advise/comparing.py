@@ -12,7 +12,7 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.explain import wording
-from plait.plan.explain.costs import Comparison, cost_of
+from plait.plan.explain.costs import Comparison, expected_cost
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
@@ -31,14 +31,14 @@ def compare(
 ) -> Comparison:
     """Return what other strategies would cost where `made` has been estimated from the same statistics."""
     return Comparison(
-        others=tuple(cost_of(plan(queries, statistics, replace(options, strategy=other))) for other in others),
+        others=tuple(expected_cost(plan(queries, statistics, replace(options, strategy=other))) for other in others),
         assumed=tuple(
-            named(assumption.unknown) for assumption in assumptions(made, Cardinality(statistics=statistics))
+            unknown_text(assumption.unknown) for assumption in assumptions(made, Cardinality(statistics=statistics))
         ),
     )
 
 
-def named(unknown: Unknown) -> str:
+def unknown_text(unknown: Unknown) -> str:
     """Return an unknown number in words."""
     source = wording.name(unknown.source)
     match unknown.what:

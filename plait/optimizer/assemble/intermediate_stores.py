@@ -30,10 +30,10 @@ from plait.plan.model import (
 )
 from plait.plan.relations import (
     StoreName,
-    columns_of,
+    columns_read,
     member_name,
-    operands_of,
     selection_of,
+    values_read,
     widest_window,
     window_of,
 )
@@ -94,7 +94,7 @@ class Subset:
     def outer_operands(self, others: Collection[str]) -> Iterator[str | ValueColumn]:
         """Yield what residual predicates that also concern one of `others` read of the subset."""
         for part, alias in enumerate(self.aliases):
-            for operand in operands_of(self.query, alias, others):
+            for operand in values_read(self.query, alias, others):
                 yield part_column(part, operand) if isinstance(operand, str) else replace(operand, part=part)
 
 
@@ -183,7 +183,7 @@ def lay_out_intermediate_stores(draft: Draft) -> Draft:
 def _need_for_query(draft: _StoreDraft, subset: Subset, queries: CoveredQueries) -> None:
     """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
-        draft.columns |= {part_column(part, column) for column in columns_of(subset.query, alias)}
+        draft.columns |= {part_column(part, column) for column in columns_read(subset.query, alias)}
         for residual in queries.residual_filters(subset.query.name, ((alias, part),)):
             draft.columns |= {part_column(part, name) for name in residual.columns}
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
-from plait.plan.relations import bare_value, columns_of, keys_of, operands_of, requirement_of, widest_window, window_of
+from plait.plan.relations import (
+    bare_value,
+    columns_read,
+    keys_of,
+    requirement_of,
+    values_read,
+    widest_window,
+    window_of,
+)
 from plait.query.model import Query, Relation, Source, Stream
 from plait.query.types import is_calendar
 
@@ -65,7 +73,7 @@ def _keeps_all(source: Source) -> bool:
 
 
 def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
-    needed = {column for use in uses for column in columns_of(use.query, use.relation.alias)}
+    needed = {column for use in uses for column in columns_read(use.query, use.relation.alias)}
     needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
     if _keeps_all(source):
         needed |= {column.name for column in source.schema or () if not is_calendar(column.type)}
@@ -73,7 +81,7 @@ def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
 
 
 def _operands(uses: list[Use]) -> Iterator[str | ValueColumn]:
-    return (operand for use in uses for operand in operands_of(use.query, use.relation.alias))
+    return (operand for use in uses for operand in values_read(use.query, use.relation.alias))
 
 
 def _values(source: Source, uses: list[Use]) -> tuple[ValueColumn, ...]:

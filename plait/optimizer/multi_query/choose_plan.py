@@ -15,7 +15,7 @@ from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.multi_query.explore import Explorer
 from plait.optimizer.multi_query.highs import Limits
 from plait.optimizer.multi_query.network import Intermediate, Network
-from plait.optimizer.multi_query.patterns import ContentSizes, gather
+from plait.optimizer.multi_query.patterns import ContentSizes, distinct_patterns
 from plait.optimizer.multi_query.problem import Component, Weights, components, problem
 from plait.optimizer.multi_query.solution import ArcSolution
 from plait.optimizer.multi_query.solver import search, solve
@@ -42,10 +42,12 @@ def decide(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
     depend on the machine's speed.
     """
     deadline = perf_counter() + options.time_limit_s
-    return settle(explore(queries, statistics, options), Limits(seconds=deadline - perf_counter(), gap=options.gap))
+    return cheapest_orders(
+        explore(queries, statistics, options), Limits(seconds=deadline - perf_counter(), gap=options.gap)
+    )
 
 
-def settle(space: Space, limits: Limits) -> Decision:
+def cheapest_orders(space: Space, limits: Limits) -> Decision:
     """Return the cheapest probe orders of a search space that could be found within the limits."""
     deadline = perf_counter() + limits.seconds
 
@@ -112,7 +114,7 @@ def explore(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpt
         widths=limit.width_bytes,
         wanted=lambda rows, bytes: limit.size(rows, bytes) <= limit.left,
     )
-    network = explorer.network(gather(queries))
+    network = explorer.network(distinct_patterns(queries))
     sizes = np.array(
         [0.0 if (made := store.intermediate) is None else limit.size(made.rows, made.bytes) for store in network.stores]
     )

@@ -112,7 +112,7 @@ class Asked:
     queries: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def gather(queries: tuple[Query, ...]) -> tuple[Asked, ...]:
+def distinct_patterns(queries: tuple[Query, ...]) -> tuple[Asked, ...]:
     """Return the distinct patterns of the queries in an order that depends on content alone."""
     by_pattern: dict[Pattern, list[tuple[str, tuple[str, ...]]]] = {}
     for query in sorted(queries, key=lambda query: query.name):

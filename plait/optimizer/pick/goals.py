@@ -58,7 +58,7 @@ class Reached:
         return tuples
 
 
-def reach(goals: Sequence[Goal]) -> tuple[Reached, ...]:
+def reach_all(goals: Sequence[Goal]) -> tuple[Reached, ...]:
     """Return an order for each goal, in the order of the goals."""
     by_start: dict[str, list[int]] = {}
     for number, goal in enumerate(goals):
@@ -75,7 +75,7 @@ def reach(goals: Sequence[Goal]) -> tuple[Reached, ...]:
     return tuple(found[number] for number in range(len(goals)))
 
 
-def cost_of(reached: Sequence[Reached]) -> float:
+def shared_cost(reached: Sequence[Reached]) -> float:
     """Return what all orders cost per second, each step that several take once."""
     taken: dict[str, Taken] = {}
     cost = 0.0
@@ -108,4 +108,4 @@ def _together(goals: list[Goal], searches: list[BestOrders]) -> list[Units]:
     return orders
 
 
-__all__ = ["Goal", "Reached", "cost_of", "reach"]
+__all__ = ["Goal", "Reached", "reach_all", "shared_cost"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from plait.optimizer.estimate.storage_budget import StorageBudget
 from plait.optimizer.options import ProbeCosts
-from plait.optimizer.pick.goals import Goal, Reached, cost_of, reach
+from plait.optimizer.pick.goals import Goal, Reached, reach_all, shared_cost
 from plait.optimizer.pick.query_costs import QueryCosts
 from plait.query.masks import Mask, positions
 
@@ -94,13 +94,13 @@ def _with_stores(queries: Sequence[QueryCosts], stores: Sequence[Candidate], cos
     while True:
         for number, query in enumerate(queries):
             query.kept = frozenset(mask for store in stores for owner, mask in store.masks if owner == number)
-        orders = reach((*_answers(queries), *_fills(queries, stores)))
+        orders = reach_all((*_answers(queries), *_fills(queries, stores)))
         used = _used(orders)
         if all(store.id in used for store in stores):
             break
         stores = [store for store in stores if store.id in used]
     keeping = sum(each.tuples for each in orders if each.goal.fills) * costs.keep
-    return Choice(orders=orders, cost=cost_of(orders) + keeping)
+    return Choice(orders=orders, cost=shared_cost(orders) + keeping)
 
 
 def _used(orders: Iterable[Reached]) -> frozenset[str]:

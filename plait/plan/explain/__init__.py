@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from plait.errors import OptionError
-from plait.plan.explain.costs import Comparison, PlanCost, cost_of
+from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.document import to_json
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.mermaid import to_mermaid
@@ -30,7 +30,7 @@ __all__ = [
     "PlanCost",
     "StoreCount",
     "checked_format",
-    "cost_of",
+    "expected_cost",
     "explain",
 ]
 

@@ -36,7 +36,7 @@ class Comparison:
     assumed: tuple[str, ...] = ()
 
 
-def cost_of(plan: Plan) -> PlanCost:
+def expected_cost(plan: Plan) -> PlanCost:
     """Return what a plan is expected to cost."""
     kept = kept_stores(plan)
     return PlanCost(

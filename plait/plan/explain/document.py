@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
 
-from plait.plan.explain.costs import Comparison, PlanCost, cost_of
+from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
@@ -48,7 +48,7 @@ def _document(shown: Explanation) -> Json:
         "estimate": {
             "probe_tuples": rounded(probe_tuples_estimate(plan)),
             "stored_rows": rounded(plan.stored_rows_estimate),
-            **cost_document(cost_of(plan)),
+            **cost_document(expected_cost(plan)),
         },
         "comparison": None if shown.comparison is None else _comparison(shown.comparison),
         "measured": None if shown.measured is None else _measured(shown.measured),

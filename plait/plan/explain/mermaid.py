@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.plan.explain import predicate_wording, wording
-from plait.plan.explain.costs import cost_of
+from plait.plan.explain.costs import expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.model import Fill, Output, Plan, ProbeTree, Step, Store
@@ -33,7 +33,7 @@ class _Node:
 def to_mermaid(shown: Explanation) -> str:
     """Return the plan as a Mermaid flowchart."""
     plan = shown.plan
-    pace = pace_for(cost_of(plan).probe_tuples_per_s)
+    pace = pace_for(expected_cost(plan).probe_tuples_per_s)
     stores = {store.id: f"s{number}" for number, store in enumerate(_intermediates(plan))}
     lines = ["flowchart LR"]
     for position, query in enumerate(plan.queries):
@@ -61,7 +61,7 @@ def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[
     start = _Node(id=f"{prefix}n0", outputs=tree.outputs, children=tree.children)
     nodes = [start]
     yield f"  subgraph {prefix}[{_label('arriving: ' + member_name(tree.start))}]"
-    yield f"    {start.id}[{_label(wording.described(tree.start, plan.store(tree.start.store)))}]"
+    yield f"    {start.id}[{_label(wording.member_text(tree.start, plan.store(tree.start.store)))}]"
     waiting = [start]
     while waiting:
         parent = waiting.pop(0)
@@ -88,7 +88,8 @@ def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[
 def _target(plan: Plan, step: Step) -> tuple[str, str]:
     store = plan.store(step.member.store)
     on = wording.keys(store, step.index) or ("a residual predicate" if step.predicates else "every row")
-    return member_name(step.member) + wording.selection(step.member.selection), f"on {on}, {wording.reach(store, step)}"
+    probed = member_name(step.member) + wording.selection(step.member.selection)
+    return probed, f"on {on}, {wording.sent_to(store, step)}"
 
 
 def _flow(step: Step, pace: Pace) -> tuple[str, str]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from plait.plan.explain import wording
-from plait.plan.explain.costs import cost_of
+from plait.plan.explain.costs import expected_cost
 from plait.plan.explain.explanation import Explanation
-from plait.plan.explain.predicate_wording import joined, joining
+from plait.plan.explain.predicate_wording import join_wording, joined
 from plait.plan.explain.run_counts import off_by
 from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
 from plait.plan.explain.summary import summary
@@ -62,7 +62,7 @@ class _Text:
     def __init__(self, shown: Explanation) -> None:
         self.plan: Plan = shown.plan
         self.sharing: Sharing = sharing_of(shown.plan)
-        self.pace: Pace = pace_for(cost_of(shown.plan).probe_tuples_per_s)
+        self.pace: Pace = pace_for(expected_cost(shown.plan).probe_tuples_per_s)
         self.kept = kept_stores(shown.plan)
         self.expected = {estimate.store: estimate for estimate in shown.plan.stored}
         self.edges = {} if shown.measured is None else shown.measured.by_edge
@@ -116,13 +116,13 @@ class _Text:
     def tree(self, tree: ProbeTree) -> Branch:
         """Return all that begins with the arrival of one relation."""
         return Branch(
-            text=wording.described(tree.start, self.plan.store(tree.start.store))
+            text=wording.member_text(tree.start, self.plan.store(tree.start.store))
             + _ends(wording.taker(output, (tree.start,)) for output in tree.outputs),
             below=tuple(self._step((tree.start,), step) for step in tree.children),
         )
 
     def _step(self, path: tuple[Member, ...], step: Step) -> Branch:
-        reach = wording.reach(self.plan.store(step.member.store), step)
+        reach = wording.sent_to(self.plan.store(step.member.store), step)
         return Branch(
             text=f"{step.edge}: {_probe(self.plan, path, step)}, in {reach}; {self._flow(step)}"
             + _ends(wording.taker(output, (*path, *step.members)) for output in step.outputs)
@@ -164,8 +164,8 @@ class _Text:
 def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     """Return whom a step probes and on what."""
     store = plan.store(step.member.store)
-    condition = joining(plan, path, step)
-    target = wording.described(step.member, store)
+    condition = join_wording(plan, path, step)
+    target = wording.member_text(step.member, store)
     return f"{target} on {condition}" if condition else f"{target}, every row"
 
 
@@ -195,7 +195,7 @@ def _rule(plan: Plan, store: Store, rule: Rule) -> str:
         case Receive():
             return f"from {rule.edge}: keep what was found"
         case Arrive():
-            return f"on arrival of {wording.described(rule.member, store)}: {_then(rule.send, rule.emit)}"
+            return f"on arrival of {wording.member_text(rule.member, store)}: {_then(rule.send, rule.emit)}"
         case Probe():
             return f"from {rule.edge}: probe {_probe(plan, rule.path, rule)}; {_then(rule.send, rule.emit, rule.keep)}"
         case _:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
-from plait.plan.explain.wording import described, duration, sql
+from plait.plan.explain.wording import duration, member_text, sql
 from plait.plan.model import Intermediate, KeyColumn, Member, Place, Plan, Probed, Step, Store, ValueColumn
 from plait.plan.relations import member_name
 from plait.plan.rules import Probe
@@ -18,7 +18,7 @@ from plait.spelling import backquoted
 _OPERAND = re.compile(r"`(\d+)`")
 
 
-def joining(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
+def join_wording(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     """Return all that a step requires of what it finds, empty for a cross join."""
     probed = plan.store(step.member.store)
 
@@ -33,7 +33,7 @@ def joining(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
 
 def joined(shown: Intermediate, plan: Plan) -> str:
     """Return the join that an intermediate store keeps."""
-    parts = [described(part, plan.store(part.store)) for part in shown.parts]
+    parts = [member_text(part, plan.store(part.store)) for part in shown.parts]
 
     def side(place: Place[int]) -> _Side:
         member = shown.parts[place.at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from plait.plan.explain import wording
-from plait.plan.explain.costs import Comparison, PlanCost, cost_of, factor
+from plait.plan.explain.costs import Comparison, PlanCost, expected_cost, factor
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.wording import Pace, pace_for
@@ -17,7 +17,7 @@ _SHOWN = 4
 
 def summary(shown: Explanation) -> Iterator[str]:
     """Yield the lines."""
-    plan, own = shown.plan, cost_of(shown.plan)
+    plan, own = shown.plan, expected_cost(shown.plan)
     yield (
         f"Plan by strategy '{plan.strategy}': {plural(len(plan.queries), 'query', 'queries')}, "
         f"{plural(len(plan.stores), 'store')}, {plural(len(plan.trees), 'probe tree')}"
@@ -31,7 +31,7 @@ def summary(shown: Explanation) -> Iterator[str]:
     others = () if shown.comparison is None else shown.comparison.others
     yield from aligned([*cost_table(own, others, shown.measured)])
     if shown.comparison is not None and shown.comparison.assumed:
-        yield assumptions(shown.comparison)
+        yield assumptions_text(shown.comparison)
 
 
 def solved(solution: Solution) -> str:
@@ -86,10 +86,10 @@ def _row(cost: PlanCost, over: PlanCost | None, pace: Pace) -> list[str]:
 
 
 def _times(ratio: float | None) -> str:
-    return "" if ratio is None else wording.factor(ratio)
+    return "" if ratio is None else wording.factor_text(ratio)
 
 
-def assumptions(comparison: Comparison) -> str:
+def assumptions_text(comparison: Comparison) -> str:
     """Return the numbers that had to be assumed, as one line."""
     named = list(comparison.assumed[:_SHOWN])
     more = len(comparison.assumed) - len(named)

@@ -92,7 +92,7 @@ def _conjunction(shown: Selection) -> str:
     return f"({text})" if len(shown.conjuncts) > 1 else text
 
 
-def described(shown: Member, store: Store) -> str:
+def member_text(shown: Member, store: Store) -> str:
     """Return what sets a member apart: its name, selection, and its window unless its store keeps just that long."""
     text = member_name(shown) + selection(shown.selection)
     return text if shown.window_us == store.window_us else f"{text} ({window(shown.window_us)})"
@@ -173,7 +173,7 @@ def placement(store: Store) -> str:
     )
 
 
-def reach(store: Store, step: Step) -> str:
+def sent_to(store: Store, step: Step) -> str:
     """Return how many partitions of a store every tuple of a step is sent to."""
     if store.parallelism == 1:
         return "the only partition"
@@ -193,10 +193,10 @@ def size(number: float) -> str:
 
 def times(ratio: float) -> str:
     """Return by which factor something is more or less: ``2.5 x more``."""
-    return f"{factor(ratio)} more" if ratio >= 1 else f"{factor(1 / ratio)} less"
+    return f"{factor_text(ratio)} more" if ratio >= 1 else f"{factor_text(1 / ratio)} less"
 
 
-def factor(ratio: float) -> str:
+def factor_text(ratio: float) -> str:
     """Return a factor with three significant digits: ``1.30 x``."""
     return f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{count(float(f'{ratio:.3g}'))} x"
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from plait.adapt.admission import Share, Waiting, level_rows
 from plait.adapt.admitting import Watch
-from plait.adapt.bounds import Bound, bounds_of, described
+from plait.adapt.bounds import Bound, bounds_of, bounds_text
 from plait.query.model import Stream
 from plait.runtime.admission.survey import look, option_for
 from plait.runtime.inputs.opening import OpenSource, reopened
@@ -57,4 +57,4 @@ class Admission:
     @property
     def text(self) -> str:
         """What bounds a batch, in a sentence."""
-        return described(self.batch_rows, self.bounds())
+        return bounds_text(self.batch_rows, self.bounds())

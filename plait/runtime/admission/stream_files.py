@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
-from plait.sinks.staging import filesystem_of
+from plait.sinks.staging import locate
 from plait.sources import spark_name
 from plait.state.storage import Storage
 
@@ -73,17 +73,17 @@ def _lines(log: Storage, path: str) -> Iterator[bytes]:
 
 def below(folder: str, read: Mapping[str, int]) -> dict[str, int]:
     """Return the same with paths from the stream's folder on."""
-    root = filesystem_of(folder)[1]
+    root = locate(folder)[1]
     times = {}
     for uri, changed in read.items():
-        path = filesystem_of(uri if uri.startswith("file:") else unquote(uri))[1]
+        path = locate(uri if uri.startswith("file:") else unquote(uri))[1]
         times[posixpath.relpath(path, root)] = changed
     return times
 
 
 def listed(folder: str) -> Iterator[ListedFile]:
     """Yield the files in a folder and below it, hidden ones too."""
-    filesystem, root = filesystem_of(folder)
+    filesystem, root = locate(folder)
     for info in filesystem.get_file_info(pafs.FileSelector(root, recursive=True)):
         if info.type == pafs.FileType.File and info.mtime_ns is not None:
             name = posixpath.relpath(info.path, root)
@@ -103,11 +103,11 @@ def has_pattern(path: str) -> bool:
     return any(sign in path for sign in "*?[{")
 
 
-def pattern_of(glob: str) -> re.Pattern[str]:
+def glob_pattern(glob: str) -> re.Pattern[str]:
     """Return what a pattern of Hadoop's matches: ``*``, ``?``, ``[ab]``, ``[^ab]``, ``{one,other}``, ``\\`` before a
     sign that stands for itself.
 
-    >>> bool(pattern_of("{a,b}-*.csv").fullmatch("b-1.csv"))
+    >>> bool(glob_pattern("{a,b}-*.csv").fullmatch("b-1.csv"))
     True
     """
     parts, depth = [], 0
@@ -138,15 +138,15 @@ def folder_of(options: Mapping[str, str]) -> Folder:
     """List what Spark would read, as far as its path, its name and the user's filter tell."""
     path = options["path"]
     base = _base(path)
-    filesystem, root = filesystem_of(base)
+    filesystem, root = locate(base)
     files = sorted(_asked_for(base, path, options), key=lambda file: (file.changed_ms, file.name))
     return Folder(filesystem=filesystem, root=root.rstrip("/"), files=tuple(files))
 
 
 def _asked_for(base: str, path: str, options: Mapping[str, str]) -> Iterator[ListedFile]:
     glob = options.get("pathglobfilter")
-    wanted = None if glob is None else pattern_of(glob)
-    below_path = pattern_of(path[len(base) :].strip("/")) if has_pattern(path) else None
+    wanted = None if glob is None else glob_pattern(glob)
+    below_path = glob_pattern(path[len(base) :].strip("/")) if has_pattern(path) else None
     is_recursive = options.get("recursivefilelookup", "false").strip().lower() == "true"
     for file in listed(base):
         folder, _, name = file.name.rpartition("/")

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from plait.adapt.admission import Share, Unit, Waiting, admit
-from plait.adapt.bounds import bounds_of, described
+from plait.adapt.bounds import bounds_of, bounds_text
 from plait.errors import PlaitError
 from plait.query.model import Source, Stream
 from plait.runtime.admission.counting import Counted, count
@@ -37,7 +37,7 @@ def explained_bounds(sources: Iterable[Source], checkpoint: str | None, settings
     """Say what would bound the next batch of a script with these settings."""
     batch_rows = batch_rows_option(settings.get("plait.batch_rows", str(BATCH_ROWS)))
     waiting, shares = look((each for each in sources if isinstance(each, Stream)), checkpoint, batch_rows)
-    return described(batch_rows, bounds_of(waiting, shares))
+    return bounds_text(batch_rows, bounds_of(waiting, shares))
 
 
 def option_for(unit: Unit) -> str:

@@ -22,7 +22,7 @@ from plait.query.places import TextPlace
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 from plait.runtime.checkpoint.spark_logs import damage_of, damaged_log
 from plait.runtime.inputs.unreadable import unreadable
-from plait.sql.predicates.evaluation import named, shown
+from plait.sql.predicates.evaluation import operand_text, residual_text
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
 _SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
@@ -209,7 +209,7 @@ def _conditions(query: Query, sql: str, type_: str) -> Iterator[tuple[TextPlace,
         for selection in relation.selections:
             if selection.sql in sql:
                 operand = Operand(relation=relation.alias, expression=selection)
-                yield query.place, f"query '{query.name}' selects {named(operand)}", _advice(None, type_)
+                yield query.place, f"query '{query.name}' selects {operand_text(operand)}", _advice(None, type_)
 
 
 def _computed(operand: Operand) -> str:
@@ -230,13 +230,15 @@ def _place(predicate: Predicate[Operand]) -> TextPlace | None:
 def _done(predicate: Predicate[Operand]) -> str:
     match predicate:
         case Residual():
-            return f"checks {shown(predicate)}"
+            return f"checks {residual_text(predicate)}"
         case Equality() | Band():
-            return f"compares {named(predicate.left)} with {named(predicate.right)} as {predicate.left.type}"
+            return (
+                f"compares {operand_text(predicate.left)} with {operand_text(predicate.right)} as {predicate.left.type}"
+            )
         case _:
             assert_never(predicate)
 
 
 def _advice(operand: Operand | None, type_: str) -> str:
-    text = "the text" if operand is None else named(operand)
+    text = "the text" if operand is None else operand_text(operand)
     return f"Write try_cast({text} AS {type_}), which is NULL, and so in no result, where it cannot be read"

@@ -63,12 +63,12 @@ def entry_of(epoch: Epoch, batch: int, clock_ms: int, change: Change | None) -> 
         strategy=epoch.plan.strategy,
         batch=batch,
         clock_ms=clock_ms,
-        orders=orders_of(epoch.plan),
+        orders=order_texts(epoch.plan),
         change=None if change is None else change.as_json(),
     )
 
 
-def orders_of(plan: Plan) -> tuple[str, ...]:
+def order_texts(plan: Plan) -> tuple[str, ...]:
     """Return the probe orders of a plan, by query."""
     return tuple(sorted(f"{output.query}: {' '.join(output.aliases)}" for _, _, output in endings(plan)))
 
@@ -131,6 +131,6 @@ __all__ = [
     "history_of",
     "note_epoch",
     "note_outcome",
-    "orders_of",
+    "order_texts",
     "read_history",
 ]

@@ -148,7 +148,7 @@ def refuse_misfit(stream: Stream, connector: Connector) -> None:
         raise SourceError(f"stream '{stream.name}': {problem}")
 
 
-def columns_of(schema: str | StructType) -> tuple[Column, ...]:
+def schema_columns(schema: str | StructType) -> tuple[Column, ...]:
     """Return the columns of a schema as Spark takes it. Raises OptionError for anything else."""
     if not isinstance(schema, str | StructType):
         raise OptionError(f"schema is {shown(schema)}; expected Spark DDL such as 'id BIGINT, ts TIMESTAMP'")

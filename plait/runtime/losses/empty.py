@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.plan.explain import wording
-from plait.plan.explain.predicate_wording import joining
+from plait.plan.explain.predicate_wording import join_wording
 from plait.plan.model import Member, Plan, Step
 from plait.plan.relations import selection_of
 from plait.plan.traversals import endings, path_members
 from plait.query.model import Query, Relation
 from plait.runtime.losses.counts import EdgeFlow
-from plait.runtime.losses.times import instant
+from plait.runtime.losses.times import event_time_text
 from plait.spelling import plural
 from plait.state.model import SourceProgress
 from plait.stats.sketch import SKETCH_SIZE
@@ -126,8 +126,8 @@ def _misses(evidence: Evidence) -> dict[str, list[_Miss]]:
 
 def _partnerless(miss: _Miss, evidence: Evidence) -> str:
     plan = evidence.plan
-    target = wording.described(miss.step.member, plan.store(miss.step.member.store))
-    condition = joining(plan, miss.path, miss.step)
+    target = wording.member_text(miss.step.member, plan.store(miss.step.member.store))
+    condition = join_wording(plan, miss.path, miss.step)
     text = f"{plural(miss.sent, 'tuple')} looked for partners in {target}"
     text += f" with {condition}" if condition else ""
     return "; ".join((f"{text} and found none", *_causes(miss, evidence)))
@@ -163,7 +163,7 @@ def _apart(old: Member, before: SourceProgress, new: Member, after: SourceProgre
         return
     if after.tau_min - before.tau_max > old.window_us:
         yield (
-            f"event times of {wording.name(before.source)} end at {instant(before.tau_max)}, those of "
-            f"{wording.name(after.source)} begin at {instant(after.tau_min)}: further apart than the window of "
+            f"event times of {wording.name(before.source)} end at {event_time_text(before.tau_max)}, those of "
+            f"{wording.name(after.source)} begin at {event_time_text(after.tau_min)}: further apart than the window of "
             f"{wording.duration(old.window_us)}"
         )

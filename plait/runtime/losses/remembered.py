@@ -23,7 +23,7 @@ from plait.errors import PlaitError
 from plait.plan.model import Plan
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
-from plait.sinks.staging import filesystem_of
+from plait.sinks.staging import locate
 from plait.spelling import folded
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -155,7 +155,7 @@ def _latest(before: Mapping[str, Written], now: Mapping[str, Written]) -> dict[s
 def has_files(folder: str) -> bool:
     """Tell whether readers find files in a folder."""
     try:
-        filesystem, path = filesystem_of(folder)
+        filesystem, path = locate(folder)
         infos = filesystem.get_file_info(pafs.FileSelector(path, recursive=True, allow_not_found=True))
     except (PlaitError, pa.ArrowException, OSError):
         return False
@@ -244,7 +244,7 @@ def fingerprint_of(frame: DataFrame) -> Fingerprint | None:
 
 
 def _info(name: str) -> pafs.FileInfo:
-    filesystem, path = filesystem_of(name if name.startswith("file:") else unquote(name))
+    filesystem, path = locate(name if name.startswith("file:") else unquote(name))
     return filesystem.get_file_info([path])[0]
 
 

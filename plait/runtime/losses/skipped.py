@@ -17,11 +17,11 @@ from plait.query.model import Stream
 from plait.runtime.admission.stream_files import (
     ListedFile,
     below,
+    glob_pattern,
     has_pattern,
     is_hidden,
     listed,
     logged_files,
-    pattern_of,
 )
 from plait.runtime.notice import Notice
 
@@ -94,7 +94,7 @@ def _reason(file: ListedFile, read: Mapping[str, int], options: Mapping[str, str
 def _is_asked_for(base: str, options: Mapping[str, str]) -> bool:
     """Tell whether a name passes the user's own filter."""
     glob = options.get("pathglobfilter")
-    return glob is None or pattern_of(glob).fullmatch(base) is not None
+    return glob is None or glob_pattern(glob).fullmatch(base) is not None
 
 
 def _oldest_ms(read: Mapping[str, int], options: Mapping[str, str]) -> int | None:

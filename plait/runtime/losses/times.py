@@ -64,10 +64,10 @@ def _year(tau_us: int) -> int:
         return 1970 + tau_us // _YEAR_US
 
 
-def instant(tau_us: int) -> str:
+def event_time_text(tau_us: int) -> str:
     """Return an event time to the second, in UTC; beyond the calendar its year.
 
-    >>> instant(1_700_000_000_000_000)
+    >>> event_time_text(1_700_000_000_000_000)
     '2023-11-14 22:13:20'
     """
     try:

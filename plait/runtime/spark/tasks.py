@@ -20,7 +20,7 @@ from plait.kernels.warm import warm
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
-from plait.operators.traversal.results import file_name
+from plait.operators.traversal.results import task_file_name
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.sinks.delivery import Delivery, Direct
 from plait.state.buckets import close_others, open_bucket
@@ -284,7 +284,7 @@ def write_results(delivery: Delivery, batch: int, storage: Storage) -> Task:
         file = None
         for rows in batches:
             if file is None and isinstance(delivery, Direct) and rows.num_rows:
-                file = delivery.files.open(file_name(delivery.query, batch, attempt))
+                file = delivery.files.open(task_file_name(delivery.query, batch, attempt))
             if file is not None:
                 file.write(rows)
         if file is not None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.sql.expressions.bound import BoundExpression
-from plait.sql.expressions.functions import REFUSED, IsFunction, is_clock, refused_calls, unknown_calls
+from plait.sql.expressions.functions import REFUSED, IsFunction, reads_clock, refused_calls, unknown_calls
 from plait.sql.expressions.parsing import Parsed, Reference, parse_expression
 from plait.sql.expressions.scope import Meaning, Scope
 from plait.sql.expressions.time_patterns import wrong_patterns
@@ -97,7 +97,7 @@ class ExpressionBinder:
 
         if reference.is_bare and not scope.named(reference.parts[0]):
             name = reference.parts[0].lower()
-            if is_clock(name):
+            if reads_clock(name):
                 message = f"Plait does not run {REFUSED[name].format(name)}"
                 self.problems.append(self.text.error(message, reference.start, UnsupportedQueryError))
             return None

@@ -118,7 +118,7 @@ def _unknown(name: str, registered: Sequence[str]) -> str:
     )
 
 
-def is_clock(name: str) -> bool:
+def reads_clock(name: str) -> bool:
     """Tell whether a function called without parentheses reads the clock."""
     return name.lower() in _BARE
 

@@ -7,7 +7,7 @@ from plait.sql.lexis.operators import Arithmetic
 from plait.sql.predicates.coercions import Untranslatable, Value, common_type_of, converted
 
 
-def number(kind: Arithmetic, left: Value, right: Value) -> Value:
+def of_numbers(kind: Arithmetic, left: Value, right: Value) -> Value:
     """Write an operation of two numbers. Raises Untranslatable where the two may fail or round differently."""
     if kind in ("/", "%", "DIV") and not right.never_zero:
         raise Untranslatable(

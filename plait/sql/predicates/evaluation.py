@@ -78,7 +78,7 @@ def _resolved(
     except Untranslatable as problem:
         place = predicate.place or query.place
         raise UnsupportedQueryError(
-            f"query '{query.name}': Plait cannot check {shown(residual)} as Spark would: {problem.reason}; "
+            f"query '{query.name}': Plait cannot check {residual_text(residual)} as Spark would: {problem.reason}; "
             f"{problem.advice}, or register a predicate in Python with engine.predicate(name, function)",
             line=place.line,
             column=place.column,
@@ -156,18 +156,18 @@ def _is_never_zero(operand: Operand) -> bool:
     return constant is not None and not isinstance(constant.value, str | bool | None) and constant.value == 0
 
 
-def shown(residual: Residual[Operand]) -> str:
+def residual_text(residual: Residual[Operand]) -> str:
     """Return a predicate for people: ``(a.`x` < b.`y`)``."""
     tokens = tokens_of(residual.text)
     names = {
-        token.start: (token.end, named(residual.operands[int(token.value)]))
+        token.start: (token.end, operand_text(residual.operands[int(token.value)]))
         for token in tokens
         if token.kind == "quoted"
     }
     return rendered(residual.text, tokens, names)
 
 
-def named(operand: Operand) -> str:
+def operand_text(operand: Operand) -> str:
     """Return an operand for people: ``a.`x```."""
     text = operand.expression.sql
     tokens = tokens_of(text)

@@ -29,7 +29,7 @@ from plait.sql.lexis.operators import (
     PredicateWord,
 )
 from plait.sql.lexis.tokens import Token, tokens_of, without_outer_parentheses
-from plait.sql.predicates.arithmetic import number
+from plait.sql.predicates.arithmetic import of_numbers
 from plait.sql.predicates.coercions import Untranslatable, Value, cast, common_type_of, condition, converted
 from plait.sql.predicates.duckdb_functions import FUNCTIONS, INEXACT, STRING
 from plait.sql.predicates.guarding import connected, with_failures
@@ -298,7 +298,7 @@ class _Translator:
                 type_ = common_type_of((left, right), kind)
                 return Value(sql=_BITS[kind].format(self.as_type(left, type_), self.as_type(right, type_)), type=type_)
             case "+" | "-" | "*" | "/" | "%" | "DIV" if all(is_numeric(type_) for type_ in types):
-                return number(kind, left, right)
+                return of_numbers(kind, left, right)
             case "+" | "-":
                 of_times = self.time(kind, left, right)
                 if of_times is not None:

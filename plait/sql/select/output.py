@@ -9,7 +9,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, OutputColumn, SinkSpec
 from plait.sinks.kind import ResultColumn
 from plait.sinks.kinds import KINDS, format_problem, kind_of
-from plait.sinks.storable import Atomic, kept_problem, parse_type, parts_of
+from plait.sinks.storable import Atomic, kept_problem, parts_of, spark_type_of
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.inference import inferred_type
@@ -68,7 +68,7 @@ def refuse_unwritable(
     if format_problem(sink.format) is not None:
         return
     types = {
-        (relation.alias, folded(column.name)): parse_type(column.type)
+        (relation.alias, folded(column.name)): spark_type_of(column.type)
         for relation in scope.relations
         for column in relation.source.schema or ()
     }
@@ -167,7 +167,7 @@ def refuse_type(type_: str | None, bound: BoundExpression, expressions: Expressi
 
 
 def _carried_problem(written: str, type_: str | None) -> str | None:
-    parsed = None if type_ is None else parse_type(type_)
+    parsed = None if type_ is None else spark_type_of(type_)
     names = () if parsed is None else (part.name for part in parts_of(parsed) if isinstance(part, Atomic))
     for name in names:
         is_interval = name == "interval" or name.startswith(_CALENDAR)

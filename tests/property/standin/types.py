@@ -10,7 +10,7 @@ import pyspark.sql.types as spark_types
 from pyspark.sql.types import DataType, StructField, StructType
 
 from plait.query.types import is_calendar, is_clock
-from plait.sinks.storable import Array, Map, Struct, parse_type
+from plait.sinks.storable import Array, Map, Struct, spark_type_of
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.ddl import parse_columns
 from plait.sql.lexis.text import SourceText, scan
@@ -66,7 +66,7 @@ def of_duckdb(type_: str) -> str:
 
 
 def to_arrow(type_: str) -> pa.DataType:
-    match parse_type(type_):
+    match spark_type_of(type_):
         case Array(element):
             return pa.list_(to_arrow(str(element)))
         case Map(key, value):
@@ -81,7 +81,7 @@ def to_arrow(type_: str) -> pa.DataType:
 
 
 def to_spark(type_: str) -> DataType:
-    match parse_type(type_):
+    match spark_type_of(type_):
         case Array(element):
             return spark_types.ArrayType(to_spark(str(element)))
         case Map(key, value):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plait.adapt.history import Batch, counts_of, join_counts
+from plait.adapt.history import Batch, batch_counts, join_counts
 from plait.operators.reports import ProbeReport
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.examples import example_options, example_query, example_statistics
@@ -15,7 +15,7 @@ from plait.optimizer.planner import plan
 from plait.plan.model import KeyColumn, Plan
 from plait.query.model import SourceExpression
 from plait.state.model import SourceProgress
-from plait.stats.combine import combine
+from plait.stats.combine import with_measured
 from plait.stats.cycles import Count, from_totals
 from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, conjunction
@@ -76,7 +76,7 @@ def test_steps_that_join_the_same_are_counted_together_whichever_relation_began(
         matches=(("r→s→t", 8), ("s→r→t", 3), ("t→s", 0)),
     )
     undivided = replace(PLAN, stores=tuple(replace(each, parallelism=1) for each in PLAN.stores))
-    counted = counts_of(batch(undivided, probed=(report,)))
+    counted = batch_counts(batch(undivided, probed=(report,)))
     found = {count.name[1].split("~")[0]: count.counts for count in counted if count.kind == "step"}
     assert found == {"r⋈s⋈t": (15, 5, 11), "s⋈t": (4, 0, 0)}
 
@@ -86,24 +86,24 @@ def test_a_tuple_that_is_sent_to_all_partitions_takes_a_step_once_and_matches_at
         PLAN, stores=tuple(replace(each, partition_by=()) if each.id == "s" else each for each in PLAN.stores)
     )
     report = ProbeReport(probe_tuples=(("r→s", 20),), matched=(("r→s", 13),), matches=(("r→s", 50),))
-    (found,) = (count for count in counts_of(batch(broadcast, probed=(report,))) if count.kind == "step")
+    (found,) = (count for count in batch_counts(batch(broadcast, probed=(report,))) if count.kind == "step")
     assert found.counts == (10, 10, 50)
 
 
 def test_of_a_source_rows_in_time_and_the_advance_of_its_event_time_are_counted() -> None:
     before = SourceProgress(source="r", rows=100, late=3, bad=2, tau_max=5 * SECOND)
     after = SourceProgress(source="r", rows=150, late=13, bad=2, tau_max=7 * SECOND)
-    found = counts_of(batch(before={"r": before}, after={"r": after, "s": SourceProgress(source="s", rows=7)}))
+    found = batch_counts(batch(before={"r": before}, after={"r": after, "s": SourceProgress(source="s", rows=7)}))
     assert found == (
         Count(kind="source", name=("r",), counts=(40, 2 * SECOND)),
         Count(kind="source", name=("s",), counts=(7, 0)),
     )
-    assert counts_of(batch(before={"r": after}, after={"r": after})) == ()
+    assert batch_counts(batch(before={"r": after}, after={"r": after})) == ()
 
 
 def test_the_first_rows_of_a_stream_span_one_gap_less_than_they_are() -> None:
     first = SourceProgress(source="r", rows=11, tau_min=5 * SECOND, tau_max=15 * SECOND)
-    assert counts_of(batch(after={"r": first})) == (Count(kind="source", name=("r",), counts=(10, 10 * SECOND)),)
+    assert batch_counts(batch(after={"r": first})) == (Count(kind="source", name=("r",), counts=(10, 10 * SECOND)),)
 
 
 def measured(pairs: float, matches: float) -> Statistics:
@@ -128,9 +128,9 @@ def test_the_optimizer_believes_a_measured_join_more_than_distinct_counts() -> N
 
 def test_declared_distinct_counts_of_both_sides_win() -> None:
     declared = Statistics(sources=tuple(SourceStatistics(source=name, distinct=(("a", 10.0),)) for name in ("r", "s")))
-    assert combine(declared, measured(1e6, 1e3)).joins == ()
+    assert with_measured(declared, measured(1e6, 1e3)).joins == ()
     half = Statistics(sources=declared.sources[:1])
-    assert len(combine(half, measured(1e6, 1e3)).joins) == 1
+    assert len(with_measured(half, measured(1e6, 1e3)).joins) == 1
 
 
 def test_equalities_that_hold_at_once_are_measured_together_or_taken_to_depend_on_each_other() -> None:

@@ -14,7 +14,7 @@ from plait.cli import execution
 from plait.cli.app import app
 from plait.cli.execution import Choices, settle
 from plait.cli.main import main
-from plait.cli.script import read_script
+from plait.cli.script import read_script_file
 from plait.errors import OptionError
 
 SOURCES = """CREATE STREAM orders (id BIGINT, o_ts TIMESTAMP) USING mine TIMESTAMP BY o_ts WINDOW INTERVAL 30 SECONDS;
@@ -155,7 +155,7 @@ def test_the_command_line_wins_over_the_script_and_the_script_over_the_defaults(
         "SET plait.strategy = fixed;\nSET plait.trigger = '5 seconds';\nSET spark.executor.memory = '2g';\n"
         "SET spark.master = 'local[3]';\n" + script.read_text()
     )
-    text = read_script(script)
+    text = read_script_file(script)
     said = settle(text, Choices())
     assert (said.strategy, said.trigger, said.master) == ("fixed", "5 seconds", "local[3]")
     assert dict(said.conf)["spark.executor.memory"] == "2g"
@@ -169,7 +169,7 @@ def test_the_command_line_wins_over_the_script_and_the_script_over_the_defaults(
 
 
 def test_the_checkpoint_is_beside_the_script_unless_told_otherwise(script: Path) -> None:
-    text = read_script(script)
+    text = read_script_file(script)
     assert settle(text, Choices()).checkpoint == str(script.parent / "both.checkpoint")
     assert settle(text, Choices(checkpoint="elsewhere")).checkpoint == "elsewhere"
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from plait.cli.demo_report import Sharing, sharing_of, show_answers, show_run, show_sharing, steps_of
+from plait.cli.demo_report import Sharing, shares_of_queries, show_answers, show_run, show_sharing, steps_of
 from plait.cli.execution import Outcome
 from plait.runtime.batch.events import Summary
 from plait.workloads.questions import QUESTIONS, Question, read_answer
@@ -52,7 +52,9 @@ def write(folder: Path, delays: list[int]) -> None:
 
 
 def test_sharing_counts_steps_and_names_the_other_queries() -> None:
-    assert sharing_of(PLAN) == [Sharing(query="late", relations=2, steps=2, shared_steps=1, with_queries=("early",))]
+    assert shares_of_queries(PLAN) == [
+        Sharing(query="late", relations=2, steps=2, shared_steps=1, with_queries=("early",))
+    ]
     assert steps_of(PLAN) == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from plait.cli.advice_text import FORMATS, how_to_tell
 from plait.cli.plan_options import plan_options
-from plait.cli.script import read_script
+from plait.cli.script import read_script_file
 from plait.optimizer import plan
 from plait.optimizer.advise.advice import advise
 from plait.optimizer.advise.unknowns import Unknown
@@ -58,7 +58,7 @@ def test_explain_shows_the_plan_beside_the_baselines(
 
 @pytest.fixture
 def checkpoint(script: Path, tmp_path: Path) -> Checkpoint:
-    loaded = read_script(script).load()
+    loaded = read_script_file(script).load()
     made = plan(
         loaded.queries, declared_statistics(loaded.sources), plan_options({}, loaded.sources, "greedy", parallelism=2)
     )

@@ -236,7 +236,7 @@ def test_a_marker_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> N
 def test_a_remote_folder_is_marked_and_cleared_as_a_local_one_is() -> None:
     folder = "memory://bucket/claims"
     remote = SinkSpec(format="json", options=(("path", folder),))
-    filesystem, root = staging.filesystem_of(folder)
+    filesystem, root = staging.locate(folder)
     for by in (claim(), claim(batch=0)):
         place = Json().claimed(remote, by)
         place.refuse()

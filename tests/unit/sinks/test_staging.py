@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import SinkError
-from plait.sinks.staging import Publication, filesystem_of, publish, require_staged, stage
+from plait.sinks.staging import Publication, locate, publish, require_staged, stage
 
 
 @pytest.fixture(params=["path", "file uri", "arrow file system", "fsspec"])
@@ -30,7 +30,7 @@ def test_a_staged_file_is_seen_before_and_after_it_is_published(directory: str) 
         stream.write(b"rows")
     require_staged([staged.publication])
     publish([staged.publication, staged.publication])
-    filesystem, final = filesystem_of(staged.publication.final)
+    filesystem, final = locate(staged.publication.final)
     with filesystem.open_input_stream(final) as stream:
         assert stream.read() == b"rows"
 

@@ -13,7 +13,7 @@ from plait.sinks.storable import (
     json_problem,
     memory_problem,
     parquet_problem,
-    parse_type,
+    spark_type_of,
 )
 
 INT, TEXT = Atomic("int"), Atomic("string")
@@ -33,7 +33,7 @@ INT, TEXT = Atomic("int"), Atomic("string")
     ],
 )
 def test_ddl_is_read_as_far_as_it_is_clear(ddl: str, type_: SparkType | None) -> None:
-    assert parse_type(ddl) == type_
+    assert spark_type_of(ddl) == type_
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_ddl_is_read_as_far_as_it_is_clear(ddl: str, type_: SparkType | None) ->
 )
 def test_each_sink_refuses_the_types_it_cannot_give_back(ddl: str, refusing: str) -> None:
     problems = {"csv": csv_problem, "json": json_problem, "parquet": parquet_problem, "memory": memory_problem}
-    type_ = parse_type(ddl)
+    type_ = spark_type_of(ddl)
     assert type_ is not None
     assert {name for name, problem in problems.items() if problem(type_) is not None} == set(refusing.split())
 
@@ -86,6 +86,6 @@ def test_each_sink_refuses_the_types_it_cannot_give_back(ddl: str, refusing: str
     ],
 )
 def test_only_what_arrow_has_too_is_written_without_spark(ddl: str, same: bool) -> None:
-    type_ = parse_type(ddl)
+    type_ = spark_type_of(ddl)
     assert type_ is not None
     assert is_same_in_arrow(type_) == same

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from plait.query.model import DeclaredStatistics, Stream, Table
-from plait.stats.combine import combine
+from plait.stats.combine import with_measured
 from plait.stats.declared import declared_statistics
 from plait.stats.measured import Measurement, measured_statistics
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics
@@ -71,7 +71,7 @@ def test_what_is_declared_wins_and_what_is_measured_fills_in() -> None:
             ),
         )
     )
-    assert combine(declared, measured) == Statistics(
+    assert with_measured(declared, measured) == Statistics(
         sources=(
             SourceStatistics(source="r", rows=1.0),
             SourceStatistics(
@@ -88,7 +88,7 @@ def test_what_is_declared_wins_and_what_is_measured_fills_in() -> None:
 def test_a_declared_zero_is_a_declaration() -> None:
     declared = Statistics(sources=(SourceStatistics(source="s", rate_rows_per_s=0.0),))
     measured = Statistics(sources=(SourceStatistics(source="s", rate_rows_per_s=9.0),))
-    assert combine(declared, measured).of("s").rate_rows_per_s == 0
+    assert with_measured(declared, measured).of("s").rate_rows_per_s == 0
 
 
 def test_a_measured_selectivity_is_found_from_either_side_of_the_join() -> None:

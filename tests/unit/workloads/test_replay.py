@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plait.errors import OptionError
-from plait.workloads.flights import SCRIPT, STAMP, TIME_COLUMNS, Replay, prepare
+from plait.workloads.flights import SCRIPT, STAMP, TIME_COLUMNS, Replay, write_demo
 
 TWO_DAYS = Replay(first_day=date(2013, 2, 7), days=2, hours_per_file=12)
 
@@ -19,7 +19,7 @@ TWO_DAYS = Replay(first_day=date(2013, 2, 7), days=2, hours_per_file=12)
 @pytest.fixture(scope="module")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("demo") / "out"
-    prepare(TWO_DAYS, output)
+    write_demo(TWO_DAYS, output)
     return output
 
 
@@ -58,23 +58,23 @@ def test_times_are_stored_as_utc_microseconds(replayed: Path) -> None:
 
 def test_the_same_replay_again_leaves_everything_as_it_is(replayed: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in replayed.rglob("*")}
-    assert prepare(TWO_DAYS, replayed) == replayed / SCRIPT
+    assert write_demo(TWO_DAYS, replayed) == replayed / SCRIPT
     assert {path: path.stat().st_mtime_ns for path in replayed.rglob("*")} == before
 
 
 def test_another_replay_in_the_same_folder_is_refused_with_both_ways_out(replayed: Path) -> None:
     other = Replay(first_day=date(2013, 2, 7), days=3, hours_per_file=12)
     with pytest.raises(OptionError, match=r"replay of 2 days from 2013-02-07.*--fresh.*--output"):
-        prepare(other, replayed)
+        write_demo(other, replayed)
 
 
 def test_fresh_replaces_inputs_results_and_checkpoint(tmp_path: Path) -> None:
-    prepare(TWO_DAYS, tmp_path)
+    write_demo(TWO_DAYS, tmp_path)
     for left in ("out/knock_on/part.parquet", "flights.checkpoint/plait/catalog"):
         (tmp_path / left).parent.mkdir(parents=True)
         (tmp_path / left).write_text("old")
     one_day = Replay(first_day=date(2013, 2, 8), days=1, hours_per_file=24)
-    prepare(one_day, tmp_path, fresh=True)
+    write_demo(one_day, tmp_path, fresh=True)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "flights.checkpoint").exists()
     assert json.loads((tmp_path / STAMP).read_text())["days"] == 1
@@ -85,16 +85,16 @@ def test_a_folder_of_somebody_else_is_refused_and_not_touched(tmp_path: Path, fr
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "mine.txt").write_text("keep")
     with pytest.raises(OptionError, match="did not write"):
-        prepare(TWO_DAYS, tmp_path, fresh=fresh)
+        write_demo(TWO_DAYS, tmp_path, fresh=fresh)
     assert [path.name for path in tmp_path.rglob("*")] == ["in", "mine.txt"]
 
 
 def test_a_replay_that_was_cut_short_is_written_again(tmp_path: Path) -> None:
-    prepare(TWO_DAYS, tmp_path)
+    write_demo(TWO_DAYS, tmp_path)
     stamp = tmp_path / STAMP
     stamp.write_text(json.dumps({**json.loads(stamp.read_text()), "complete": False}))
     (tmp_path / SCRIPT).unlink()
-    prepare(TWO_DAYS, tmp_path)
+    write_demo(TWO_DAYS, tmp_path)
     assert (tmp_path / SCRIPT).exists()
     assert json.loads(stamp.read_text())["complete"]
 

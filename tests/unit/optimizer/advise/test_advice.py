@@ -10,13 +10,13 @@ import pytest
 from plait.optimizer import plan
 from plait.optimizer.advise import advice
 from plait.optimizer.advise.advice import LADDER, advise
-from plait.optimizer.advise.comparing import compare, named
+from plait.optimizer.advise.comparing import compare, unknown_text
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
 from plait.optimizer.advise.unknowns import Unknown, assumptions, supposing
 from plait.optimizer.assemble.build import build
 from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.plan.explain import cost_of
+from plait.plan.explain import expected_cost
 from plait.plan.model import Plan
 from plait.query.model import Query, Source
 from plait.stats.declared import declared_statistics
@@ -32,7 +32,7 @@ OPTIONS = options("ilp", CASE.sources, 1)
 
 
 def per_s(made: Plan) -> float:
-    return cost_of(made).probe_tuples_per_s or 0.0
+    return expected_cost(made).probe_tuples_per_s or 0.0
 
 
 def test_baselines_are_the_plans_that_these_strategies_make() -> None:
@@ -42,7 +42,7 @@ def test_baselines_are_the_plans_that_these_strategies_make() -> None:
     alone = [per_s(planned((each,), sources=CASE.sources)) for each in CASE.queries]
     assert compared.others[0].probe_tuples_per_s == pytest.approx(sum(alone))
     assert compared.others[0].stored_rows == pytest.approx(600)
-    assert compared.others[1] == replace(cost_of(made), strategy="shared")
+    assert compared.others[1] == replace(expected_cost(made), strategy="shared")
     assert compared.assumed == ()
 
 
@@ -142,7 +142,7 @@ ASKED = (
 def test_assumptions_are_named_with_what_rests_on_them() -> None:
     made = planned(ASKED, "fixed", sources=SHOP)
     found = {each.unknown: each for each in assumptions(made, Cardinality(statistics=declared_statistics(SHOP)))}
-    shares = {named(unknown): each.share for unknown, each in found.items()}
+    shares = {unknown_text(unknown): each.share for unknown, each in found.items()}
     assert set(shares) == {
         "the rate of s",
         "how often s.v > 5 holds",
@@ -171,7 +171,7 @@ def test_supposing_another_number_moves_the_estimates_that_rest_on_it() -> None:
     assert per_s(reestimated(made, Cardinality(statistics=faster))) > 4 * per_s(made)
     found = advise(ASKED, statistics, options("ilp", SHOP, 1)).assumptions
     assert found[0].assumption.share >= found[-1].assumption.share
-    by_name = {named(each.assumption.unknown): each for each in found}
+    by_name = {unknown_text(each.assumption.unknown): each for each in found}
     rate = by_name["the rate of s"]
     assert rate.low_per_s is not None
     assert rate.high_per_s is not None
@@ -195,4 +195,4 @@ def test_of_two_joined_keys_only_the_one_with_more_values_settles_the_selectivit
     made = planned((asked,), "fixed", sources=sources)
     found = assumptions(made, Cardinality(statistics=declared_statistics(sources)))
     # 100 values are assumed for s.a and t.b: fewer than r.a is known to have, more than s.b.
-    assert [named(each.unknown) for each in found] == ["the distinct values of t.b"]
+    assert [unknown_text(each.unknown) for each in found] == ["the distinct values of t.b"]

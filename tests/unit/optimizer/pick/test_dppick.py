@@ -13,7 +13,7 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
 from plait.optimizer.options import PROBE_COSTS, PlanOptions, ProbeCosts
-from plait.optimizer.pick.goals import Goal, cost_of, reach
+from plait.optimizer.pick.goals import Goal, reach_all, shared_cost
 from plait.optimizer.pick.plan_cost import edge_costs, plan_cost
 from plait.optimizer.pick.query_costs import QueryCosts
 from plait.optimizer.pick.step_costs import kept_values
@@ -72,9 +72,9 @@ def test_sharing_never_costs_more_than_every_query_by_itself(
         for each in costs
         for start in positions(each.streams)
     ]
-    together = cost_of(reach(goals))
-    alone = [found for each in costs for found in reach([goal for goal in goals if goal.costs is each])]
-    assert no_dearer(together, cost_of(alone))
+    together = shared_cost(reach_all(goals))
+    alone = [found for each in costs for found in reach_all([goal for goal in goals if goal.costs is each])]
+    assert no_dearer(together, shared_cost(alone))
 
 
 def test_queries_that_may_share_a_step_take_the_way_that_is_cheapest_for_both() -> None:

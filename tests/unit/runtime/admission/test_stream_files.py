@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plait.runtime.admission.stream_files import is_hidden, pattern_of
+from plait.runtime.admission.stream_files import glob_pattern, is_hidden
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from plait.runtime.admission.stream_files import is_hidden, pattern_of
     ],
 )
 def test_patterns_match_what_hadoop_says(glob: str, matches: list[str], others: list[str]) -> None:
-    pattern = pattern_of(glob)
+    pattern = glob_pattern(glob)
     assert [name for name in matches + others if pattern.fullmatch(name)] == matches
 
 
