@@ -9,8 +9,8 @@ import typer
 
 from plait.cli.arguments import ADVICE_FORMATS, Conf, Master, Parallelism, ScriptFile
 from plait.cli.execution import Choices, Execution, settle
+from plait.cli.opened_session import opened_session
 from plait.cli.script import ScriptText, read_sound_script
-from plait.cli.sparklog import spark_log
 from plait.errors import OptionError
 from plait.query.model import Query, Source
 from plait.sql.expressions.scope import SchemaUnknownError
@@ -85,21 +85,14 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
     """Open Spark and measure. Raises what a run would raise for a source or query that Spark refuses."""
     from plait.runtime.inputs.opening import open_source, schema_of
     from plait.runtime.sampling import take_sample
-    from plait.runtime.spark.session import open_session
     from plait.stats.combine import with_measured
 
-    with spark_log() as log:
-        with log.collecting():
-            conf = {name: value for name, value in execution.conf if name != "spark.master"}
-            spark = open_session(execution.master, conf)
+    with opened_session(execution.master, execution.conf, lambda text: None) as spark:
         try:
-            try:
-                loaded = execution.script.load()
-            except SchemaUnknownError:
-                loaded = execution.script.load(lambda source: schema_of(open_source(spark, source).frame))
-            sample = take_sample(spark, loaded, rows=rows)
-        finally:
-            spark.stop()
+            loaded = execution.script.load()
+        except SchemaUnknownError:
+            loaded = execution.script.load(lambda source: schema_of(open_source(spark, source).frame))
+        sample = take_sample(spark, loaded, rows=rows)
     statistics = with_measured(declared_statistics(sample.sources), sample.statistics)
     return _Basis(
         queries=sample.queries,

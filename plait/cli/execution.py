@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from plait.cli.opened_session import opened_session
 from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
 from plait.cli.sole_run import sole_run
-from plait.cli.sparklog import spark_log
+from plait.cli.stopping import StopOnSignal
 from plait.errors import OptionError
 from plait.plan.strategy_names import StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
@@ -23,21 +23,11 @@ if TYPE_CHECKING:
     from plait.runtime.batch.events import Summary
     from plait.runtime.engine import Engine, RunHandle
     from plait.sql import Script
-import signal
-import threading
-import time
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 DEFAULT_STRATEGY = "greedy"
 DEFAULT_TRIGGER = "1 second"
 _STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2
-_PATIENCE, _ENDING = 30.0, "interrupted: this ends once Spark has started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,40 +108,30 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     `explained`: explain the plan as text when it is over.
     """
     _require_query(execution.script)
-    # Imported here because Spark takes seconds to load, which `plait check` and `plait explain` must not wait for.
-    from plait.runtime.batch.run_errors import naming_an_ended_jvm
-    from plait.runtime.spark.session import open_session
+    opening = opened_session(
+        execution.master, execution.conf, output.noticed, meanwhile=_load_beside, makes_archive=True
+    )
+    with sole_run(execution.checkpoint), opening as spark:
+        from plait.runtime.engine import Engine
 
-    _load_beside()
-    with sole_run(execution.checkpoint), spark_log() as log, naming_an_ended_jvm():
-        with StopOnSignal(lambda: output.noticed(_ENDING), patience_seconds=_PATIENCE) as early, log.collecting():
-            conf = {name: value for name, value in execution.conf if name != "spark.master"}
-            spark = open_session(execution.master, conf, makes_archive=True)
-        try:
-            from plait.runtime.engine import Engine
-
-            early.obey()
-            with StopOnSignal(output.stopping) as stop:
-                engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
-                for name, value in execution.settings:
-                    engine.set_option(name, value)
-                script = _loaded(execution.script, engine)
-                engine.load(replace(script, options=()))
-                output.starting(_described(execution, script))
-                handle = engine.start(execution.trigger)
-                for text in engine.notices():
-                    output.noticed(text)
-                summary = _wait(handle, stop, output)
-            output.finished(summary)
-            return Outcome(
-                summary=summary,
-                is_stopped=stop.requested.is_set(),
-                plan=json.loads(engine.explain("json")),
-                explanation=engine.explain() if explained else None,
-            )
-        finally:
-            with suppress(Exception):  # a JVM that is gone cannot be stopped, and what ended the run says more
-                spark.stop()
+        with StopOnSignal(output.stopping) as stop:
+            engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
+            for name, value in execution.settings:
+                engine.set_option(name, value)
+            script = _loaded(execution.script, engine)
+            engine.load(replace(script, options=()))
+            output.starting(_described(execution, script))
+            handle = engine.start(execution.trigger)
+            for text in engine.notices():
+                output.noticed(text)
+            summary = _wait(handle, stop, output)
+        output.finished(summary)
+        return Outcome(
+            summary=summary,
+            is_stopped=stop.requested.is_set(),
+            plan=json.loads(engine.explain("json")),
+            explanation=engine.explain() if explained else None,
+        )
 
 
 def _require_query(script: ScriptText) -> None:
@@ -194,43 +174,3 @@ def _wait(handle: RunHandle, stop: StopOnSignal, output: Output) -> Summary:
     while not (stop.requested.is_set() or output.is_abandoned) and not handle.await_termination(_POLL_SECONDS):
         pass
     return handle.stop()
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class StopOnSignal:
-    """While entered, the first signal sets `requested`; the second raises KeyboardInterrupt in the main thread.
-
-    While a Spark session is opened it only notes signals (`obey` then), for `patience_seconds`: a JVM that is left
-    before it has told where it listens goes on for ever. Enter it again afterwards: Spark installs a handler of its
-    own, which cancels the jobs of the batch.
-    """
-
-    def __init__(self, on_request: Callable[[], None], *, patience_seconds: float = 0.0) -> None:
-        self.requested = threading.Event()
-        self._on_request, self._patience_seconds, self._since = on_request, patience_seconds, 0.0
-        self._before: list[tuple[signal.Signals, object]] = []
-
-    def __enter__(self) -> StopOnSignal:
-        self._before = [(number, signal.signal(number, self._handle)) for number in _SIGNALS]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._before:
-            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() itself returned
-
-    def obey(self) -> None:
-        """Raise KeyboardInterrupt if a signal has come."""
-        if self.requested.is_set():
-            raise KeyboardInterrupt
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if not self.requested.is_set():
-            self._since = time.monotonic()
-            self.requested.set()
-            self._on_request()
-        elif time.monotonic() - self._since >= self._patience_seconds:
-            raise KeyboardInterrupt

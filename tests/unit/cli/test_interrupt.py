@@ -12,10 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from plait.cli.execution import Choices, StopOnSignal, execute, settle
+from plait.cli.execution import Choices, execute, settle
 from plait.cli.main import main
 from plait.cli.output.plain import PlainOutput
 from plait.cli.script import read_sound_script
+from plait.cli.stopping import StopOnSignal
 
 
 def test_the_first_signal_asks_for_an_end_and_says_so_once() -> None:
