@@ -7,7 +7,8 @@ that was ever counted stands in; what the user declared comes before everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plait.adapt.smoothing import Floats, Method, forecast_series, last_of
-from plait.query.model import Source
-from plait.state.model import Manifest, SourceProgress
+from plait.plan.model import Selection
+from plait.plan.relations import source_of
+from plait.query.model import Source, Table
+from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.stats.combine import with_measured
 from plait.stats.cycles import COUNTED, HISTORY, Cycles, Series, SeriesKind
 from plait.stats.declared import declared_statistics
@@ -57,11 +60,27 @@ NEXT_CYCLE: Final = Outlook()
 
 def forecast(sources: Iterable[Source], manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Statistics:
     """Return the statistics to plan with: what is declared about the sources, and what finished batches showed."""
+    known = tuple(sources)
+    declared = declared_statistics(known)
     if manifest is None:
-        return declared_statistics(sources)
-    return with_measured(
-        declared_statistics(sources), measured_and_forecast(manifest.sources, manifest.cycles, outlook)
-    )
+        return declared
+    shown = measured_and_forecast(manifest.sources, manifest.cycles, outlook)
+    tables = measured_statistics(_read_tables(known, manifest.buckets))
+    return with_measured(declared, replace(shown, sources=shown.sources + tables.sources))
+
+
+def _read_tables(sources: Iterable[Source], buckets: Iterable[Bucket]) -> Iterator[Measurement]:
+    """Yield how many rows were read of the tables that some query wants whole: of others only the selected ones are
+    stored, which do not tell.
+    """
+    tables = {source.name for source in sources if isinstance(source, Table)}
+    rows: dict[str, Counter[str]] = {}
+    for bucket in buckets:
+        table = source_of(bucket.store)
+        if table in tables and Selection().sql in bucket.layout.selections:
+            rows.setdefault(table, Counter())[bucket.store] += bucket.rows
+    for table, by_store in rows.items():
+        yield Measurement(source=table, rows=max(by_store.values()))
 
 
 def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook) -> Statistics:

@@ -5,14 +5,16 @@ declared before both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from plait.adapt.forecast import FEWEST_PROBES, Outlook, forecast
 from plait.optimizer.examples import example_options
-from plait.query.model import DeclaredStatistics, Stream
+from plait.query.model import DeclaredStatistics, Stream, Table
 from plait.state.model import Manifest, SourceProgress
 from plait.stats.cycles import Cycles, Series, SeriesKind, from_totals
+from tests.unit.state.builders import described, layout
 
 KEY = "#k bigint `a`"
 SECOND = 1_000_000
@@ -94,3 +96,20 @@ def test_without_a_manifest_only_what_is_declared_is_known() -> None:
     options = example_options("greedy")
     assert forecast(options.sources, None).steps == ()
     assert forecast(options.sources, None).of("r").rate_rows_per_s == 100.0
+
+
+def test_of_a_table_that_a_query_wants_whole_the_rows_that_were_read_are_known_unless_declared() -> None:
+    whole, some = (replace(layout(has_tau=False), selections=each) for each in (("`x` > 0", "true"), ("`x` > 0",)))
+    stored = (("whole", whole, 5), ("whole", whole, 11), ("some", some, 7), ("said", whole, 16), ("stream", whole, 3))
+    buckets = tuple(described(store=store, layout=shape, rows=rows) for store, shape, rows in stored)
+    said = Table(name="said", declared=DeclaredStatistics(rows=20.0))
+    sources = (Table(name="whole"), Table(name="some"), said, Stream(name="stream", time="ts"))
+    found = forecast(sources, replace(manifest(), buckets=buckets))
+    assert [found.of(source.name).rows for source in sources] == [16.0, None, 20.0, None]
+    assert found.of("r").rows == 10_000.0
+
+
+def test_where_every_query_has_a_store_of_a_table_the_fullest_one_tells_its_rows() -> None:
+    whole = replace(layout(has_tau=False), selections=("true",))
+    buckets = tuple(described(store=f"{query}/t", layout=whole, rows=rows) for query, rows in (("p", 9), ("q", 8)))
+    assert forecast((Table(name="t"),), replace(manifest(), buckets=buckets)).of("t").rows == 9.0
