@@ -114,16 +114,16 @@ def test_a_storage_budget_is_kept() -> None:
     assert not any(order.fills for order in found.orders)
 
 
-@pytest.mark.parametrize("seed", [6, 7, 10])
+@pytest.mark.parametrize("seed", [6, 10])
 def test_stores_that_fill_each_other_do_not_exceed_a_budget_that_is_less_than_they_would_like(seed: int) -> None:
     """A choice may overstep it on the way; none that does is kept."""
     case = instance(seed, queries=4, size=5, sources=6)
-    quick = replace(case.options, time_limit_s=2.0)
+    quick = replace(case.options, time_limit_s=0.5)
     free = decide(case.queries, case.statistics, quick)
     wanted = intermediate_rows(free.orders, case.queries, case.statistics, quick)
     assert wanted > 0
     unlimited = storage_budget(case.queries, Cardinality(statistics=case.statistics), _with(quick, 1e12))
-    for share in (0.95, 0.8, 0.2):
+    for share in (0.95, 0.2):
         limited = _with(quick, 1e12 - unlimited.left + share * wanted)
         found = decide(case.queries, case.statistics, limited)
         rows = intermediate_rows(found.orders, case.queries, case.statistics, limited)
