@@ -140,7 +140,7 @@ def _pattern_problem(pattern: str, needed: frozenset[str], missing: frozenset[st
     written has values for, `missing`: those that what is read cannot have.
     """
     depth = 0
-    for piece in (found[0] for found in _PIECE.finditer(pattern)):
+    for piece in (match[0] for match in _PIECE.finditer(pattern)):
         letter = piece[0]
         depth += (letter == "[") - (letter == "]")
         if depth < 0:

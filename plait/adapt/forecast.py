@@ -88,14 +88,14 @@ def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, ou
     averages = measured_statistics(
         (
             Measurement(
-                source=found.source,
-                rows=found.rows,
-                tau_min_us=found.tau_min,
-                tau_max_us=found.tau_max,
-                sketches=found.sketch,
-                kept=found.kept,
+                source=known.source,
+                rows=known.rows,
+                tau_min_us=known.tau_min,
+                tau_max_us=known.tau_max,
+                sketches=known.sketch,
+                kept=known.kept,
             )
-            for found in progress
+            for known in progress
         ),
         cycles.of("join"),
     )
@@ -107,7 +107,9 @@ def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, ou
     )
 
 
-def _with_rates(found: tuple[SourceStatistics, ...], cycles: Cycles, outlook: Outlook) -> tuple[SourceStatistics, ...]:
+def _with_rates(
+    sources: tuple[SourceStatistics, ...], cycles: Cycles, outlook: Outlook
+) -> tuple[SourceStatistics, ...]:
     series = cycles.of("source")
     rows, advance_us = _columns("source", series, cycles)
     rates = outlook.linear(_ratio(rows * _US_PER_S, advance_us, advance_us > 0))
@@ -116,12 +118,12 @@ def _with_rates(found: tuple[SourceStatistics, ...], cycles: Cycles, outlook: Ou
         replace(each, rate_rows_per_s=ahead[each.source])
         if each.source in ahead and each.rate_rows_per_s is not None
         else each
-        for each in found
+        for each in sources
     )
 
 
 def _with_selectivities(
-    found: tuple[JoinSelectivity, ...], cycles: Cycles, outlook: Outlook
+    joins: tuple[JoinSelectivity, ...], cycles: Cycles, outlook: Outlook
 ) -> tuple[JoinSelectivity, ...]:
     """A predicate that does not count as measured stays unknown, whatever its last cycle says."""
     series = cycles.of("join")
@@ -135,7 +137,7 @@ def _with_selectivities(
         for each, share, low in zip(series, shares, least, strict=True)
         if not np.isnan(share)
     }
-    return tuple(replace(each, selectivity=ahead.get(each.sides, each.selectivity)) for each in found)
+    return tuple(replace(each, selectivity=ahead.get(each.sides, each.selectivity)) for each in joins)
 
 
 def _steps(cycles: Cycles, outlook: Outlook) -> tuple[StepStatistics, ...]:

@@ -121,7 +121,7 @@ def join_counts(batch: Batch) -> tuple[Count, ...]:
     The predicates of one step are measured together: of several it cannot be told which one a pair failed.
     """
     sight = _Sight(batch.stored, batch.arrived)
-    plan, found = batch.plan, dict[tuple[str, ...], Counts]()
+    plan, summed = batch.plan, dict[tuple[str, ...], Counts]()
     sent = _totals(report.probe_tuples for report in batch.probed)
     matched = _totals(report.matches for report in batch.probed)
     for tree in plan.trees:
@@ -141,8 +141,8 @@ def join_counts(batch: Batch) -> tuple[Count, ...]:
             )
             pairs = round(sent[step.edge] / copies * rows)
             name = tuple(part for side in sides for part in side)
-            found[name] = _sum(found.get(name), (pairs, matched.get(step.edge, 0)))
-    return tuple(Count(kind="join", name=name, counts=counts) for name, counts in sorted(found.items()))
+            summed[name] = _sum(summed.get(name), (pairs, matched.get(step.edge, 0)))
+    return tuple(Count(kind="join", name=name, counts=counts) for name, counts in sorted(summed.items()))
 
 
 def _sum(before: Counts | None, added: Counts) -> Counts:
@@ -160,8 +160,8 @@ def _joined(start: Store, target: Store, step: Step) -> Joining:
 
 def _totals(counts: Iterable[tuple[tuple[str, int], ...]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for found in counts:
-        for edge, count in found:
+    for each in counts:
+        for edge, count in each:
             total[edge] = total.get(edge, 0) + count
     return total
 

@@ -114,7 +114,7 @@ def _orders(query: Query, statistics: Statistics, options: PlanOptions, ages: _A
     counted for long, by few tuples. After it the order goes on anyhow.
     """
     costs = QueryCosts(query, Cardinality(statistics=statistics), options)
-    found, leads_somewhere = [], False
+    others, leads_somewhere = [], False
     for position in positions(costs.streams):
         units = _to_the_oldest(costs, 1 << position, ages)
         joined = sum(units)
@@ -123,9 +123,9 @@ def _orders(query: Query, statistics: Statistics, options: PlanOptions, ages: _A
         while joined != costs.everything:
             unit = costs.following(joined, costs.everything)[0]
             units, joined = (*units, unit), joined | unit
-        found.append(ProbeOrder(query=query.name, units=tuple(map(costs.among, units))))
+        others.append(ProbeOrder(query=query.name, units=tuple(map(costs.among, units))))
     if leads_somewhere:
-        yield from found
+        yield from others
 
 
 def _to_the_oldest(costs: QueryCosts, start: Mask, ages: _Ages) -> tuple[Mask, ...]:

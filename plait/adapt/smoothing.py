@@ -87,13 +87,13 @@ def forecast_series(
     is_long = (~np.isnan(series)).sum(axis=1) >= FEWEST
     if not is_long.any():
         return np.clip(last, low, high)
-    found = last.copy()
+    forecast = last.copy()
     long = series[is_long]
     reach = np.nanmax(long, axis=1) - np.nanmin(long, axis=1)
     smooth = fitted(long, method)
     ahead = np.where(smooth.jumps, last[is_long], smooth.ahead(steps))
-    found[is_long] = np.clip(ahead, last[is_long] - reach, last[is_long] + reach)
-    return np.clip(found, low, high)
+    forecast[is_long] = np.clip(ahead, last[is_long] - reach, last[is_long] + reach)
+    return np.clip(forecast, low, high)
 
 
 def fitted(series: Floats, method: Literal["linear", "damped"]) -> Smoothed:
@@ -172,10 +172,10 @@ def _first_line(series: Floats) -> tuple[Floats, Floats]:
 
 def last_of(series: Floats) -> Floats:
     """Return the last value of each series, NaN where there is none."""
-    found: Floats = np.full(len(series), np.nan)
+    latest: Floats = np.full(len(series), np.nan)
     for value in series.T:
-        found = np.where(np.isnan(value), found, value)
-    return found
+        latest = np.where(np.isnan(value), latest, value)
+    return latest
 
 
 __all__ = [

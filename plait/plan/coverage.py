@@ -21,14 +21,14 @@ Queries: TypeAlias = tuple[Query, ...]
 
 def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield (query, stream relation) pairs that start no path, or several."""
-    found = Counter((output.query, _alias_at(output, 0)) for _, _, output in endings(plan))
+    starts = Counter((output.query, _alias_at(output, 0)) for _, _, output in endings(plan))
     expected = {
         (query.name, relation.alias) for query in queries for relation in query.relations if not relation.is_table
     }
-    for query, alias in sorted(expected | set(found)):
+    for query, alias in sorted(expected | set(starts)):
         wanted = int((query, alias) in expected)
-        if found[query, alias] != wanted:
-            yield f"query '{query}' has {found[query, alias]} paths starting at '{alias}', expected {wanted}"
+        if starts[query, alias] != wanted:
+            yield f"query '{query}' has {starts[query, alias]} paths starting at '{alias}', expected {wanted}"
     names = sorted(query.name for query in queries)
     if names != list(plan.queries):
         yield f"the plan is for queries {list(plan.queries)}, expected {names}"

@@ -19,13 +19,13 @@ def stores_are_of_one_kind(plan: Plan) -> Iterator[str]:
 
 def filled_once_from_each_part(plan: Plan) -> Iterator[str]:
     """Yield intermediate stores that a stream part's arrival does not fill, or fills twice."""
-    found = Counter((fill.store, fill.positions.index(0)) for _, _, fill in fillings(plan) if 0 in fill.positions)
+    starts = Counter((fill.store, fill.positions.index(0)) for _, _, fill in fillings(plan) if 0 in fill.positions)
     for store in _intermediates(plan):
         for part, member in enumerate(_parts(store)):
             wanted = 0 if plan.store(member.store).is_table else 1
-            if found[store.id, part] != wanted:
+            if starts[store.id, part] != wanted:
                 yield (
-                    f"store '{store.id}' is filled {found[store.id, part]} times by arrivals of its part {part} "
+                    f"store '{store.id}' is filled {starts[store.id, part]} times by arrivals of its part {part} "
                     f"('{member.store}'), expected {wanted}"
                 )
 

@@ -180,8 +180,8 @@ def reader_option_problems(
     """
     given = tuple(options)
     alone = ((name, reader_option_problem(format_, name, value, is_stream=is_stream)) for name, value in given)
-    found: list[tuple[str | None, str]] = [(name, problem) for name, problem in alone if problem is not None]
-    return found or combination_problems(format_, given, has_columns=has_columns)
+    problems: list[tuple[str | None, str]] = [(name, problem) for name, problem in alone if problem is not None]
+    return problems or combination_problems(format_, given, has_columns=has_columns)
 
 
 __all__ = ["KNOWN", "reader_option_problem", "reader_option_problems"]

@@ -194,7 +194,7 @@ def _cut(series: Series, cycles: int) -> Series:
     )
 
 
-def _most_useful(found: Iterable[Series], fresh: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Series, ...]:
+def _most_useful(counted: Iterable[Series], fresh: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Series, ...]:
     """Return the series to keep, by kind and name. `fresh`: those that the last batch has counted."""
 
     def rank(series: Series) -> tuple[bool, int, int, int, tuple[str, ...]]:
@@ -203,7 +203,7 @@ def _most_useful(found: Iterable[Series], fresh: Collection[tuple[str, tuple[str
         return ((series.kind, series.name) not in fresh, silent, -sum(counts), -series.earlier[0], series.name)
 
     by_kind: dict[SeriesKind, list[Series]] = {}
-    for series in found:
+    for series in counted:
         by_kind.setdefault(series.kind, []).append(series)
     kept: list[Series] = []
     for kind in sorted(by_kind):

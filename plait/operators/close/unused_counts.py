@@ -30,7 +30,7 @@ def without_unused(
     progress: Iterable[SourceProgress], plan: Plan, stored: Iterable[Bucket]
 ) -> tuple[SourceProgress, ...]:
     """Return the progress of the sources without counts by key or selection that neither the plan nor `stored` uses."""
-    uses = {found.source: _Use() for found in progress}
+    uses = {known.source: _Use() for known in progress}
     for store in plan.stores:
         if store.source in uses:
             use = uses[store.source]
@@ -42,9 +42,9 @@ def without_unused(
     layouts: dict[str, set[Layout]] = {}
     for bucket in stored:
         layouts.setdefault(bucket.store, set()).add(bucket.layout)
-    for name, found in layouts.items():
+    for name, kept in layouts.items():
         source = name if name in uses else source_of(name)
-        for layout in found if source in uses else ():
+        for layout in kept if source in uses else ():
             uses[source].keys |= set(layout.keys)
             uses[source].selections |= set(layout.selections)
     return tuple(_used(known, uses[known.source]) for known in progress)

@@ -125,7 +125,7 @@ def distinct_patterns(queries: tuple[Query, ...]) -> tuple[Asked, ...]:
 
 def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
     """Return a query's pattern and the alias of each member."""
-    found = sorted(
+    members = sorted(
         (
             (
                 Member(
@@ -140,15 +140,17 @@ def pattern_of(query: Query) -> tuple[Pattern, tuple[str, ...]]:
         ),
         key=lambda pair: pair[0].order,
     )
-    aliases = tuple(relation.alias for _, relation in found)
+    aliases = tuple(relation.alias for _, relation in members)
     pairs = (
         (left, right, between(query, aliases[left], aliases[right]))
         for left, right in combinations(range(len(aliases)), 2)
     )
     pattern = Pattern(
-        members=tuple(member for member, _ in found),
-        is_stream=tuple(not relation.is_table for _, relation in found),
-        joins=tuple(Join(left=left, right=right, between=found) for left, right, found in pairs if found),
+        members=tuple(member for member, _ in members),
+        is_stream=tuple(not relation.is_table for _, relation in members),
+        joins=tuple(
+            Join(left=left, right=right, between=predicates) for left, right, predicates in pairs if predicates
+        ),
     )
     return pattern, aliases
 

@@ -109,7 +109,7 @@ class BestOrders:
                     for unit in self._costs.following(joined, self._target)
                     for step in (self._costs.step(joined, unit),)
                 ),
-                key=lambda found: found[0],
+                key=lambda way: way[0],
             )
             self._rest[joined] = known
         return known
@@ -118,17 +118,17 @@ class BestOrders:
         """Return the cheapest rest where others have come the same way, and what it probes next."""
         if joined == self._target or not taken.after:
             return self._best(joined)
-        found = []
+        prices = []
         for unit in self._costs.following(joined, self._target):
             step, shared = (
                 self._costs.step(joined, unit),
                 taken.after.get(self._costs.name(joined | unit, self._target)),
             )
             if shared is None:
-                found.append((step.price + step.growth * self.rest(joined | unit), unit))
+                prices.append((step.price + step.growth * self.rest(joined | unit), unit))
             else:
-                found.append((step.growth * self._beside(joined | unit, shared)[0], unit))
-        return min(found, key=lambda each: each[0])
+                prices.append((step.growth * self._beside(joined | unit, shared)[0], unit))
+        return min(prices, key=lambda each: each[0])
 
 
 def order_cost(costs: Costs, start: Mask, units: Units, taken: Taken | None = None) -> float:

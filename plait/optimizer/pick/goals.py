@@ -63,7 +63,7 @@ def reach_all(goals: Sequence[Goal]) -> tuple[Reached, ...]:
     by_start: dict[str, list[int]] = {}
     for number, goal in enumerate(goals):
         by_start.setdefault(goal.name, []).append(number)
-    found: dict[int, Reached] = {}
+    by_goal: dict[int, Reached] = {}
     best: dict[tuple[int, Mask], BestOrders] = {}
     for numbers in by_start.values():
         sharing = [goals[number] for number in numbers]
@@ -71,8 +71,8 @@ def reach_all(goals: Sequence[Goal]) -> tuple[Reached, ...]:
             best.setdefault((id(goal.costs), goal.target), BestOrders(goal.costs, goal.target)) for goal in sharing
         ]
         for number, goal, units in zip(numbers, sharing, _together(sharing, searches), strict=True):
-            found[number] = Reached(goal=goal, units=units)
-    return tuple(found[number] for number in range(len(goals)))
+            by_goal[number] = Reached(goal=goal, units=units)
+    return tuple(by_goal[number] for number in range(len(goals)))
 
 
 def shared_cost(reached: Sequence[Reached]) -> float:

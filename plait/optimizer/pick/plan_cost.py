@@ -79,17 +79,17 @@ def _ways(tree: ProbeTree) -> Iterator[tuple[Step, ...]]:
 def _pairs(plan: Plan, start: Member, steps: tuple[Step, ...]) -> dict[tuple[int, int], Joining]:
     """Return what joins the relations of a path, by their positions."""
     path = path_members(start, steps)
-    found: dict[tuple[int, int], list[Predicate[Place[int]]]] = {}
+    between: dict[tuple[int, int], list[Predicate[Place[int]]]] = {}
     for predicate in conditions_on(plan, steps):
         left, right = sorted({place.at for place in operands_of(predicate)})
-        found.setdefault((left, right), []).append(predicate)
+        between.setdefault((left, right), []).append(predicate)
 
     def key(place: Place[int]) -> KeyColumn:
         return plan.store(path[place.at].store).key(place.name)
 
     return {
         (left, right): in_order(joining(each, left, key) for each in parts)
-        for (left, right), parts in sorted(found.items(), key=lambda item: item[0])
+        for (left, right), parts in sorted(between.items(), key=lambda item: item[0])
     }
 
 

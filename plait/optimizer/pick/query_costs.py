@@ -114,7 +114,7 @@ class QueryCosts:
         if (joined, among) not in self._names:
             inside = positions(joined)
             aliases = self.among(among)
-            found = conditions(
+            conditions_on = conditions(
                 predicate
                 for (left, one), (right, other) in combinations(enumerate(inside), 2)
                 for predicate in placed(self._pairs[one, other], left, right)
@@ -122,7 +122,7 @@ class QueryCosts:
             members = [
                 member_of(self.query, self.aliases[position], one_per_source, among=aliases) for position in inside
             ]
-            self._names[joined, among] = joined_name(members, found)
+            self._names[joined, among] = joined_name(members, conditions_on)
         return self._names[joined, among]
 
     def store(self, mask: Mask) -> str:

@@ -88,15 +88,15 @@ class SetSizes:
                 key = equal[key]
             return key
 
-        found = []
+        shares = []
         for share, (left, right) in sorted(edges, key=lambda edge: (-edge[0], edge[1])):
             on = self._pairs[left, right]
             ends = [(root((left, mine.name)), root((right, theirs.name))) for mine, theirs in key_pairs(on)]
             if len(on) == 1 and ends and ends[0][0] == ends[0][1]:
                 continue
-            found.append(share)
+            shares.append(share)
             equal.update({one: other for one, other in ends if one != other})
-        return found
+        return shares
 
     def _measured(self, statistics: Statistics) -> dict[Mask, float]:
         """Return the sizes of the sets of two or more relations that measured steps lead to."""
@@ -110,13 +110,13 @@ class SetSizes:
             if step.before in by_name and step.after in by_name
         ]
         known: dict[Mask, float] = {1 << position: rows for position, rows in enumerate(self._rows)}
-        found: dict[Mask, list[tuple[float, float]]] = {}
+        sizes_by_set: dict[Mask, list[tuple[float, float]]] = {}
         for before, after, growth, weight in sorted(steps, key=lambda step: (step[0].bit_count(), step[0], step[1])):
-            if before not in known and before in found:
-                known[before] = _average(found[before])
+            if before not in known and before in sizes_by_set:
+                known[before] = _average(sizes_by_set[before])
             if before in known:
-                found.setdefault(after, []).append((known[before] * growth, weight))
-        return {mask: _average(sizes) for mask, sizes in found.items()}
+                sizes_by_set.setdefault(after, []).append((known[before] * growth, weight))
+        return {mask: _average(sizes) for mask, sizes in sizes_by_set.items()}
 
     def name(self, mask: Mask) -> str:
         """Return the name of a set by content."""

@@ -46,10 +46,10 @@ def step_cost(probe: Probe, cardinality: Cardinality, costs: ProbeCosts) -> Step
     has_bands = any(isinstance(each, Band) for joined in probe.joins for each in joined.on)
     if not has_keys and not has_bands:
         return StepCost(price=probe.copies * costs.query + probe.rows * costs.match, growth=probe.growth)
-    found = probe.growth / max(math.prod(_passing(joined, cardinality, has_keys) for joined in probe.joins), 1e-9)
+    looked_at = probe.growth / max(math.prod(_passing(joined, cardinality, has_keys) for joined in probe.joins), 1e-9)
     kept = _distinct(probe, cardinality) if has_keys else probe.rows
     look_up = costs.query * (costs.query_base + math.log2(1.0 + kept))
-    return StepCost(price=probe.copies * look_up + min(found, probe.rows) * costs.match, growth=probe.growth)
+    return StepCost(price=probe.copies * look_up + min(looked_at, probe.rows) * costs.match, growth=probe.growth)
 
 
 def _passing(joined: Joined, cardinality: Cardinality, has_keys: bool) -> float:

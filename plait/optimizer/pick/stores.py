@@ -72,7 +72,7 @@ def _candidates(queries: Sequence[QueryCosts], budget: StorageBudget) -> list[Ca
         for mask in costs.connected():
             if _is_probed(costs, mask):
                 masks.setdefault(costs.store(mask), {}).setdefault(number, mask)
-    found = []
+    candidates = []
     for store, by_query in masks.items():
         number, mask = min(by_query.items())
         costs = queries[number]
@@ -80,8 +80,8 @@ def _candidates(queries: Sequence[QueryCosts], budget: StorageBudget) -> list[Ca
         width = sum(budget.width_bytes[costs.query.relation(alias).source] for alias in costs.among(mask))
         size = budget.size(rows, rows * width)
         if 0 < size <= budget.left:  # one that is thought to be empty is not known well enough
-            found.append((rows, Candidate(id=store, masks=tuple(sorted(by_query.items())), size=size)))
-    return [candidate for _, candidate in sorted(found, key=lambda each: (each[0], each[1].id))[:_MOST]]
+            candidates.append((rows, Candidate(id=store, masks=tuple(sorted(by_query.items())), size=size)))
+    return [candidate for _, candidate in sorted(candidates, key=lambda each: (each[0], each[1].id))[:_MOST]]
 
 
 def _is_probed(costs: QueryCosts, mask: Mask) -> bool:

@@ -68,7 +68,7 @@ def _worded(predicate: Predicate[_Side]) -> str:
         case Band():
             return _bounded(predicate)
         case Residual():
-            return _OPERAND.sub(lambda found: predicate.operands[int(found.group(1))].text, predicate.text)
+            return _OPERAND.sub(lambda match: predicate.operands[int(match.group(1))].text, predicate.text)
         case _:
             assert_never(predicate)
 

@@ -78,8 +78,8 @@ def read_history(storage: Storage) -> tuple[Entry, ...]:
     if not storage.exists(FILE):
         return ()
     try:
-        found = json.loads(storage.read_bytes(FILE))
-        return tuple(Entry(**{**entry, "orders": tuple(entry["orders"])}) for entry in found["epochs"])
+        document = json.loads(storage.read_bytes(FILE))
+        return tuple(Entry(**{**entry, "orders": tuple(entry["orders"])}) for entry in document["epochs"])
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"'{storage.name(FILE)}' is not a history of plans that this version reads ({error}); delete it to begin "

@@ -46,8 +46,8 @@ def _is_interval(value: str) -> bool:
 
 def batches_of(value: str) -> int | None:
     """Return the number in ``5 batches``; None if that is not what it says."""
-    found = re.fullmatch(r"([1-9]\d{0,5}) batch(es)?", value)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"([1-9]\d{0,5}) batch(es)?", value)
+    return int(match[1]) if match else None
 
 
 def _is_cycle(value: str) -> bool:
