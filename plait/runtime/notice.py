@@ -18,6 +18,7 @@ StartKind: TypeAlias = Literal[
     "results undelivered",
     "results taken",
     "query not filled",
+    "query to be filled",
     "rows lacking",
 ]
 NoticeKind: TypeAlias = (

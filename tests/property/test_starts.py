@@ -65,3 +65,19 @@ def test_a_former_plan_that_cannot_be_read_costs_no_row_of_a_table(place: Place,
     engine = run(place.folder, STREAMS + table + first + second, "WINDOW UNBOUNDED")
     assert engine.results("q").to_pylist() == [{"v": 5, "name": "n5"}]
     assert engine.results("r").sort_by("v").to_pylist() == [{"v": 4, "side": "s0"}, {"v": 5, "side": "s1"}]
+
+
+def test_a_query_that_is_new_says_that_its_past_comes_with_the_next_batch(place: Place) -> None:
+    script = "SET plait.backfill = true;" + STREAMS
+    first = "CREATE QUERY q INTO noop AS SELECT a.v FROM a JOIN b ON a.k = b.k;"
+    second = "CREATE QUERY r INTO memory AS SELECT a.v FROM a JOIN b ON a.k = b.k;"
+    place.arrive(1)
+    assert run(place.folder, script + first, "WINDOW UNBOUNDED").notices() == ()
+    engine = run(place.folder, script + first + second, "WINDOW UNBOUNDED")
+    assert engine.results("r").num_rows == 0
+    (told,) = engine.notices()
+    assert told.startswith("query 'r' is new: the results of what is stored come with the next batch")
+    place.arrive(2)
+    engine = run(place.folder, script + first + second, "WINDOW UNBOUNDED")
+    assert engine.results("r").sort_by("v").to_pylist() == [{"v": 1}, {"v": 2}]
+    assert run(place.folder, script + first + second, "WINDOW UNBOUNDED").notices() == ()

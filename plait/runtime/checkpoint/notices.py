@@ -21,7 +21,7 @@ def notices(
 ) -> tuple[Notice, ...]:
     """Return one notice for every stream that comes back, rests, or seems to have been renamed, for every query
     that is left out or was `dropped` although its sink has not taken all of its results, and for every one that
-    `backfill` leaves as it is because it comes back.
+    `backfill` leaves as it is because it comes back, or fills up with the next batch.
     """
     if before is None or manifest is None:
         return ()
@@ -31,7 +31,7 @@ def notices(
         *_resting(manifest, plan),
         *_renamed(before, now, registered, read),
         *_undelivered(manifest, plan, dropped),
-        *(_not_filled(manifest, plan) if backfill else ()),
+        *((*_not_filled(manifest, plan), *_filled_later(manifest, plan)) if backfill else ()),
     )
 
 
@@ -115,6 +115,20 @@ def _not_filled(manifest: Manifest, plan: Plan) -> list[Notice]:
         )
         for known in manifest.queries
         if known.left is not None and known.query in plan.queries
+    ]
+
+
+def _filled_later(manifest: Manifest, plan: Plan) -> list[Notice]:
+    known = {progress.query for progress in manifest.queries}
+    return [
+        Notice(
+            kind="query to be filled",
+            of=query,
+            text=f"query '{query}' is new: the results of what is stored come with the next batch, that is, once "
+            "something new has arrived",
+        )
+        for query in sorted(set(plan.queries) - known)
+        if manifest.batch >= 0
     ]
 
 
