@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Number
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from plait.adapt.adapter import Habits
 from plait.adapt.budget import Budget
+from plait.adapt.forecast import Outlook
 from plait.adapt.planning import PlanRequest
+from plait.adapt.reconsidering import Policy
 from plait.arguments import is_truth
 from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Source
-from plait.runtime.adapting_options import ADAPTING, habits
 from plait.runtime.admission.survey import BATCH_ROWS, batch_rows_option
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 from plait.runtime.settings import Routing, Settings
 from plait.runtime.spark.session import has_one_executor
-from plait.sql.script.set_options import checked_option, source_option_problem
+from plait.sql.lexis.durations import parse_duration_us
+from plait.sql.script.set_options import batches_of, checked_option, source_option_problem
+from plait.stats.cycles import TEN_SECONDS, CycleLength
 
 RoutingChoice: TypeAlias = Literal["auto"] | Routing
 
 _TRUE = frozenset({"true", "on"})
+
+ADAPTING: Final = frozenset({"adapt", "cycle", "history", "forecast"})
+"""Options of how plans follow the data, ``plait.<option>``."""
 
 
 def _refused(name: str, error: PySparkException) -> str:
@@ -144,3 +152,19 @@ class EngineOptions:
                 **limits,
             ),
         )
+
+
+def habits(options: Mapping[str, str]) -> Habits:
+    """Return how plans follow the data. `options`: values that `checked_option` let pass, by option."""
+    return Habits(
+        adapts=options.get("adapt", "auto") != "off",
+        policy=Policy(outlook=Outlook(trends=options.get("forecast", "trends") != "last")),
+        cycle=_cycle(options["cycle"]) if "cycle" in options else TEN_SECONDS,
+    )
+
+
+def _cycle(value: str) -> CycleLength:
+    batches = batches_of(value)
+    if batches is not None:
+        return CycleLength(batches=batches)
+    return CycleLength(seconds=(parse_duration_us(value) or 0) / 1_000_000)

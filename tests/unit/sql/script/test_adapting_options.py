@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.errors import OptionError
-from plait.runtime.adapting_options import habits
+from plait.runtime.engine_options import habits
 from plait.sql.script.set_options import batches_of, checked_option
 
 
