@@ -41,7 +41,6 @@ _WORDS = (
     "plait.sql.lexis",
     "plait.sql.expressions.bound",
     "plait.state.model",
-    "plait.state.file_errors",
     "plait.spelling",
     "plait.filesystems",
     "plait.faults",

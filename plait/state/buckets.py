@@ -22,12 +22,11 @@ from plait.kernels.compiled import Int32s, Int64s
 from plait.kernels.hashing import combine
 from plait.kernels.ordering import sort_order
 from plait.state import indexes as index_files
-from plait.state.file_errors import explaining
 from plait.state.indexes import Index
 from plait.state.model import Bucket, Layout
 from plait.state.naming import bucket_path, index_path
 from plait.state.paging import release
-from plait.state.storage import Storage, checksum_of
+from plait.state.storage import Storage, checksum_of, explaining
 
 TAU = "#tau"
 COMBINED = "#i"

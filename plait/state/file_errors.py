@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
-import pyarrow as pa
-
-from plait.errors import CheckpointError
-
-
-@contextmanager
-def explaining(name: str, doing: str) -> Iterator[None]:
-    """Turn an operating system's or Arrow's error about file `name` into a `CheckpointError` that says what to do."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        if doing != "read":
-            raise
-        raise CheckpointError(f"Cannot {doing} {name}: {error}. {_DAMAGED}") from error
-    except OSError as error:
-        raise CheckpointError(f"Cannot {doing} {name}: {_meaning(error)}") from error
-
-
-_DAMAGED = (
+DAMAGED: Final = (
     "The file is damaged. Restore the checkpoint from a backup, or start over with a new checkpoint directory "
     "(state is rebuilt from what the sources still hold)."
 )
 
 
-def _meaning(error: OSError) -> str:
+def meaning(error: OSError) -> str:
     """Say what an error number means for the user."""
     match errno.ENOENT if isinstance(error, FileNotFoundError) else error.errno:
         case errno.ENOSPC | errno.EDQUOT:
@@ -52,3 +33,6 @@ def _meaning(error: OSError) -> str:
         f"{error}. Check that the checkpoint's storage is reachable, then start again; "
         "nothing that was committed is lost."
     )
+
+
+__all__ = ["DAMAGED", "meaning"]

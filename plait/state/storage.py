@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import posixpath
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -24,7 +24,7 @@ from plait.errors import CheckpointError
 from plait.faults import reach
 from plait.filesystems import filesystem_of
 from plait.state import cache
-from plait.state.file_errors import explaining
+from plait.state.file_errors import DAMAGED, meaning
 
 Writer: TypeAlias = Callable[[IO[bytes]], None]
 """Writes a file's content to the binary file object it is given."""
@@ -49,6 +49,19 @@ class StoredFile:
     path: str
     bytes: int
     modified_ns: int
+
+
+@contextmanager
+def explaining(name: str, doing: str) -> Iterator[None]:
+    """Turn an operating system's or Arrow's error about file `name` into a `CheckpointError` that says what to do."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        if doing != "read":
+            raise
+        raise CheckpointError(f"Cannot {doing} {name}: {error}. {DAMAGED}") from error
+    except OSError as error:
+        raise CheckpointError(f"Cannot {doing} {name}: {meaning(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
