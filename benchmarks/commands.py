@@ -20,6 +20,7 @@ _COMPONENTS = {
     "batch": ("benchmarks.components.batch", "one micro-batch by the millisecond, with its jobs, stages and tasks"),
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
+    "following": ("benchmarks.simulator.following", "how well plans follow the data, by counts"),
     "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
 }
 _EVERYTHING = {"all": ("benchmarks.suite.everything", "every workload, and the page of what was found: 80 minutes")}

@@ -1,8 +1,8 @@
 """What the next cycle will be like, judging by those that are done (paper 003, section 4.3).
 
-Rates, and the matches μ that a matching tuple finds, go on along their trend; the share γ that matches, and the
-selectivities of predicates, along one that dies down. Where no cycle has shown anything of late, the average of all
-that was ever counted stands in; what the user declared comes before everything.
+Rates, the values κ of a key that a store holds, and the matches μ that a matching tuple finds, go on along their trend;
+the share γ that matches, and the selectivities of predicates, along one that dies down. Where no cycle has shown
+anything of late, the average of all that was ever counted stands in; what the user declared comes before everything.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.stats.combine import with_measured
 from plait.stats.cycles import COUNTED, HISTORY, Cycles, Series, SeriesKind
 from plait.stats.declared import declared_statistics
+from plait.stats.live_keys import LiveKeys
 from plait.stats.measured import Measurement, measured_statistics, sides_of
-from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, StepStatistics
+from plait.stats.model import JoinSelectivity, KeyStatistics, SourceStatistics, Statistics, StepStatistics
 
 _US_PER_S = 1_000_000
 
@@ -64,7 +65,7 @@ def forecast(sources: Iterable[Source], manifest: Manifest | None, outlook: Outl
     declared = declared_statistics(known)
     if manifest is None:
         return declared
-    shown = measured_and_forecast(manifest.sources, manifest.cycles, outlook)
+    shown = measured_and_forecast(manifest.sources, manifest.cycles, outlook, manifest.live_keys)
     tables = measured_statistics(_read_tables(known, manifest.buckets))
     return with_measured(declared, replace(shown, sources=shown.sources + tables.sources))
 
@@ -83,7 +84,9 @@ def _read_tables(sources: Iterable[Source], buckets: Iterable[Bucket]) -> Iterat
         yield Measurement(source=table, rows=max(by_store.values()))
 
 
-def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook) -> Statistics:
+def measured_and_forecast(
+    progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook, live: Iterable[LiveKeys] = ()
+) -> Statistics:
     """Return what finished batches showed, the series among it as they are forecast."""
     averages = measured_statistics(
         (
@@ -104,6 +107,7 @@ def measured_and_forecast(progress: Iterable[SourceProgress], cycles: Cycles, ou
         sources=_with_rates(averages.sources, cycles, outlook),
         joins=_with_selectivities(averages.joins, cycles, outlook),
         steps=_steps(cycles, outlook),
+        keys=_keys(cycles, live, outlook),
     )
 
 
@@ -161,6 +165,21 @@ def _steps(cycles: Cycles, outlook: Outlook) -> tuple[StepStatistics, ...]:
         for each, gamma, mu, low, seen, age in zip(series, gammas, mus, least, latest, ages, strict=True)
         for total, total_matched, total_matches in (each.totals,)
         if total >= FEWEST_PROBES
+    )
+
+
+def _keys(cycles: Cycles, live: Iterable[LiveKeys], outlook: Outlook) -> tuple[KeyStatistics, ...]:
+    """κ was what it is now less what came since, and what went (equation 11)."""
+    now = {(each.store, each.key): each.count for each in live}
+    series = [each for each in cycles.of("keys") if each.name in now]
+    added, expired = _columns("keys", series, cycles)
+    since = np.cumsum((added - expired)[:, ::-1], axis=1)[:, ::-1] - (added - expired)
+    kept = np.array([now[each.name[0], each.name[1]] for each in series], dtype=np.float64)
+    ahead = outlook.linear(np.maximum(kept[:, None] - since, 0.0))
+    return tuple(
+        KeyStatistics(store=each.name[0], key=each.name[1], kept=float(kept))
+        for each, kept in zip(series, ahead, strict=True)
+        if not np.isnan(kept)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from plait.plan.columns import TAU
 from plait.sinks.staging import Publication
 from plait.stats.cycles import NOTHING_COUNTED, Cycles
+from plait.stats.live_keys import LiveKeys
 
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
@@ -205,7 +206,7 @@ class Manifest:
     have buckets. One that no query needs any more **rests**: it keeps what it has for as long as its last window says,
     because the stream's offsets are behind those rows and they could not be read again.
     `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
-    have taken, cumulated; they are not in `probe_tuples`.
+    have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
     """
 
     batch: int
@@ -220,3 +221,4 @@ class Manifest:
     windows: tuple[StoreWindow, ...] = ()
     cycles: Cycles = NOTHING_COUNTED
     sampled: int = 0
+    live_keys: tuple[LiveKeys, ...] = ()

@@ -21,6 +21,7 @@ def with_measured(declared: Statistics, measured: Statistics) -> Statistics:
         sources=tuple(_combine_source(declared.of(name), measured.of(name)) for name in sorted(names)),
         joins=tuple(each for each in measured.joins if not all(_is_declared(declared, side) for side in each.sides)),
         steps=measured.steps,
+        keys=measured.keys,
     )
 
 

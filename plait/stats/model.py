@@ -58,6 +58,15 @@ class JoinSelectivity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyStatistics:
+    """How many distinct values of a key a store will hold (κ)."""
+
+    store: str
+    key: str
+    kept: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepStatistics:
     """What the tuples that take a step find (`plait.plan.step_names`): `matching`, the share that matches anything (γ),
     and `matches`, how many partners one of these has (μ, at least 1). `weight`: how much that says, against other steps
@@ -73,23 +82,30 @@ class StepStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """All sources, ordered by name, the equalities that were measured, ordered by their sides, and the steps, ordered
-    by name.
+    """All sources, ordered by name, the equalities that were measured, ordered by their sides, the steps, ordered
+    by name, and the keys that stores hold, ordered by store.
     """
 
     sources: tuple[SourceStatistics, ...] = ()
     joins: tuple[JoinSelectivity, ...] = ()
     steps: tuple[StepStatistics, ...] = ()
+    keys: tuple[KeyStatistics, ...] = ()
     _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
     _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
+    _by_key: Mapping[Side, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_source", {each.source: each for each in self.sources})
         object.__setattr__(self, "_by_sides", {each.sides: each.selectivity for each in self.joins})
+        object.__setattr__(self, "_by_key", {(each.store, each.key): each.kept for each in self.keys})
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""
         return self._by_sides.get((left, right) if left <= right else (right, left))
+
+    def kept(self, store: str, key: str) -> float | None:
+        """Return κ of a store, None if it was not measured."""
+        return self._by_key.get((store, key))
 
     def of(self, source: str) -> SourceStatistics:
         """Return what is known about this source; all unknown if it was never seen."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from plait.adapt.history import Batch, batch_counts, with_sample
+from plait.operators.close.counting_keys import counted_keys
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
 from plait.operators.close.unused_counts import without_unused
@@ -23,7 +24,8 @@ from plait.plan.relations import source_of
 from plait.query.model import Stream
 from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
 from plait.state.retention import retain
-from plait.stats.cycles import HISTORY, TEN_SECONDS, CycleLength, Cycles, with_batch
+from plait.stats.cycles import HISTORY, TEN_SECONDS, Count, CycleLength, Cycles, with_batch
+from plait.stats.live_keys import LiveKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,9 @@ class Closed:
     """How far the streams have come after a batch, and what that means for what is stored.
 
     `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
-    passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the
-    batches showed. `found`: what became final with that, as reports of tasks; inner joins leave it empty.
+    passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the batches
+    showed, `live_keys`: what is followed of the values of keys. `found`: what became final with that, as reports of
+    tasks; inner joins leave it empty.
     """
 
     sources: tuple[SourceProgress, ...]
@@ -41,6 +44,7 @@ class Closed:
     expired: tuple[Bucket, ...]
     windows: tuple[StoreWindow, ...]
     cycles: Cycles
+    live_keys: tuple[LiveKeys, ...] = ()
     found: tuple[ProbeReport, ...] = ()
 
 
@@ -60,6 +64,7 @@ def close(
     """
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    keys = counted_keys(previous, plan, ingested)
     cycles = _cycles_after(
         previous,
         clock_ms,
@@ -74,6 +79,7 @@ def close(
             after={each.source: each for each in progress},
         ),
         sample,
+        keys.counts,
     )
     progress = _with_unstored(plan, progress, ingested)
     watermark = watermark_after(streams, progress, clock_ms)
@@ -90,16 +96,23 @@ def close(
         expired=expired,
         windows=_stream_windows(plan, previous, windows, resting, kept),
         cycles=cycles,
+        live_keys=keys.live,
     )
 
 
 def _cycles_after(
-    previous: Manifest | None, clock_ms: int, cycle: CycleLength, history: int, batch: Batch, sample: Sample | None
+    previous: Manifest | None,
+    clock_ms: int,
+    cycle: CycleLength,
+    history: int,
+    batch: Batch,
+    sample: Sample | None,
+    keys: tuple[Count, ...],
 ) -> Cycles:
     before, counted = Cycles() if previous is None else previous.cycles, batch_counts(batch)
     if sample is not None:
         counted = with_sample(counted, replace(batch, plan=sample.plan, probed=(sample.report,)))
-    return with_batch(before, clock_ms, counted, cycle, history)
+    return with_batch(before, clock_ms, (*counted, *keys), cycle, history)
 
 
 def _with_unstored(

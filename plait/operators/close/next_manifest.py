@@ -65,6 +65,7 @@ def next_manifest(
         buckets=closed.kept,
         windows=closed.windows,
         cycles=closed.cycles,
+        live_keys=closed.live_keys,
         publications=(
             *(() if previous is None else previous.publications),
             *(letter for report in ingested for letter in report.publications),

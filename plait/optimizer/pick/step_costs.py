@@ -65,8 +65,14 @@ def _passing(joined: Joined, cardinality: Cardinality, has_keys: bool) -> float:
 def _distinct(probe: Probe, cardinality: Cardinality) -> float:
     """Return κ: how many of all the values there are lie in the store, of the keys it is looked up by together.
 
-    Of d equally likely values n rows have d · (1 − e^(−n/d)) on average.
+    A single key's may have been counted. Of d equally likely values n rows have d · (1 − e^(−n/d)) on average.
     """
+    places = {
+        (joined.place, key.name): joined.right.source for joined in probe.joins for _, key in key_pairs(joined.on)
+    }
+    counted = [cardinality.statistics.kept(source, key) for (_, key), source in places.items()]
+    if len(counted) == 1 and counted[0]:
+        return min(counted[0], max(probe.rows, 1.0))
     values = {
         (joined.place, key.name): cardinality.distinct(joined.right, key)
         for joined in probe.joins
