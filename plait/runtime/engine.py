@@ -36,6 +36,7 @@ from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.runtime.telling import Telling
+from plait.sinks.kinds import kind_of
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.state.manifest import ManifestLog
@@ -187,7 +188,11 @@ class Engine(Declarations):
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run, and which query is to blame."""
-        return explained(error, self._queries(), self._checkpoint)
+        directories = (
+            kind_of(binding.sink.spec).directory(binding.sink.spec) for binding in self._registry.bindings.values()
+        )
+        letters = (stream.dead_letter for stream in self._streams())
+        return explained(error, self._queries(), self._checkpoint, tuple(filter(None, (*directories, *letters))))
 
     def _finish(self, run: Run) -> Summary:
         if self._course is not None:

@@ -20,6 +20,7 @@ from plait.plan.model import ValueColumn
 from plait.query.model import Operand, Query
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
+from plait.runtime.batch.full_places import full_places
 from plait.runtime.checkpoint.spark_logs import damage_of, damaged_log
 from plait.runtime.inputs.unreadable import unreadable
 from plait.sql.predicates.evaluation import operand_text, residual_text
@@ -66,10 +67,12 @@ def naming_an_ended_jvm() -> Iterator[None]:
         raise explained(error) from error
 
 
-def explained(error: BaseException, queries: Collection[Query] = (), checkpoint: str | None = None) -> PlaitError:
+def explained(
+    error: BaseException, queries: Collection[Query] = (), checkpoint: str | None = None, places: Collection[str] = ()
+) -> PlaitError:
     """Return `error` as an error of Plait, with the part of its text that tells the user something. `queries`: those
     that ran; of the user's functions only those that one of them calls can be to blame. `checkpoint`: whose logs are
-    looked at where the text blames nothing.
+    looked at where the text blames nothing. `places`: where else is written to, in case a disk is full.
     """
     if isinstance(error, PlaitError):
         return error
@@ -101,8 +104,10 @@ def explained(error: BaseException, queries: Collection[Query] = (), checkpoint:
             "PYSPARK_PYTHON) to an interpreter that every executor has: docs/deploy.md says how."
         )
     if "No space left on device" in text:
+        full = full_places((*places, *([checkpoint] if checkpoint else [])))
+        named = f" of {', '.join(full)}" if full else ""
         return CheckpointError(
-            "no space left on the device. Free some space, then start again: nothing committed is lost."
+            f"no space left on the device{named}. Free some space, then start again: nothing committed is lost."
         )
     if any(sign in text for sign in _OTHER_RUN):
         return CheckpointError(
