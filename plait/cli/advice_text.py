@@ -51,9 +51,9 @@ def _ladder(advice: Advice, pace: Pace) -> Iterator[str]:
                 cost.strategy,
                 pace.count(cost.probe_tuples_per_s),
                 "" if cost is first else _less(cost.probe_tuples_per_s, first.probe_tuples_per_s),
-                wording.count(cost.stored_rows),
+                wording.estimated_count(cost.stored_rows),
                 "" if cost is first else _less(cost.stored_rows, first.stored_rows),
-                "?" if cost.stored_bytes is None else wording.size(cost.stored_bytes),
+                "?" if cost.stored_bytes is None else wording.estimated_size(cost.stored_bytes),
                 f"{cost.steps:,}",
                 f"{cost.stores:,}",
             ]
@@ -99,7 +99,7 @@ def _stores(advice: Advice, pace: Pace) -> Iterator[str]:
         yield (
             f"{store_name(advised.store)} saves {pace.rate(advised.saved_per_s, 'probe tuples')} for "
             f"{wording.some(advised.queries)}; keeps {wording.plural_of(advised.rows, 'row')} "
-            f"({wording.size(advised.bytes)})"
+            f"({wording.estimated_size(advised.bytes)})"
         )
         yield f"  {'' if made is None else joined(made, advice.best)}"
     yield from _more(len(advice.stores))
@@ -135,7 +135,7 @@ def _assumed(advice: Advice, pace: Pace) -> Iterator[str]:
                 unknown_text(unknown),
                 f"{advised.assumption.value:.0%}"
                 if unknown.what == "selectivity"
-                else wording.count(advised.assumption.value),
+                else wording.estimated_count(advised.assumption.value),
                 f"{advised.assumption.share:.0%}" if advised.assumption.share else "stored rows only",
                 "" if advised.low_per_s is None else pace.count(advised.low_per_s),
                 "" if advised.high_per_s is None else pace.count(advised.high_per_s),

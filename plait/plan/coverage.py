@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from plait.plan.conditions import conditions_of, conditions_text, renamed
 from plait.plan.model import Member, Output, Plan, ResidualFilter, Selection, Step
-from plait.plan.relations import columns_read, requirement_of, selection_of, window_of
+from plait.plan.relations import projected_columns, requirement_of, selection_of, window_of
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
 
@@ -97,7 +97,7 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
 def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield relations whose tuples or columns are not kept by the store they are taken from."""
     needs = {
-        (query.name, relation.alias): (requirement_of(query, relation), columns_read(query, relation.alias))
+        (query.name, relation.alias): (requirement_of(query, relation), projected_columns(query, relation.alias))
         for query in queries
         for relation in query.relations
     }

@@ -103,7 +103,7 @@ def requirement_of(query: Query, relation: Relation) -> Requirement:
     return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
 
 
-def columns_read(query: Query, alias: str) -> tuple[str, ...]:
+def projected_columns(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}
     return tuple(sorted(column.column for column in read if column.relation == alias))

@@ -16,7 +16,15 @@ from typing import Any
 
 from plait.operators.ingest.ingest import highest
 from plait.plan.model import Plan, Requirement, Selection, Store
-from plait.plan.relations import columns_read, keys_of, own_store, requirement_of, selection_of, values_read, window_of
+from plait.plan.relations import (
+    keys_of,
+    own_store,
+    projected_columns,
+    requirement_of,
+    selection_of,
+    values_read,
+    window_of,
+)
 from plait.query.model import Query, Relation
 from plait.state.model import Bucket, Forgotten, KeptFor, Manifest, SourceProgress, Unstored
 
@@ -235,7 +243,7 @@ def _store_of(plan: Plan, query: Query, relation: Relation) -> Store | None:
 def needed_of(query: Query, relation: Relation) -> dict[str, str]:
     """Return what a query needs of a relation's stored rows: names in a layout, each with the user's words for it."""
     alias = relation.alias
-    needed = {column: column for column in columns_read(query, alias)}
+    needed = {column: column for column in projected_columns(query, alias)}
     for key in keys_of(query, alias):
         needed[key.name] = _shown(key.expression.sql)
         if key.value_name is not None:

@@ -30,8 +30,8 @@ from plait.plan.model import (
 )
 from plait.plan.relations import (
     StoreName,
-    columns_read,
     member_name,
+    projected_columns,
     selection_of,
     values_read,
     widest_window,
@@ -183,7 +183,7 @@ def lay_out_intermediate_stores(draft: Draft) -> Draft:
 def _need_for_query(draft: _StoreDraft, subset: Subset, queries: CoveredQueries) -> None:
     """Add what the query reads after the join, and what tells its own tuples from those it shares."""
     for part, alias in enumerate(subset.aliases):
-        draft.columns |= {part_column(part, column) for column in columns_read(subset.query, alias)}
+        draft.columns |= {part_column(part, column) for column in projected_columns(subset.query, alias)}
         for residual in queries.residual_filters(subset.query.name, ((alias, part),)):
             draft.columns |= {part_column(part, name) for name in residual.columns}
 

@@ -10,8 +10,8 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
 from plait.plan.relations import (
     bare_value,
-    columns_read,
     keys_of,
+    projected_columns,
     requirement_of,
     values_read,
     widest_window,
@@ -73,7 +73,7 @@ def _keeps_all(source: Source) -> bool:
 
 
 def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
-    needed = {column for use in uses for column in columns_read(use.query, use.relation.alias)}
+    needed = {column for use in uses for column in projected_columns(use.query, use.relation.alias)}
     needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
     if _keeps_all(source):
         needed |= {column.name for column in source.schema or () if not is_calendar(column.type)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.options import PlanOptions
-from plait.plan.relations import columns_read, keys_of, selection_of, values_read, window_of
+from plait.plan.relations import keys_of, projected_columns, selection_of, values_read, window_of
 from plait.query.model import Query, Relation
 
 
@@ -33,7 +33,7 @@ def storage_budget(queries: tuple[Query, ...], cardinality: Cardinality, options
         for relation in query.relations:
             relations.setdefault(relation.source, []).append(relation)
             needed = columns.setdefault(relation.source, set())
-            needed.update(columns_read(query, relation.alias))
+            needed.update(projected_columns(query, relation.alias))
             needed.update(key.name for key in keys_of(query, relation.alias))
             operands = values_read(query, relation.alias)
             needed.update(each if isinstance(each, str) else each.name for each in operands)

@@ -54,7 +54,7 @@ def _intermediates(plan: Plan) -> list[Store]:
 def _kept(plan: Plan, store: Store) -> tuple[str, ...]:
     joined = "" if store.intermediate is None else predicate_wording.joined(store.intermediate, plan)
     rows = next((estimate.rows for estimate in plan.stored if estimate.store == store.id), None)
-    return store_name(store.id), joined, f"{wording.count(rows)} rows"
+    return store_name(store.id), joined, f"{wording.estimated_count(rows)} rows"
 
 
 def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[str, str]) -> Iterator[str]:

@@ -106,9 +106,11 @@ class _Text:
         expected, counted = self.expected.get(store.id), self.counts.get(store.id)
         parts = []
         if expected is not None:
-            parts.append(f"{wording.count(expected.rows)} expected ({wording.size(expected.bytes)})")
+            parts.append(
+                f"{wording.estimated_count(expected.rows)} expected ({wording.estimated_size(expected.bytes)})"
+            )
         if counted is not None:
-            parts.append(f"{wording.count(counted.rows)} measured ({wording.size(counted.bytes)})")
+            parts.append(f"{wording.estimated_count(counted.rows)} measured ({wording.estimated_size(counted.bytes)})")
             ratio = off_by(counted.rows, None if expected is None else expected.rows)
             parts += [] if ratio is None else [wording.times(ratio)]
         return [", ".join(parts)] if parts else []

@@ -37,8 +37,8 @@ def summary(shown: Explanation) -> Iterator[str]:
 def solved(solution: Solution) -> str:
     """Return who found the plan and how good it is known to be."""
     return (
-        f"Found by {solution.solver} at cost {wording.count(solution.objective)}; no plan costs less than "
-        f"{wording.count(solution.bound)} (gap {solution.gap:.2%})"
+        f"Found by {solution.solver} at cost {wording.estimated_count(solution.objective)}; no plan costs less than "
+        f"{wording.estimated_count(solution.bound)} (gap {solution.gap:.2%})"
     )
 
 
@@ -62,9 +62,9 @@ def cost_table(own: PlanCost, others: tuple[PlanCost, ...], measured: Measured |
             "  measured",
             "-" if measured.probe_tuples_per_s is None else pace.count(measured.probe_tuples_per_s),
             _times(factor(measured.probe_tuples_per_s, own.probe_tuples_per_s)),
-            wording.count(sum(count.rows for count in stored)),
+            wording.estimated_count(sum(count.rows for count in stored)),
             _times(factor(sum(count.rows for count in stored), own.stored_rows)),
-            wording.size(sum(count.bytes for count in stored)),
+            wording.estimated_size(sum(count.bytes for count in stored)),
             "",
             "",
         ]
@@ -77,9 +77,9 @@ def _row(cost: PlanCost, over: PlanCost | None, pace: Pace) -> list[str]:
     return [
         pace.count(cost.probe_tuples_per_s),
         "" if over is None else _times(factor(cost.probe_tuples_per_s, over.probe_tuples_per_s)),
-        wording.count(cost.stored_rows),
+        wording.estimated_count(cost.stored_rows),
         "" if over is None else _times(factor(cost.stored_rows, over.stored_rows)),
-        "?" if cost.stored_bytes is None else wording.size(cost.stored_bytes),
+        "?" if cost.stored_bytes is None else wording.estimated_size(cost.stored_bytes),
         f"{cost.steps:,}",
         f"{cost.stores:,}",
     ]

@@ -58,7 +58,7 @@ def window(window_us: int | None) -> str:
     return "unbounded window" if window_us is None else f"window {duration(window_us)}"
 
 
-def count(number: float | None) -> str:
+def estimated_count(number: float | None) -> str:
     """Return an estimated count: three significant digits below a hundred, whole above, ``?`` when unknown."""
     if number is None:
         return "?"
@@ -71,7 +71,7 @@ def count(number: float | None) -> str:
 
 def plural_of(number: float, noun: str) -> str:
     """Return an estimated count with its noun."""
-    return f"{count(number)} {noun if number == 1 else noun + 's'}"
+    return f"{estimated_count(number)} {noun if number == 1 else noun + 's'}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
@@ -180,7 +180,7 @@ def sent_to(store: Store, step: Step) -> str:
     return "one partition" if is_routed(store, step) else f"all {plural(store.parallelism, 'partition')}"
 
 
-def size(number: float) -> str:
+def estimated_size(number: float) -> str:
     """Return bytes in the largest unit that keeps at least one digit before the point."""
     if 0 < number < 1:
         return "<1 B"
@@ -188,7 +188,7 @@ def size(number: float) -> str:
         if number < 999.5:
             return f"{number:.3g} {unit}"
         number /= 1000
-    return f"{count(number)} TB"
+    return f"{estimated_count(number)} TB"
 
 
 def times(ratio: float) -> str:
@@ -198,7 +198,7 @@ def times(ratio: float) -> str:
 
 def factor_text(ratio: float) -> str:
     """Return a factor with three significant digits: ``1.30 x``."""
-    return f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{count(float(f'{ratio:.3g}'))} x"
+    return f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{estimated_count(float(f'{ratio:.3g}'))} x"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +210,7 @@ class Pace:
 
     def count(self, per_s: float | None) -> str:
         """Return a number per unit, without the unit."""
-        return count(None if per_s is None else per_s * self.seconds)
+        return estimated_count(None if per_s is None else per_s * self.seconds)
 
     def rate(self, per_s: float | None, noun: str) -> str:
         """Return a number per unit: ``40 probe tuples/h``."""

@@ -34,7 +34,7 @@ class Counted:
     last_us: int | None = None
 
 
-def count(
+def count_rows(
     filesystem: pafs.FileSystem, root: str, files: Sequence[ListedFile], format_: str, time: str | None
 ) -> Counted | None:
     """Return what is in some of the files, None if that cannot be told. `time`: the column of event times."""

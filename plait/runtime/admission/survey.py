@@ -12,7 +12,7 @@ from plait.adapt.admission import Share, Unit, Waiting, admit
 from plait.adapt.bounds import bounds_of, bounds_text
 from plait.errors import PlaitError
 from plait.query.model import Source, Stream
-from plait.runtime.admission.counting import Counted, count
+from plait.runtime.admission.counting import Counted, count_rows
 from plait.runtime.admission.stream_files import ListedFile, folder_of, unread
 from plait.sources import format_of
 from plait.spelling import folded
@@ -112,7 +112,7 @@ def _with_files(
         folder = folder_of(options)
         waiting, done = unread(folder, stream.name, options["path"], checkpoint)
         time = stream.time if stream.computed is None else None
-        counted = count(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
+        counted = count_rows(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
     except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
         return assumed  # a folder that cannot be listed, or a log in a form unknown
     counted = counted or _measured(done, progress)
