@@ -53,6 +53,12 @@ class Batches:
             return False
         return watch.settled(*self.admission.look(work.settled.sources))
 
+    def begin_with(self, prepared: Prepared, adapter: Adapter) -> None:
+        """Let the next batch begin with what the checkpoint was prepared for, in place of what it was before."""
+        self.adapter.close(wait=False)
+        self.prepared, self.adapter, self.awaited, self.done = prepared, adapter, None, 0
+        self.processor.govern(prepared.epoch, prepared.before, prepared.lacking)
+
     def _change_plan(self, batch: int) -> None:
         """Let the batch begin with another plan if that gains; or let there be a restart after it, if it takes one."""
         if self.awaited is not None:

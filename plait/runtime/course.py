@@ -1,7 +1,7 @@
 """What is under way between two starts of the streaming query: a prepared checkpoint and its batches.
 
-In: what is to run, as `Asked`. Out: the streaming query. What must hold: what is registered changes only by another
-start.
+In: what is to run, as `Asked`. Out: the streaming query. What must hold: what is registered changes between two
+batches, and what Spark's query does for it only by another start.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from plait.adapt.planning import PlanRequest
 from plait.adapt.rule import NO_MEMORY, Memory
 from plait.filesystems import for_spark
 from plait.operators.close.lacking import Lacking
+from plait.operators.ingest.governing import changes_path, note_changes
+from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.residuals import Predicates
 from plait.plan.model import Plan
 from plait.query.model import Query
@@ -31,7 +33,7 @@ from plait.runtime.batch.waiting import failing_at_start
 from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
-from plait.runtime.checkpoint.preparing import Asked, Prepared, prepare
+from plait.runtime.checkpoint.preparing import Asked, Prepared, go_on, prepare
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
@@ -59,7 +61,8 @@ class Carried:
 @dataclass(slots=True, kw_only=True)
 class Course:
     """What `asked` has come to. `warnings`: what tables lost when they were read, and what has changed outside the
-    checkpoint.
+    checkpoint. `running`: what the streaming query's tasks were started for; `changes`: where they find what else they
+    are to do since.
     """
 
     asked: Asked
@@ -67,6 +70,8 @@ class Course:
     batches: Batches
     warnings: tuple[Notice, ...]
     offered: tuple[tuple[str, int], ...]
+    running: tuple[IngestSpec, ...]
+    changes: str
 
     @classmethod
     def begin(
@@ -125,7 +130,38 @@ class Course:
                     asked.bindings.values(),
                 ),
             ),
+            running=prepared.stream_specs,
+            changes=changes_path(prepared.epoch.number),
         )
+
+    def take_up(self, asked: Asked, predicates: Predicates) -> bool:
+        """Let the next batch begin with what is asked now; tell whether the streaming query can go on for it. If not,
+        nothing has changed. To be called between two batches.
+        """
+        before = self.batches.processor.before
+        if before is None or before.batch < 0 or asked.settings != self.asked.settings:
+            return False
+        prepared = go_on(asked, self.prepared, before, self.running)
+        if prepared is None:
+            return False
+        note_changes(prepared.storage, self.changes, before.batch + 1, prepared.taken_in)
+        same = {name for name, binding in asked.bindings.items() if self.asked.bindings.get(name) is binding}
+        self.batches.processor.handover.keep_claims(same)
+        self.batches.processor.predicates = dict(predicates)
+        self.batches.begin_with(prepared, Adapter(asked.request, asked.settings.habits))
+        note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
+        self.asked, self.prepared = asked, prepared
+        return True
+
+    def unknown(self, queries: Iterable[str]) -> frozenset[str]:
+        """Return those of the queries that no batch answers yet."""
+        return frozenset(queries) - self.asked.bindings.keys()
+
+    @property
+    def next_batch(self) -> int:
+        """The number of the batch that comes next."""
+        before = self.batches.processor.before
+        return 0 if before is None else before.batch + 1
 
     def carried(self, request: PlanRequest) -> Carried:
         """Return what another start for this request takes over."""
@@ -144,8 +180,9 @@ class Course:
                 slots=settings.slots,
                 shuffle=settings.routing == "shuffle",
                 chunk_rows=settings.chunk_rows,
+                changes=self.changes,
             )
-            for spec in self.prepared.stream_specs
+            for spec in self.running
         ]
         return start_query(
             self.asked.spark,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from plait.arguments import mapping, number, option_text, path, shown, text
-from plait.errors import OptionError
+from plait.errors import OptionError, PlaitError
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
 from plait.runtime.engine_options import EngineOptions
 from plait.runtime.inputs.opening import (
@@ -25,6 +26,7 @@ from plait.runtime.inputs.opening import (
 )
 from plait.runtime.notice import Notice
 from plait.runtime.registry import Registry
+from plait.runtime.requests import Request, Requests
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.script.check import Script
@@ -33,10 +35,22 @@ from plait.sql.select.binder import bind_query
 
 @dataclass(slots=True)
 class QueryHandle:
-    """A registered query."""
+    """A registered query. While an engine runs it waits for the next boundary between two batches."""
 
     name: str
     _results: Callable[[str], pa.Table]
+    _request: Request
+
+    @property
+    def active_since(self) -> int | None:
+        """The first batch that answers it; None as long as none does."""
+        return self._request.active_since
+
+    def wait_active(self, timeout: float | None = None) -> bool:
+        """Wait until it is decided which batch is the first that answers it, at most `timeout` seconds; tell whether it
+        is. Raises the reason if the engine, running already, cannot take the query.
+        """
+        return self._request.wait(timeout)
 
     def results(self) -> pa.Table:
         """Return all results of a query with a memory sink so far, as an Arrow table."""
@@ -44,7 +58,9 @@ class QueryHandle:
 
 
 class Declarations(ABC):
-    """Everything that is registered on one checkpoint. `_dropped`: the queries whose results may be discarded."""
+    """Everything that is registered on one checkpoint, by any thread. `_dropped`: the queries whose results may be
+    discarded. `_requests`: queries that were added or dropped, until a batch takes place with them or without.
+    """
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
         self._spark = spark
@@ -52,16 +68,16 @@ class Declarations(ABC):
         self._options = EngineOptions()
         self._dropped: set[str] = set()
         self._of_script: list[Notice] = []
+        self._requests = Requests()
+        self._declaring = threading.RLock()
 
     @abstractmethod
     def results(self, query: str) -> pa.Table:
         """Return all results of a query with a memory sink so far."""
 
     @abstractmethod
-    def _take_up(self, added: str | None) -> None:
-        """Let a run that goes on hear that a query was added, or that one was dropped. Raises SinkError, and forgets
-        the query again, if it would end that run.
-        """
+    def _heard_of(self, request: Request) -> None:
+        """Let a run that goes on hear of a request. Raises SinkError if the sink holds results of somebody else."""
 
     def stream(
         self,
@@ -150,11 +166,39 @@ class Declarations(ABC):
         """Register a continuous query. `windows` overrides the streams' windows per relation.
 
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
+        All that is asked for until then takes effect together; the handle says when that is.
         """
+        query = self._bound(name, select, sink, windows)
+        with self._declaring:
+            return QueryHandle(name, self.results, self._add_query(query, sink))
+
+    def replace(
+        self,
+        name: str,
+        select: str,
+        *,
+        sink: Sink,
+        windows: Mapping[str, str | None] | None = None,
+    ) -> QueryHandle:
+        """Drop a query and register another under its name, so that no batch goes without. If the new one is refused,
+        the old one stays.
+        """
+        query = self._bound(name, select, sink, windows)
+        with self._declaring:
+            before = self._registry.drop_query(name)
+            try:
+                request = self._add_query(query, sink)
+            except PlaitError:
+                self._registry.bindings[name] = before
+                raise
+            self._dropped.add(name)
+        return QueryHandle(name, self.results, request)
+
+    def _bound(self, name: str, select: str, sink: Sink, windows: Mapping[str, str | None] | None) -> Query:
         owner = f"query '{text('Engine.query', 'name', name, repr('late'))}'"
         _refuse_other_sink(name, sink)
         given = mapping(owner, "windows", windows, "{'o': '10 seconds'}")
-        query = bind_query(
+        return bind_query(
             name=name,
             select=text(owner, "select", select, "'SELECT o.id FROM orders o JOIN items i ON o.id = i.id'"),
             sink=sink.spec,
@@ -163,21 +207,30 @@ class Declarations(ABC):
             predicates=self._registry.predicates,
             is_function=self._spark.catalog.functionExists,
         )
-        self._add_query(query, sink)
-        return QueryHandle(name, self.results)
 
-    def _add_query(self, query: Query, sink: Sink) -> None:
-        self._registry.add_query(query, sink)
-        self._take_up(query.name)
+    def _add_query(self, query: Query, sink: Sink) -> Request:
+        request = Request(query.name)
+        with self._declaring:
+            self._registry.add_query(query, sink)
+            try:
+                self._heard_of(request)
+            except PlaitError:
+                self._registry.drop_query(query.name)
+                raise
+            self._requests.add(request)
+        return request
 
     def drop(self, name: str) -> None:
         """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another.
 
         Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
         """
-        self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
-        self._dropped.add(name)
-        self._take_up(None)
+        with self._declaring:
+            self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
+            self._dropped.add(name)
+            request = Request(name, is_drop=True)
+            self._requests.add(request)
+            self._heard_of(request)
 
     def sources(self) -> dict[str, Source]:
         """Return the registered streams and tables by name."""
@@ -189,14 +242,15 @@ class Declarations(ABC):
             raise OptionError(
                 f"expected a script, found {shown(script)}; Engine.load takes what plait.sql.load_script(text) returns"
             )
-        for option in script.options:
-            self.set_option(option.name, option.value)
-        for source in script.sources:
-            if source.name not in self._registry.opened:
-                self._registry.add_source(open_source(self._spark, source))
-        self._dropped |= set(script.drops) - {query.name for query in script.queries}
-        for query in script.queries:
-            self._add_query(query, Sink(spec=query.sink))
+        with self._declaring:
+            for option in script.options:
+                self.set_option(option.name, option.value)
+            for source in script.sources:
+                if source.name not in self._registry.opened:
+                    self._registry.add_source(open_source(self._spark, source))
+            self._dropped |= set(script.drops) - {query.name for query in script.queries}
+            for query in script.queries:
+                self._add_query(query, Sink(spec=query.sink))
         told = (Notice(kind="no window", of=warning.stream, text=str(warning)) for warning in script.warnings)
         self._of_script += [notice for notice in told if notice not in self._of_script]
 

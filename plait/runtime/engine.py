@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
 from plait.arguments import path, shown
-from plait.errors import OptionError, PlaitError, SinkError
+from plait.errors import OptionError, PlaitError
 from plait.plan.explain import ExplainFormat
+from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Stream
 from plait.runtime.batch.events import BatchEvent, Summary
@@ -33,6 +34,7 @@ from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.outputs.deliverer import MemoryResults
+from plait.runtime.requests import Request
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.runtime.telling import Telling
@@ -114,16 +116,66 @@ class Engine(Declarations):
             run.raise_failure()
         return RunHandle(run, self._finish, self.status)
 
-    def _take_up(self, added: str | None) -> None:
+    def _heard_of(self, request: Request) -> None:
         if self._run is None or not self._run.is_alive():
             return
-        if added is not None and self._course is not None:
+        if not request.is_drop and self._course is not None:
+            refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[request.query]])
+        self._run.ask()
+
+    def _take_up(self) -> bool:
+        """Let the next batch begin with what is registered now; tell whether Spark's query can go on for it.
+
+        What cannot be planned is refused alone, and ends nothing.
+        """
+        course = self._course
+        if course is None or not self._registry.bindings:
+            return False
+        try:
+            return self._taken_up(course)
+        except Exception as error:  # whatever a strategy or its solver raises
+            added, reason = self._added(course), error
+        if not added:
+            raise reason
+        if len(added) == 1:
+            self._refuse(added, reason)
+            return self._take_up()
+        return self._taken_up_singly(course, added)
+
+    def _added(self, course: Course) -> list[Request]:
+        """Return the queries that wait to be answered for the first time."""
+        unknown = course.unknown(self._registry.bindings)
+        return [each for each in self._requests.waiting() if each.query in unknown and not each.is_drop]
+
+    def _taken_up(self, course: Course, without: Collection[str] = ()) -> bool:
+        """Do that for all but the queries `without`."""
+        with self._declaring:
+            self._dropped -= course.dropped
+            asked, waiting = self._asked(without=without), self._requests.waiting()
+        if not course.take_up(asked, self._registry.predicates):
+            return False
+        with self._declaring:
+            self._requests.settle(waiting, course.asked.bindings, course.next_batch)
+        self._telling.totals.warn(course.notices)
+        return True
+
+    def _taken_up_singly(self, course: Course, added: list[Request]) -> bool:
+        """Do that for one query after the other, and refuse those for which it fails."""
+        can_go_on, left = True, [request.query for request in added]
+        for request in added:
+            left.remove(request.query)
             try:
-                refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[added]])
-            except SinkError:
-                self._registry.drop_query(added)
-                raise
-        self._run.restart()
+                can_go_on = self._taken_up(course, left)
+            except Exception as error:  # as above
+                self._refuse([request], error)
+        return can_go_on
+
+    def _refuse(self, requests: Iterable[Request], reason: Exception) -> None:
+        problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
+        with self._declaring:
+            for request in requests:
+                self._registry.bindings.pop(request.query, None)
+                self._requests.refuse(request, problem)
 
     def _begin(self, trigger: str | None) -> Run:
         if self._run is not None and self._run.is_alive():
@@ -132,7 +184,12 @@ class Engine(Declarations):
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._telling, self._started = self._of_run(int(self._clock() * 1000)), time.perf_counter()
         self._telling.totals.warn(self._of_script)
-        run = Run(lambda: self._start_streaming(run, trigger), is_endless=trigger is not None, explain=self._explained)
+        run = Run(
+            lambda: self._start_streaming(run, trigger),
+            is_endless=trigger is not None,
+            take_up=self._take_up,
+            explain=self._explained,
+        )
         self._run = run
         run.begin()
         return run
@@ -156,35 +213,49 @@ class Engine(Declarations):
             self._dropped -= self._course.dropped
         if not self._registry.bindings:
             return None
-        request = self._request()
-        carried = Carried() if self._course is None else self._course.carried(request)
-        asked = Asked(
-            spark=self._spark,
-            checkpoint=self._checkpoint,
-            settings=self._options.settings(self._spark, self._warming.slots),
-            request=request,
-            sources=dict(self._registry.opened),
-            bindings=dict(self._registry.bindings),
-            clock_ms=int(self._clock() * 1000),
-            dropped=frozenset(self._dropped),
-            plan=carried.plan,
-        )
-        self._course = Course.begin(
-            asked,
-            batch_rows=self._options.batch_rows,
-            listener=self._telling.hear,
-            clock=self._clock,
-            predicates=self._registry.predicates,
-            memory=self._memory,
-            explainer=self._explainer,
-            carried=carried,
-        )
+        with self._declaring:
+            request, waiting = self._request(), self._requests.waiting()
+            carried = Carried() if self._course is None else self._course.carried(request)
+            asked = self._asked(carried.plan)
+        try:
+            self._course = Course.begin(
+                asked,
+                batch_rows=self._options.batch_rows,
+                listener=self._telling.hear,
+                clock=self._clock,
+                predicates=self._registry.predicates,
+                memory=self._memory,
+                explainer=self._explainer,
+                carried=carried,
+            )
+        except PlaitError as error:
+            added = [] if self._course is None or not run.has_started else self._added(self._course)
+            if not added:
+                raise
+            self._refuse(added, error)  # all others go on
+            return self._start_streaming(run, trigger)
+        self._requests.settle(waiting, asked.bindings, self._course.next_batch)
         self._telling.totals.begin_with(self._course.stored, self._course.failing)
         self._telling.totals.warn((*self._course.notices, *self._course.warnings))
         try:
             return self._course.start(trigger, partial(run.batch, self._course.batches.carry_out))
         except Exception as error:
             raise self._explained(error) from error
+
+    def _asked(self, plan: Plan | None = None, without: Collection[str] = ()) -> Asked:
+        """Return what is registered now, but for some queries."""
+        bindings = {name: each for name, each in self._registry.bindings.items() if name not in without}
+        return Asked(
+            spark=self._spark,
+            checkpoint=self._checkpoint,
+            settings=self._options.settings(self._spark, self._warming.slots),
+            request=self._request(without),
+            sources=dict(self._registry.opened),
+            bindings=bindings,
+            clock_ms=int(self._clock() * 1000),
+            dropped=frozenset(self._dropped),
+            plan=plan,
+        )
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run, and which query is to blame."""
@@ -205,10 +276,11 @@ class Engine(Declarations):
         return tuple(source for source in self.sources().values() if isinstance(source, Stream))
 
     def _queries(self) -> tuple[Query, ...]:
-        return tuple(binding.query for binding in self._registry.bindings.values())
+        return tuple(binding.query for binding in tuple(self._registry.bindings.values()))
 
-    def _request(self) -> PlanRequest:
-        return self._options.request(self._warming.slots, self._queries(), self.sources())
+    def _request(self, without: Collection[str] = ()) -> PlanRequest:
+        queries = tuple(query for query in self._queries() if query.name not in without)
+        return self._options.request(self._warming.slots, queries, self.sources())
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ class Registry:
         self._spark = spark
         self._places = [] if checkpoint is None else [checkpoint_place(checkpoint)]
         self.opened: dict[str, OpenSource] = {}
+        self._frames: dict[str, DataFrame] = {}
         self.bindings: dict[str, Binding] = {}
         self.predicates: dict[str, Callable[..., pa.Array]] = {}
 
@@ -118,8 +119,14 @@ class Registry:
             raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
         _refuse_overlaps(sink_places(query.name, sink.spec), self._all_places())
         query = self._with_schema_names(query)
-        frames: dict[str, DataFrame] = {name: visible(opened) for name, opened in self.opened.items()}
+        frames = {relation.source: self._frame(relation.source) for relation in query.relations}
         self.bindings[query.name] = bind(self._spark, query, sink, frames, self._time_of)
+
+    def _frame(self, source: str) -> DataFrame:
+        """Return what queries see of a source. Spark takes some milliseconds to make it, so it is kept."""
+        if source not in self._frames:
+            self._frames[source] = visible(self.opened[source])
+        return self._frames[source]
 
     def _with_schema_names(self, query: Query) -> Query:
         """Return the query with every column named as in the schemas, which are known now.
@@ -156,12 +163,12 @@ class Registry:
         types = {column.name: column.type for column in declared.schema or ()}
         return backquoted(declared.time) if types.get(declared.time) == "timestamp" else None
 
-    def drop_query(self, name: str) -> None:
-        """Forget a query. Raises OptionError if there is none of this name."""
+    def drop_query(self, name: str) -> Binding:
+        """Forget a query; return what it was. Raises OptionError if there is none of this name."""
         if name not in self.bindings:
             known = ", ".join(self.bindings) or "none"
             raise OptionError(f"there is no query '{name}' to drop; the queries are {known}")
-        del self.bindings[name]
+        return self.bindings.pop(name)
 
 
 def _with_names(source: Source) -> Source:

@@ -75,7 +75,8 @@ class RunOptions:
     """How a case is run. Per batch: the strategy that plans it, whether the engine restarts and compacts before it.
 
     Besides the product's strategies there is ``random``: random orders, intermediate stores and wider steps.
-    `storage_rows` is the budget of ``ilp``.
+    `storage_rows` is the budget of ``ilp``. `derives`: tasks get raw columns and compute keys, values and selections
+    themselves, where that takes no Spark.
     A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
     """
 
@@ -88,6 +89,7 @@ class RunOptions:
     compactions: frozenset[int] = frozenset()
     weak_hash: bool = False
     storage_rows: float | None = None
+    derives: bool = False
 
     def parallelism_at(self, batch: int) -> int:
         """Return the number of partitions of a store planned before this batch."""

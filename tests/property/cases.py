@@ -109,6 +109,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
         compactions=frozenset(batch for batch in range(1, batches) if rng.random() < 0.3),
         weak_hash=rng.random() < 0.2,
         storage_rows=rng.choice((None, 0.0, 10.0, 1e3, 1e6)),
+        derives=rng.random() < 0.4,
     )
 
 

@@ -20,8 +20,11 @@ from plait.operators.close.closing import close
 from plait.operators.close.keeping import live_buckets, windows_of
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.close.watermark import late_before
+from plait.operators.column_names import TAU
+from plait.operators.ingest.derivable import derivation
+from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.ingest import IngestContext, ingest
-from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.ingest.projection import IngestSpec, ingest_spec, tau_sql
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
@@ -167,7 +170,8 @@ class DirectRun:
         self, spec: IngestSpec, first: int, rows: int, batch: int, late_before_us: int | None
     ) -> Iterator[IngestReport]:
         """Take in rows [first, first + rows) of a source in one task or several, each with several record batches."""
-        projected = self._projected(spec)
+        how = self._derivation(spec) if self.options.derives else None
+        projected = self._projected(spec if how is None else _raw(spec, self._source(spec)))
         tasks = self.options.sliced_ingest
         bounds = [first + rows * task // tasks for task in range(tasks + 1)]
         for task, (low, high) in enumerate(itertools.pairwise(bounds)):
@@ -180,7 +184,16 @@ class DirectRun:
                 chunk_rows=max(1, min(self.options.block_rows * 4, 2_000_000)),
             )
             pieces = projected.slice(low, high - low).to_batches(max_chunksize=max(1, self.options.block_rows))
-            yield ingest(pieces, spec, context)
+            yield ingest(pieces if how is None else derived(pieces, how), spec, context)
+
+    def _derivation(self, spec: IngestSpec) -> Derivation | None:
+        """Return how a task computes what the spec wants from raw columns, None if that takes Spark."""
+        source = self._source(spec)
+        at_hand = [name for name, _ in _raw(spec, source).projection]
+        return derivation(spec, at_hand, (), source)
+
+    def _source(self, spec: IngestSpec) -> Source:
+        return next(source for source in self.sources if source.name == spec.source)
 
     def _projected(self, spec: IngestSpec) -> pa.Table:
         """Return the source's rows as Spark would project them, whole; batches are slices of it."""
@@ -363,3 +376,10 @@ def _random_statistics(case: Case, batch: int) -> Statistics:
 
 
 __all__ = ["DirectRun", "Outcome", "backquoted"]
+
+
+def _raw(spec: IngestSpec, source: Source) -> IngestSpec:
+    """Return the spec of a source's own columns and its event time."""
+    columns = tuple((column.name, backquoted(column.name)) for column in source.schema or ())
+    time = ((TAU, tau_sql(source)),) if isinstance(source, Stream) else ()
+    return replace(spec, projection=(*columns, *time), aliases=(), selections=())

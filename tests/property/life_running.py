@@ -20,6 +20,7 @@ import pytest
 import plait
 from plait import faults
 from plait.runtime.batch import compacting, prober
+from plait.runtime.batch.stream import Run
 from plait.sql import load_script
 from plait.state.buckets import close_others
 from plait.state.storage import Storage
@@ -133,6 +134,7 @@ class LifeRun:
                 self._engine.drop(name)
         added = frozenset(name for name in new if old.get(name) is not new[name])
         self._engine.load(self._script(self._at, added))
+        self._engine._run.settle()
 
     def _arm(self, point: str | None) -> None:
         faults._reached.clear()
@@ -200,6 +202,7 @@ def run_life(life: Life) -> LifeOutcome:
     try:
         with pytest.MonkeyPatch.context() as patch:
             frames.install(patch.setattr)
+            patch.setattr(Run, "_attend", lambda self: None)  # a life settles what it asks for itself
             session = Session()
             run = LifeRun(session, life, directory)
             session.boundary = run.boundary

@@ -67,6 +67,7 @@ def _simpler_options(case: Case) -> Iterator[Case]:
         "restarts": frozenset(),
         "compactions": frozenset(),
         "weak_hash": False,
+        "derives": False,
         "sliced_ingest": 1,
         "block_rows": 65536,
         "routing": "local",

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 
 import plait
 from plait.errors import CheckpointError, PlaitError, SinkError, reason_of
-from plait.operators.probe.evaluating import EvaluationError
+from plait.operators.evaluating import EvaluationError
 from plait.operators.traversal import results
 from plait.runtime.batch import handing_over, waiting
 from plait.runtime.outputs.deliverer import Deliverer

@@ -183,6 +183,7 @@ def test_queries_come_and_go_while_the_engine_runs(spark: Any, tmp_path: Path) -
     wait_until(lambda: len(first.results()) == 1)
     _refuse_sinks_while_running(engine, tmp_path)
     second = engine.query("second", JOIN, sink=plait.sinks.memory())
+    assert second.wait_active(60)
     parts(tmp_path, 1, (3, 2, 20))
     wait_until(lambda: len(second.results()) == 1)
     engine.drop("first")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from plait.kernels.hashing import combine, partition_of
 from plait.plan.model import Store
 
 
-def int64_values(table: pa.Table, name: str) -> Int64s:
+def int64_values(table: pa.Table | Mapping[str, pa.Array], name: str) -> Int64s:
     """Return an int64 column as an array, 0 where NULL."""
     column = table[name]
     if column.null_count:

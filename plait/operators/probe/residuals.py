@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.errors import PredicateError
-from plait.operators.probe.evaluating import EvaluationError, database, evaluated, naive
+from plait.operators.evaluating import EvaluationError, database, evaluated, naive
 from plait.operators.probe.partials import NO_HIGH, NO_LOW, Int64s, Rows
 from plait.query.predicates import Residual
 

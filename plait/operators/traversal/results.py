@@ -18,7 +18,7 @@ from typing_extensions import assert_never
 
 from plait.errors import SinkError, reason_of
 from plait.operators.column_names import ROW
-from plait.operators.probe.evaluating import EvaluationError, evaluated
+from plait.operators.evaluating import EvaluationError, evaluated
 from plait.operators.probe.partials import Partials
 from plait.operators.reports import LEFT_TO_SPARK, ResultFile
 from plait.plan.model import Output

@@ -43,6 +43,10 @@ class Handover:
         self.deliverer = Deliverer(spark, storage, checkpoint)
         self._claimed = set(claimed)
 
+    def keep_claims(self, queries: Collection[str]) -> None:
+        """Forget the claims of all but these queries: others have new sinks, or are gone."""
+        self._claimed &= set(queries)
+
     def unclaimed(self, epoch: Epoch, before: Manifest | None) -> set[str]:
         """Return the queries whose sinks are not known to be theirs; their results wait in the checkpoint."""
         unclaimed = set()

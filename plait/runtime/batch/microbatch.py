@@ -73,7 +73,7 @@ class BatchProcessor:
     ) -> None:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
-        self._predicates = dict(predicates or {})
+        self.predicates = dict(predicates or {})
         self._checkpoint = checkpoint
         self._prober = Prober(spark, settings.routing, settings.slots)
         self.sampler = Sampler()
@@ -207,7 +207,7 @@ class BatchProcessor:
             buckets={},
             wanted={name: binding.joined for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
-            predicates=self._predicates,
+            predicates=self.predicates,
         )
 
     def _probe(self, epoch: Epoch) -> Probe:

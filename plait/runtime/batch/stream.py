@@ -24,9 +24,16 @@ from plait.state.storage import Storage
 
 
 def ingest_frame(
-    opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, shuffle: bool, chunk_rows: int
+    opened: OpenSource,
+    spec: IngestSpec,
+    storage: Storage,
+    *,
+    slots: int,
+    shuffle: bool,
+    chunk_rows: int,
+    changes: str,
 ) -> DataFrame:
-    """Return the reports of the tasks that take in one stream."""
+    """Return the reports of the tasks that take in one stream; `changes` as in `stream_ingest`."""
 
     with reading(opened.source):
         frame = select_ingest(opened.frame, spec)
@@ -39,7 +46,7 @@ def ingest_frame(
             frame = frame.repartitionById(store.parallelism, expr(place))
         else:
             frame = frame.coalesce(slots)
-        return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows), REPORT)
+        return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows, changes), REPORT)
 
 
 def start_query(
@@ -88,12 +95,16 @@ for _logger in ("py4j.clientserver", "py4j.java_gateway"):
 
 _POLL_SECONDS = 0.01
 
+RESTART_EVERY_S = 1.0
+"""While it goes on, a run starts the streaming query anew at most this often for what it is asked."""
+
 
 class Run:
     """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
 
-    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `explain` says
-    what ended it.
+    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `take_up` lets
+    the next batch begin with what has been asked for meanwhile, and tells whether the streaming query can go on for it;
+    else it is started anew. `explain` says what ended it.
     """
 
     def __init__(
@@ -101,35 +112,95 @@ class Run:
         start: Callable[[], StreamingQuery | None],
         *,
         is_endless: bool,
+        take_up: Callable[[], bool] = lambda: False,
         explain: Callable[[BaseException], PlaitError] = explained,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
+        self._take_up = take_up
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
         self._ending = self._restarting = False
-        self._begun, self._asked = threading.Event(), threading.Event()
+        self._begun, self._asked, self._requested = threading.Event(), threading.Event(), threading.Event()
+        self._restart_at: float | None = None
+        self._started_at = 0.0
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._supervise, name="plait-run", daemon=True)
+        self._attendant = threading.Thread(target=self._attend, name="plait-requests", daemon=True)
 
     def begin(self) -> None:
         """Start, and return once Spark runs the query or has refused to."""
         self._thread.start()
         self._begun.wait()
+        self._attendant.start()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a streaming query has been started before."""
+        return self._started_at > 0
+
+    def ask(self) -> None:
+        """Let what has been asked for be taken up between this batch and the next. Returns at once."""
+        self._requested.set()
+
+    def _attend(self) -> None:
+        """Settle requests, all that have come until a batch ends at once."""
+        while True:
+            self._requested.wait()
+            if not self._thread.is_alive():
+                return
+            try:
+                rest_s = self.settle()
+            except BaseException as error:  # whatever ends this thread ends the run, and must be said
+                self.failure = self.failure or error
+                self._stop_query()
+                return
+            time.sleep(rest_s)
+
+    def settle(self) -> float:
+        """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
+        Return how many seconds that has to wait, 0 if it is done.
+        """
+        with self._between:
+            rest_s = self._settle()
+            is_to_restart = self._restarting
+        if is_to_restart:
+            self._stop_query()
+        return rest_s
+
+    def _settle(self) -> float:
+        was_asked = self._requested.is_set()
+        self._requested.clear()  # first: what is asked for from here on is seen by the next call
+        if not was_asked or self._is_to_end:
+            return 0.0
+        if self._restart_at is None:
+            if self._query is not None and self._take_up():
+                return 0.0
+            pause_s = RESTART_EVERY_S if self._is_endless and self._query is not None else 0.0
+            self._restart_at = self._started_at + pause_s
+        rest_s = self._restart_at - time.monotonic()
+        if rest_s > 0:
+            self._requested.set()
+            return rest_s
+        self._restarting = True
+        self._asked.set()
+        return 0.0
 
     def batch(self, carry_out: Callable[[DataFrame, int], bool], frame: DataFrame, number: int) -> None:
-        """Run a batch so that `stop` and `restart` fall between batches. `carry_out` tells whether there should be
-        another start after it.
+        """Run a batch so that `stop` and `restart` fall between batches; it begins with what was asked for before.
+        `carry_out` tells whether there should be another start after it.
         """
         with self._between:
             if not self._is_to_end:
                 try:
-                    is_to_restart = carry_out(frame, number)
+                    self._settle()
+                    is_to_restart = not self._restarting and carry_out(frame, number)
                 except BaseException as error:
                     self.failure = error
                     raise
-                if is_to_restart:  # the batch has to return before its query can be stopped
+                if is_to_restart or self._restarting:  # this call has to return, or wait, for its query to be stopped
                     threading.Thread(target=self.restart, name="plait-restart", daemon=True).start()
-                return
+                if not self._restarting:
+                    return
         # Whoever asked for the end stops the query, or `_supervise` does once it has it in hand.
         while (query := self._query) is None or query.isActive:
             time.sleep(_POLL_SECONDS)
@@ -142,8 +213,10 @@ class Run:
     def _supervise(self) -> None:
         try:
             while True:
-                self._query = None
-                query = self._query = self._start()
+                with self._between:
+                    self._query, self._restart_at = None, None
+                    query = self._query = self._start()
+                    self._started_at = time.monotonic()
                 self._begun.set()
                 if query is not None:
                     self._go_on_with(query)
@@ -158,6 +231,7 @@ class Run:
             self.failure = self.failure or error
         finally:
             self._begun.set()
+            self._requested.set()  # lets the attendant go home
 
     def _go_on_with(self, query: StreamingQuery) -> None:
         with self._between:

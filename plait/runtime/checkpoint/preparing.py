@@ -6,8 +6,8 @@ manifest, and are garbage if it never comes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +17,11 @@ from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
 from plait.operators.close.lacking import Lacking, keeps_all_of, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
+from plait.operators.close.rewriting import rewrite_here
 from plait.operators.close.watermark import fallen_back, watermark_after
+from plait.operators.ingest.derivable import derivation_from_running
+from plait.operators.ingest.deriving import Derivation
+from plait.operators.ingest.governing import forget_changes
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
@@ -35,7 +39,7 @@ from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
-from plait.runtime.spark.session import has_named_sources
+from plait.runtime.spark.session import has_named_sources, is_ansi
 from plait.runtime.spark.tasks import REPORT, look_at, reports
 from plait.state.mark import leave_mark, not_shared
 from plait.state.model import Bucket, Manifest, SourceProgress
@@ -86,7 +90,8 @@ class Prepared:
     """A checkpoint ready to run. `identity`: its id. `before`: the manifest the next batch builds on, None on a new
     checkpoint without tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find
     nothing of; `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
-    `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest.
+    `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest;
+    `taken_in`: how the tasks of a streaming query that goes on take in rows now, by source.
     """
 
     storage: Storage
@@ -101,6 +106,7 @@ class Prepared:
     dropped: frozenset[str] = frozenset()
     claimed: frozenset[str] = frozenset()
     committed: tuple[Bucket, ...] = ()
+    taken_in: Mapping[str, Derivation] = field(default_factory=dict)
 
     def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
@@ -121,8 +127,41 @@ def prepare(asked: Asked) -> Prepared:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
+    return _brought_up(asked, opened, catalog, plan, finished)
+
+
+def go_on(asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]) -> Prepared | None:
+    """Return the checkpoint, ready for what is asked now, with the streaming query that goes on; None if that has to be
+    started anew. `manifest`: of the last batch, none being under way; `running`: what the query was started for.
+
+    Nothing is written unless it can go on. Its tasks have to be told of ``taken_in``.
+    """
+    storage = prepared.storage
+    opened = Opened(storage=storage, owner=whose(storage), catalog=prepared.catalog, manifest=manifest)
+    catalog = _evolved(asked, opened)
+    plan = _planned(asked, opened)
+    streams = asked.streams_of(plan)
+    if [stream.name for stream in streams] != [spec.source for spec in running]:
+        return None
+    specs = (_spec(asked.sources[stream.name], plan) for stream in streams)
+    found = {
+        spec.source: derivation_from_running(spec, known, stream)
+        for spec, known, stream in zip(specs, running, streams, strict=True)
+    }
+    taken_in = {source: derivation for source, derivation in found.items() if derivation is not None}
+    if len(taken_in) < len(found) or not is_ansi(asked.spark):
+        return None
+    catalog = replace(catalog, read=prepared.catalog.read)
+    finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
+    return replace(_brought_up(asked, opened, catalog, plan, finished, goes_on=True), taken_in=taken_in)
+
+
+def _brought_up(
+    asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, finished: Finished, *, goes_on: bool = False
+) -> Prepared:
+    """Bring the checkpoint up to the plan. `goes_on`: the streaming query has not been stopped for it."""
     plan_id = write_epoch(opened.storage, catalog, plan)
-    kept = _kept(asked, opened, catalog, plan)
+    kept = _kept(asked, opened, catalog, plan, goes_on=goes_on)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
     if before is not None:
@@ -134,6 +173,7 @@ def prepare(asked: Asked) -> Prepared:
 def _opened(asked: Asked) -> Opened:
     """Open the checkpoint and verify what it holds."""
     storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
+    forget_changes(storage)
     if asked.settings.is_cluster:
         storage = share(asked.spark, storage, asked.settings.slots)
     return Opened(storage=storage, owner=whose(storage), catalog=catalog, manifest=manifest)
@@ -163,7 +203,7 @@ def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:
     return finish_last_batch(opened.storage, opened.owner, opened.manifest, bindings, streams)
 
 
-def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan) -> Manifest | None:
+def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, *, goes_on: bool) -> Manifest | None:
     """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
 
     A stream was not silent while nobody listened to it, so idleness begins to count now. The watermark falls back to
@@ -172,13 +212,13 @@ def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan) -> Manifes
     if opened.manifest is None:
         return None
     kept = _rewritten(asked, opened.storage, with_all_kept(plan, opened.manifest), catalog, plan)
+    undelivered = tuple(late for late in kept.undelivered if late.query not in asked.dropped)
+    kept = replace(kept, undelivered=undelivered)
+    if goes_on:
+        return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)
-    return replace(
-        kept,
-        watermark_us=fallen_back(kept.watermark_us, watermark_after(asked.streams_of(plan), sources, asked.clock_ms)),
-        sources=sources,
-        undelivered=tuple(late for late in kept.undelivered if late.query not in asked.dropped),
-    )
+    watermark_us = watermark_after(asked.streams_of(plan), sources, asked.clock_ms)
+    return replace(kept, watermark_us=fallen_back(kept.watermark_us, watermark_us), sources=sources)
 
 
 def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest | None:
@@ -292,9 +332,11 @@ def _rewritten_store(
     """Return the buckets of one store after that, and the source's progress with what no longer is in them."""
     known = catalog.source(source.name)
     types = {column.name: column.type for column in source.schema or ()}
-    kept = buckets
+    kept, chunk_rows = buckets, asked.settings.chunk_rows
     for rewriting in rewritings(store, source, buckets, lambda name: None if known is None else known.since(name)):
-        reports = rewrite(asked.spark, rewriting, storage, types=types, chunk_rows=asked.settings.chunk_rows)
+        reports = rewrite_here(rewriting, source, storage, chunk_rows=chunk_rows) if is_ansi(asked.spark) else None
+        if reports is None:
+            reports = rewrite(asked.spark, rewriting, storage, types=types, chunk_rows=chunk_rows)
         kept = [bucket for bucket in kept if bucket not in rewriting.buckets]
         kept += [bucket for report in reports for bucket in report.buckets]
         progress = with_left_out(progress, rewriting, reports)

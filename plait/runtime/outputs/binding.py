@@ -21,6 +21,7 @@ from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
 from plait.runtime.outputs.shape import Shape
+from plait.runtime.spark.session import is_ansi
 from plait.sinks.delivery import Delivery, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
@@ -72,14 +73,15 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
 
     Raises SqlError with Spark's own words if Spark rejects it.
     """
-    empty = {relation.source: frames[relation.source] for relation in query.relations}
 
     def type_of(operand: Operand) -> str:
-        frame = frames[query.relation(operand.relation).source]
-        return str(frame.selectExpr(operand.expression.sql).schema[0].dataType.simpleString()).lower()
+        frame, expression = frames[query.relation(operand.relation).source], operand.expression
+        bare = next((name for name in expression.columns if backquoted(name) == expression.sql), None)
+        field = frame.selectExpr(expression.sql).schema[0] if bare is None else frame.schema[bare]
+        return _type_name(field)
 
     try:
-        output = spark.sql(query.spark_text, **empty).schema
+        output = spark.sql(query.spark_text, **frames).schema
         query = resolve_types(query, type_of)
         query = resolve_residuals(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
         query = with_narrow_windows(query, time_of)
@@ -109,9 +111,8 @@ def _made(
     spark: SparkSession, query: Query, joined: Mapping[ColumnRef, StructField], output: StructType
 ) -> Made | None:
     """Return how results are made without Spark; without ANSI mode Spark computes other things."""
-    is_ansi = str(spark.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
     expressions = [column.expression for column in query.output]
-    if not is_ansi and any(_is_computed(expression) for expression in expressions):
+    if not is_ansi(spark) and any(_is_computed(expression) for expression in expressions):
         return None
     types = [_type_name(field) for field in output.fields]
     return made_of(

@@ -19,7 +19,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.types import StructType
 
 from plait.errors import PlaitError, SinkError
-from plait.operators.probe.evaluating import EvaluationError
+from plait.operators.evaluating import EvaluationError
 from plait.operators.traversal.results import made_rows
 from plait.query.model import ColumnRef
 from plait.runtime.outputs.binding import Binding, check_output

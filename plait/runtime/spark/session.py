@@ -76,6 +76,11 @@ def has_named_sources(session: SparkSession) -> bool:
     return bool(session.conf.get(_EVOLUTION, "false") == "true")
 
 
+def is_ansi(session: SparkSession) -> bool:
+    """Tell whether expressions mean what they mean by the standard; what Plait computes without Spark does."""
+    return str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+
+
 def open_session(
     master: str | None = None, conf: Mapping[str, str] | None = None, *, makes_archive: bool = False
 ) -> SparkSession:

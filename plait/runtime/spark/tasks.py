@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from plait.kernels.warm import warm
+from plait.operators.ingest.deriving import derived
+from plait.operators.ingest.governing import changed_at
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
@@ -119,8 +121,10 @@ def reports(rows: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(pickle.loads(row["report"]) for row in rows)
 
 
-def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
-    """Return the task that takes in a stream's share of the micro-batch it runs in."""
+def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int, changes: str) -> Task:
+    """Return the task that takes in a stream's share of the micro-batch it runs in; `changes`: where it finds how, if
+    that has changed since the streaming query was started.
+    """
 
     def task(batches: Batches) -> Batches:
         me = enter(storage)
@@ -135,7 +139,11 @@ def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        yield _report(ingest(_named(batches, spec), spec, context))
+        changed = changed_at(storage, changes, me.batch, spec.source)
+        if changed is None:
+            yield _report(ingest(_named(batches, spec), spec, context))
+        else:
+            yield _report(ingest(derived(_named(batches, spec), changed), changed.spec, context))
 
     return task
 

@@ -1,0 +1,143 @@
+"""What of a spec can be had from rows that are at hand, and how: for `plait.operators.ingest.deriving`.
+
+At hand is what Spark computes for a plan that is in force, or what a bucket holds. Computed besides is what DuckDB
+gives exactly as Spark does (`plait.sql.predicates.translation`) and what cannot fail: all else takes Spark, hashes too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from plait.operators.column_names import word_names
+from plait.operators.ingest.deriving import Derivation, Derived
+from plait.operators.ingest.projection import IngestSpec
+from plait.plan.model import KeyColumn, ValueColumn
+from plait.query.model import Source
+from plait.sql.lexis.numbers import INTEGERS
+from plait.sql.lexis.tokens import rendered, tokens_of
+from plait.sql.predicates.coercions import Untranslatable, Value
+from plait.sql.predicates.translation import condition_of, value_of
+
+_TYPES: Final = re.compile(
+    r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|boolean|date|timestamp|timestamp_ntz"
+)
+_AS_INT64: Final = {
+    "date": "CAST(date_diff('day', DATE '1970-01-01', {}) AS BIGINT)",
+    "timestamp": "epoch_us({})",
+    **dict.fromkeys(INTEGERS, "CAST({} AS BIGINT)"),
+}
+
+
+def derivation_from_running(spec: IngestSpec, running: IngestSpec, source: Source) -> Derivation | None:
+    """Return how the rows that Spark hands over for `running` serve another spec of the same source; None if they take
+    Spark.
+    """
+    if _letters_of(spec) != _letters_of(running):
+        return None
+    repeated = {name: other for name, other in running.aliases if name not in dict(spec.aliases)}
+    at_hand = {*(name for name, _ in running.projection), *repeated} - {*word_names(max(len(running.selections), 2))}
+    return derivation(spec, at_hand, running.selections, source, aliases=repeated)
+
+
+def derivation(
+    spec: IngestSpec,
+    at_hand: Collection[str],
+    held: tuple[str, ...],
+    source: Source,
+    *,
+    aliases: Mapping[str, str] | None = None,
+) -> Derivation | None:
+    """Return how rows of `source` with the columns `at_hand` come to be as a spec has them; None if that takes Spark.
+    `held`: the selections that are known of them; `aliases`: columns at hand under another name as well.
+    """
+    words = word_names(max(len(spec.selections), 2))
+    rows = set(at_hand) - set(word_names(max(len(held), 2)))
+    lacking = [name for name, _ in spec.projection if name not in {*rows, *words}]
+    asked = spec.selections if any(name in words for name, _ in spec.projection) else ()
+    makers = _makers(spec)
+    translator = _Translator({column.name: column.type for column in source.schema or () if column.name in rows})
+    columns = [None if name not in makers else translator.column(makers[name]) for name in lacking]
+    selections = [translator.selection(sql) for sql in asked if sql not in held]
+    if None in columns or None in selections:
+        return None
+    return Derivation(
+        spec=spec,
+        aliases=tuple((aliases or {}).items()),
+        held=held,
+        # Something has to be read, or nobody knows how many rows there are.
+        reads=tuple(translator.reads) or tuple(sorted(rows))[:1],
+        columns=tuple(each for each in columns if each is not None),
+        selections=tuple(each for each in selections if each is not None),
+    )
+
+
+def _letters_of(spec: IngestSpec) -> tuple[object, ...]:
+    return spec.dead_letter, spec.dead_letter_columns, spec.corrupt_column
+
+
+def _makers(spec: IngestSpec) -> dict[str, KeyColumn | ValueColumn]:
+    """Return the keys and values of a spec's stores by name."""
+    makers: dict[str, KeyColumn | ValueColumn] = {}
+    for store, _ in spec.stores:
+        makers.update((key.name, key) for key in store.keys)
+        makers.update((value.name, value) for value in store.values)
+    return makers
+
+
+@dataclass(slots=True)
+class _Translator:
+    """Translates expressions over raw columns of these `types`, and collects which of them it `reads`."""
+
+    types: Mapping[str, str]
+    reads: dict[str, int] = field(default_factory=dict)
+
+    def column(self, column: KeyColumn | ValueColumn) -> Derived | None:
+        """Return how a key or value is computed; None if that takes Spark."""
+        value = self._translated(column.expression.sql, partial(value_of, is_exact=True))
+        sql = None if value is None else _encoded(value, column)
+        return None if sql is None else Derived(name=column.name, sql=sql)
+
+    def selection(self, sql: str) -> Derived | None:
+        """Return how a selection is computed; None if that takes Spark."""
+        value = self._translated(sql, condition_of)
+        return None if value is None else Derived(name=sql, sql=value.sql)
+
+    def _translated(self, sql: str, translate: Callable[[str, Sequence[str]], Value]) -> Value | None:
+        """Return the value in DuckDB's SQL over numbered columns; None if one of them is not at hand or of a type that
+        DuckDB has not alike, or if it can fail.
+        """
+        tokens = tokens_of(sql)
+        quoted = [token for token in tokens if token.kind == "quoted"]
+        if not all(_TYPES.fullmatch(self.types.get(token.value, "")) for token in quoted):
+            return None
+        for token in quoted:
+            self.reads.setdefault(token.value, len(self.reads))
+        places = {token.start: (token.end, f"`{self.reads[token.value]}`") for token in quoted}
+        try:
+            value = translate(rendered(sql, tokens, places), [self.types[name] for name in self.reads])
+        except Untranslatable:
+            return None
+        return None if value.can_fail else value
+
+
+def _encoded(value: Value, column: KeyColumn | ValueColumn) -> str | None:
+    """Return a value as `plait.operators.ingest.projection` would have it of Spark; None if that takes Spark."""
+    is_key = isinstance(column, KeyColumn)
+    is_wider = (
+        is_key
+        and {value.type, column.type} <= set(INTEGERS)
+        and (INTEGERS.index(value.type) <= INTEGERS.index(column.type))
+    )
+    if value.type != column.type and not is_wider:
+        return None
+    if not isinstance(column, KeyColumn) or column.by_size:
+        return value.sql
+    as_int64 = _AS_INT64.get(column.type)
+    return None if as_int64 is None else as_int64.format(f"({value.sql})")
+
+
+__all__ = ["derivation", "derivation_from_running"]

@@ -1,0 +1,107 @@
+"""Have what a plan wants of a row from what is at hand of it, without Spark: in an ingest task that Spark's query was
+started for before this plan was made, and when stored rows are written again.
+
+`plait.operators.ingest.derivable` says how, as a `Derivation`; here it is carried out. What is at hand keeps its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.errors import PlaitError
+from plait.operators.column_names import SELECTIONS_PER_WORD, bit_of, word_names
+from plait.operators.evaluating import EvaluationError, evaluated
+from plait.operators.ingest.placing import int64_values
+from plait.operators.ingest.projection import IngestSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A column, or a selection under its SQL, that DuckDB computes as Spark would: `sql` over columns ``"n"``, the n-th
+    of ``Derivation.reads``.
+    """
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """How rows come to be as `spec` has them. `aliases`: (name, other) of those at hand, where `other` is there.
+    `held`: the selections behind the words at hand; `columns` and `selections`: what has to be computed besides, from
+    the columns that it `reads`.
+    """
+
+    spec: IngestSpec
+    aliases: tuple[tuple[str, str], ...]
+    held: tuple[str, ...]
+    reads: tuple[str, ...]
+    columns: tuple[Derived, ...]
+    selections: tuple[Derived, ...]
+
+
+def derived(batches: Iterable[pa.RecordBatch], derivation: Derivation) -> Iterator[pa.RecordBatch]:
+    """Yield the rows with the columns of ``derivation.spec.projection``. Raises PlaitError for a row of which one
+    cannot be computed.
+    """
+    for batch in batches:
+        if batch.num_rows:
+            yield _derived(batch, derivation)
+
+
+def _derived(batch: pa.RecordBatch, derivation: Derivation) -> pa.RecordBatch:
+    columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
+    words = {name: columns.pop(name) for name in word_names(max(len(derivation.held), 2)) if name in columns}
+    columns |= {name: columns[other] for name, other in derivation.aliases}
+    computed = _computed(derivation, columns)
+    columns |= {each.name: computed[each.name] for each in derivation.columns}
+    names = [name for name, _ in derivation.spec.projection]
+    asked = derivation.spec.selections
+    for word in set(names) & set(word_names(max(len(asked), 2))):
+        place = word_names(max(len(asked), 2)).index(word)
+        chosen = asked[place * SELECTIONS_PER_WORD : (place + 1) * SELECTIONS_PER_WORD]
+        columns[word] = _word(chosen, derivation, words, computed, batch.num_rows)
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def _computed(derivation: Derivation, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return what has to be computed, by name."""
+    asked = (*derivation.columns, *derivation.selections)
+    if not asked:
+        return {}
+    reads = {place: columns[name] for place, name in enumerate(derivation.reads)}
+    try:
+        return dict(zip((each.name for each in asked), evaluated([each.sql for each in asked], reads), strict=True))
+    except EvaluationError as error:
+        names = ", ".join(derivation.reads)
+        raise PlaitError(f"an expression over {names} cannot be computed for some row: {error}") from error
+
+
+def _word(
+    selections: tuple[str, ...],
+    derivation: Derivation,
+    words: Mapping[str, pa.Array],
+    computed: Mapping[str, pa.Array],
+    rows: int,
+) -> pa.Array:
+    """Return a word of bits: of selections that are at hand by theirs, of others by what was computed."""
+    bits: npt.NDArray[np.int64] = np.zeros(rows, np.int64)
+    for place, selection in enumerate(selections):
+        if selection in computed:
+            holds = pc.fill_null(computed[selection], False).to_numpy(zero_copy_only=False)
+        elif words:
+            word, mask = bit_of(derivation.held, selection)
+            holds = (int64_values(words, word) & mask) != 0
+        else:  # the only one there was, or every row's
+            holds = np.ones(rows, np.bool_)
+        bits |= np.where(holds, np.int64(1 << place), np.int64(0))
+    return pa.array(bits)
+
+
+__all__ = ["Derivation", "Derived", "derived"]

@@ -1,0 +1,43 @@
+"""Tell ingest tasks of a plan that was made after Spark's query was started: tasks know what they were started with.
+
+A start has one file for that, written between two batches and read by every task of the later ones.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+
+from plait.operators.ingest.deriving import Derivation
+from plait.state.storage import Storage
+
+FOLDER = "ingest"
+
+
+def changes_path(epoch: int) -> str:
+    """Return where a start that began with this epoch notes what tasks are to do otherwise."""
+    return f"{FOLDER}/{epoch}"
+
+
+def note_changes(storage: Storage, path: str, since: int, derivations: Mapping[str, Derivation]) -> None:
+    """Let tasks from batch `since` on take in rows as the derivations say, by source."""
+    storage.write_file(path, pickle.dumps((since, dict(derivations))))
+
+
+def changed_at(storage: Storage, path: str, batch: int, source: str) -> Derivation | None:
+    """Return how the rows of a source are taken in with a batch; None: as the task was started for."""
+    if not storage.exists(path):
+        return None
+    since: int
+    derivations: dict[str, Derivation]
+    since, derivations = pickle.loads(storage.read_bytes(path))
+    return derivations.get(source) if batch >= since else None
+
+
+def forget_changes(storage: Storage) -> None:
+    """Delete what earlier starts noted."""
+    for file in storage.list(FOLDER):
+        storage.delete(file.path)
+
+
+__all__ = ["changed_at", "changes_path", "forget_changes", "note_changes"]

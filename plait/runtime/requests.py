@@ -1,0 +1,67 @@
+"""What is asked of an engine while it runs: queries to add and to drop, from any thread, each acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One query to add or drop. `active_since`: the batch that it takes effect with, None while it waits; `refused`:
+    why it does not.
+    """
+
+    query: str
+    is_drop: bool = False
+    active_since: int | None = None
+    refused: Exception | None = None
+    _settled: threading.Event = field(default_factory=threading.Event)
+
+    def take_effect(self, batch: int) -> None:
+        """Note that it is in force from this batch on."""
+        self.active_since = batch
+        self._settled.set()
+
+    def refuse(self, reason: Exception) -> None:
+        """Note that nothing comes of it."""
+        self.refused = reason
+        self._settled.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is in force, at most `timeout` seconds; tell whether it is. Raises why it was refused."""
+        self._settled.wait(timeout)
+        if self.refused is not None:
+            raise self.refused
+        return self.active_since is not None
+
+
+class Requests:
+    """Those that wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Request] = []
+
+    def add(self, request: Request) -> None:
+        """Let a request wait."""
+        self._waiting.append(request)
+
+    def waiting(self) -> tuple[Request, ...]:
+        """Return the requests that wait."""
+        return tuple(self._waiting)
+
+    def settle(self, seen: Iterable[Request], queries: Collection[str], batch: int) -> None:
+        """Let those of the requests that were `seen` take effect with a batch that answers these queries."""
+        for request in tuple(seen):
+            if request.is_drop or request.query in queries:
+                request.take_effect(batch)
+                self._waiting.remove(request)
+
+    def refuse(self, request: Request, reason: Exception) -> None:
+        """Let nothing come of a request."""
+        request.refuse(reason)
+        self._waiting.remove(request)
+
+
+__all__ = ["Request", "Requests"]

@@ -1,0 +1,171 @@
+"""What is asked of an engine that runs: it takes effect together between two batches, without another start where
+nothing new is read, and what cannot be is refused alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import plait
+from plait.adapt.planning import PlanRequest
+from plait.errors import PlaitError
+from plait.runtime.batch.stream import Run
+from plait.runtime.engine import Engine
+from plait.sql import load_script
+from tests.property.standin.session import Session
+from tests.property.test_undelivered import JOIN, Place, place
+
+__all__ = ["place"]
+
+KEEP = "OPTIONS (path '{{0}}/{0}', maxFilesPerTrigger '1', keep 'all') TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;"
+SCRIPT = "".join(
+    f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet {KEEP.format(name)}" for name in "ab"
+)
+FIRST = f"CREATE QUERY first INTO memory AS {JOIN};"
+LARGE = "SELECT a.v AS left, b.v AS right FROM a JOIN b ON a.v = coalesce(b.v, 0) WHERE a.v > 3 AND b.k < 1100"
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows with every start of the streaming query; requests are settled by the tests alone."""
+    seen: list[int] = []
+    start = Engine._start_streaming
+
+    def counted(self: Engine, run: Run, trigger: str | None) -> Any:
+        seen.append(len(seen))
+        return start(self, run, trigger)
+
+    monkeypatch.setattr(Engine, "_start_streaming", counted)
+    monkeypatch.setattr(Run, "_attend", lambda self: None)
+    return seen
+
+
+def run(place: Place, change: Callable[[Engine], object], at: int, script: str = SCRIPT + FIRST) -> Engine:
+    """Run the script on all that is there, and change the engine before batch `at`."""
+    session = Session()
+    engine = plait.Engine(session, checkpoint=str(place.folder / "checkpoint"))  # type: ignore[arg-type]
+    engine.load(load_script(script.format(place.folder)))
+
+    def boundary(batch: int, done: bool) -> None:
+        if batch == at and not done and at not in changed:
+            changed.add(at)
+            change(engine)
+            assert engine._run is not None
+            engine._run.settle()
+
+    changed = set[int]()
+    session.boundary = boundary
+    engine.run_available()
+    return engine
+
+
+def test_a_query_with_selections_and_keys_of_its_own_begins_without_another_start(
+    place: Place, starts: list[int]
+) -> None:
+    for values in ((1, 2, 3), (4, 5), (6, 7)):
+        place.arrive(*values)
+    handles = []
+    engine = run(place, lambda engine: handles.append(engine.query("large", LARGE, sink=plait.sinks.memory())), at=1)
+    assert starts == [0]
+    assert handles[0].active_since == 1
+    assert handles[0].wait_active()
+    # What had all arrived before is not repeated.
+    expected = [{"left": v, "right": v} for v in (4, 5, 6, 7)]
+    assert engine.results("large").sort_by("left").to_pylist() == expected
+    assert len(engine.results("first")) == 7
+
+
+def test_new_results_find_rows_that_were_stored_before_the_query_was_asked_for(place: Place, starts: list[int]) -> None:
+    place.arrive(5, 6)
+    place.arrive(9)
+    select = "SELECT a.v AS left, b.v AS right FROM a JOIN b ON a.k > b.k WHERE b.v > 5"
+    engine = run(place, lambda engine: engine.query("above", select, sink=plait.sinks.memory()), at=1)
+    assert starts == [0]
+    assert engine.results("above").to_pylist() == [{"left": 9, "right": 6}]
+
+
+def test_all_that_is_asked_for_until_a_batch_begins_takes_effect_with_it(place: Place, starts: list[int]) -> None:
+    for value in range(4):
+        place.arrive(value)
+
+    def change(engine: Engine) -> None:
+        for number in range(5):
+            handles.append(engine.query(f"q{number}", LARGE, sink=plait.sinks.memory()))
+        engine.drop("q3")
+        engine.drop("first")
+
+    handles: list[plait.runtime.declarations.QueryHandle] = []
+    engine = run(place, change, at=2)
+    assert starts == [0]
+    assert [handle.active_since for handle in handles] == [2, 2, 2, None, 2]
+    assert engine.status()["queries"] == ["q0", "q1", "q2", "q4"]
+    assert engine._course is not None
+    assert len(engine._course.epoch.plan.stores) == 2
+
+
+def test_a_query_that_reads_what_is_not_read_yet_takes_another_start(place: Place, starts: list[int]) -> None:
+    for values in ((1, 2), (3, 4)):
+        place.arrive(*values)
+    needed = (SCRIPT + FIRST).replace(", keep 'all'", "")
+    select = "SELECT a.k FROM a JOIN b ON a.ts = b.ts AND a.k = b.k"
+    engine = run(place, lambda engine: engine.query("late", select, sink=plait.sinks.memory()), at=1, script=needed)
+    assert starts == [0, 1]
+    assert engine.results("late").sort_by("k").to_pylist() == [{"k": 1003}, {"k": 1004}]
+
+
+def test_a_query_that_cannot_be_planned_is_refused_alone(
+    place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PlanRequest.plan
+
+    def planned(self: PlanRequest, *told: Any) -> Any:
+        if any(query.name == "bad" for query in self.queries):
+            raise PlaitError("no way to plan this")
+        return plan(self, *told)
+
+    monkeypatch.setattr(PlanRequest, "plan", planned)
+    for value in range(3):
+        place.arrive(value)
+    handles = {}
+
+    def change(engine: Engine) -> None:
+        for name in ("good", "bad", "better"):
+            handles[name] = engine.query(name, LARGE, sink=plait.sinks.memory())
+
+    engine = run(place, change, at=1)
+    assert starts == [0]
+    assert (handles["good"].active_since, handles["better"].active_since) == (1, 1)
+    with pytest.raises(PlaitError, match="no way to plan this"):
+        handles["bad"].wait_active()
+    assert engine.status()["queries"] == ["better", "first", "good"]
+    assert len(engine.results("first")) == 3
+
+
+def test_a_query_is_replaced_between_two_batches_and_a_refused_one_leaves_the_old(
+    place: Place, starts: list[int]
+) -> None:
+    for values in ((1, 2), (3, 4), (5,)):
+        place.arrive(*values)
+
+    def change(engine: Engine) -> None:
+        with pytest.raises(PlaitError, match="nowhere"):
+            engine.replace("first", "SELECT a.nowhere FROM a JOIN b ON a.k = b.k", sink=plait.sinks.memory())
+        engine.replace("first", LARGE, sink=plait.sinks.memory())
+
+    engine = run(place, change, at=1)
+    assert starts == [0]
+    assert engine.results("first").sort_by("left").to_pylist() == [{"left": v, "right": v} for v in (4, 5)]
+
+
+def test_what_was_asked_for_is_still_there_after_the_next_start(place: Place, starts: list[int]) -> None:
+    place.arrive(1, 2)
+    place.arrive(3)
+    large = f"CREATE QUERY large INTO parquet OPTIONS (path '{place.folder}/large') AS {LARGE};"
+    run(place, lambda engine: engine.load(load_script(SCRIPT.format(place.folder) + large)), at=1)
+    place.arrive(4)
+    engine = run(place, lambda engine: None, at=-1, script=SCRIPT + FIRST + large)
+    assert starts == [0, 1]
+    assert dict(engine.summary().queries)["large"] == 1

@@ -1,0 +1,149 @@
+"""What a task computes itself is what Spark would have given it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from plait.kernels.bands import ordered_int64
+from plait.operators.column_names import TAU, word_names
+from plait.operators.ingest.derivable import derivation, derivation_from_running
+from plait.operators.ingest.deriving import derived
+from plait.operators.ingest.ingest import _with_aliases
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.plan.model import KeyColumn, Requirement, Selection, Store, ValueColumn
+from plait.query.model import Column, SourceExpression, Stream
+
+DAY = datetime.date(1970, 1, 3)
+NOON = datetime.datetime(1969, 12, 31, 23, 59, 59, 5)
+HOURS = pa.timestamp("us")
+
+
+def expression(sql: str, *columns: str) -> SourceExpression:
+    return SourceExpression(sql=sql, columns=columns)
+
+
+def stream(**types: str) -> Stream:
+    columns = {"ts": "timestamp", **types}
+    return Stream(name="s", time="ts", schema=tuple(Column(name=name, type=type_) for name, type_ in columns.items()))
+
+
+def store(
+    keys: tuple[KeyColumn, ...] = (), selections: tuple[str, ...] = (), values: tuple[ValueColumn, ...] = ()
+) -> Store:
+    conjuncts = [() if sql == "true" else (expression(sql, "x"),) for sql in selections or ("true",)]
+    return Store(
+        id="s",
+        source="s",
+        is_table=False,
+        columns=("ts",),
+        keys=keys,
+        requirements=tuple(Requirement(selection=Selection(conjuncts=each), keys=()) for each in conjuncts),
+        indexes=(),
+        partition_by=(),
+        parallelism=1,
+        window_us=None,
+        values=values,
+    )
+
+
+def rows(source: Stream, **columns: pa.Array) -> pa.RecordBatch:
+    count = len(next(iter(columns.values())))
+    times = pa.array([datetime.datetime(2020, 1, 1)] * count, pa.timestamp("us", "UTC"))
+    columns = {"ts": times, TAU: times.cast(pa.int64()), **columns}
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def taken_in(spec: IngestSpec, source: Stream, batch: pa.RecordBatch, held: tuple[str, ...] = ()) -> pa.Table:
+    how = derivation(spec, batch.schema.names, held, source)
+    assert how is not None
+    return _with_aliases(pa.Table.from_batches(derived([batch], how)), spec)
+
+
+@pytest.mark.parametrize(
+    ("type_", "key_type", "by_size", "given", "expected"),
+    [
+        ("tinyint", "tinyint", False, pa.array([-128, None, 127], pa.int8()), [-128, None, 127]),
+        ("smallint", "bigint", False, pa.array([-32768, None, 7], pa.int16()), [-32768, None, 7]),
+        ("int", "int", False, pa.array([-(2**31), None, 2**31 - 1], pa.int32()), [-(2**31), None, 2**31 - 1]),
+        ("bigint", "bigint", False, pa.array([-(2**63), None, 2**63 - 1]), [-(2**63), None, 2**63 - 1]),
+        ("date", "date", False, pa.array([DAY, None, datetime.date(1969, 12, 31)]), [2, None, -1]),
+        ("timestamp", "timestamp", False, pa.array([NOON, None], pa.timestamp("us", "UTC")), [-999_995, None]),
+        ("timestamp_ntz", "timestamp_ntz", True, pa.array([NOON, None], HOURS), [-999_995, None]),
+        ("double", "double", True, pa.array([-0.0, None, 1.5]), [int(ordered_int64(pa.array([0.0]).to_numpy())[0])]),
+    ],
+)
+def test_keys_are_the_numbers_that_spark_gives(
+    type_: str, key_type: str, by_size: bool, given: pa.Array, expected: list[Any]
+) -> None:
+    source = stream(x=type_)
+    key = KeyColumn(expression=expression("coalesce(`x`, `x`)", "x"), type=key_type, by_size=by_size)
+    found = taken_in(ingest_spec(source, (store(keys=(key,)),)), source, rows(source, x=given))[key.name]
+    assert found.type == pa.int64()
+    assert found.to_pylist()[: len(expected)] == expected
+    assert found.null_count == given.null_count
+
+
+@pytest.mark.parametrize(
+    ("type_", "sql", "key_type"),
+    [
+        ("string", "`x`", "string"),
+        ("decimal(10,2)", "`x`", "decimal(10,2)"),
+        ("timestamp_ntz", "`x`", "timestamp_ntz"),
+        ("double", "`x`", "double"),
+        ("bigint", "`x` + 1", "bigint"),
+        ("bigint", "`gone`", "bigint"),
+        ("bigint", "`x`", "int"),
+        ("string", "upper(`x`)", "string"),
+    ],
+)
+def test_hashes_and_what_may_fail_and_what_is_not_there_take_spark(type_: str, sql: str, key_type: str) -> None:
+    source = stream(x=type_)
+    key = KeyColumn(expression=expression(sql, "x"), type=key_type)
+    spec = ingest_spec(source, (store(keys=(key,)),))
+    assert derivation(spec, ["ts", TAU, "x"], (), source) is None
+
+
+def test_bits_are_those_of_selections_at_hand_and_of_computed_ones_of_which_null_is_false() -> None:
+    source = stream(x="bigint")
+    asked = ("`x` < 3", "`x` > 1", "true")
+    spec = ingest_spec(source, (store(selections=asked),))
+    assert spec.selections == ("(`x` < 3)", "(`x` > 1)", "true")
+    held = ("(`x` > 1)", "(`x` > 100)")
+    (word,) = word_names(2)
+    batch = rows(source, x=pa.array([1, 2, 3, None]))
+    batch = batch.append_column(word, pa.array([0b10, 0b01, 0b11, 0b00]))
+    assert taken_in(spec, source, batch, held)[word].to_pylist() == [0b101, 0b111, 0b110, 0b100]
+
+
+def test_what_holds_of_all_rows_at_hand_has_no_word_there() -> None:
+    source = stream(x="bigint")
+    spec = ingest_spec(source, (store(selections=("`x` > 1", "true")),))
+    batch = rows(source, x=pa.array([1, 2]))
+    (word,) = word_names(2)
+    assert taken_in(spec, source, batch, ("true",))[word].to_pylist() == [0b10, 0b11]
+
+
+def test_more_selections_than_a_word_has_bits_fill_the_next_one() -> None:
+    source = stream(x="bigint")
+    asked = tuple(f"`x` = {number}" for number in range(70))
+    spec = ingest_spec(source, (store(selections=asked),))
+    words = word_names(70)
+    found = taken_in(spec, source, rows(source, x=pa.array(range(70))))
+    for value in range(70):
+        place = spec.selections.index(f"(`x` = {value})")
+        assert [found[word][value].as_py() for word in words] == [
+            1 << place if place < 63 else 0,
+            1 << (place - 63) if place >= 63 else 0,
+        ]
+
+
+def test_a_running_query_that_hands_dead_letters_over_otherwise_cannot_go_on() -> None:
+    source = stream(x="bigint")
+    spec = ingest_spec(source, (store(),))
+    letters = ingest_spec(Stream(name="s", time="ts", schema=source.schema, dead_letter="dead"), (store(),))
+    assert derivation_from_running(spec, spec, source) is not None
+    assert derivation_from_running(letters, spec, source) is None

@@ -1,0 +1,115 @@
+"""The thread that keeps a streaming query going, and when it starts another one for what it is asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from plait.runtime.batch import stream
+from plait.runtime.batch.stream import Run
+
+
+class Query:
+    """A streaming query that runs until it is stopped."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+
+    @property
+    def isActive(self) -> bool:
+        return not self._ended.is_set()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def awaitTermination(self) -> None:
+        self._ended.wait()
+
+
+class Runs:
+    """Starts runs, and notes when they start queries. `goes_on`: whether these can go on for what is asked."""
+
+    def __init__(self) -> None:
+        self.starts: list[float] = []
+        self.taken_up = 0
+        self.goes_on = False
+        self.run: Run | None = None
+
+    def begin(self, *, is_endless: bool = True) -> Run:
+        run = Run(self._start, is_endless=is_endless, take_up=self._take_up)
+        self.run = run
+        run.begin()
+        return run
+
+    def _start(self) -> Any:
+        self.starts.append(time.monotonic())
+        return Query()
+
+    def _take_up(self) -> bool:
+        self.taken_up += 1
+        return self.goes_on
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    made = Runs()
+    yield made
+    if made.run is not None:
+        made.run.stop()
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_what_can_be_taken_up_starts_no_other_query(runs: Runs) -> None:
+    runs.goes_on = True
+    run = runs.begin()
+    for asked in range(1, 4):
+        run.ask()
+        wait_for(lambda asked=asked: runs.taken_up >= asked)
+    assert len(runs.starts) == 1
+
+
+def test_queries_are_started_at_most_once_in_a_while_for_whatever_is_asked(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "RESTART_EVERY_S", 0.3)
+    run = runs.begin()
+    for _ in range(40):
+        run.ask()
+        time.sleep(0.01)
+    wait_for(lambda: len(runs.starts) >= 3)
+    time.sleep(0.4)
+    assert len(runs.starts) == 3
+    assert all(later - earlier >= 0.3 for earlier, later in zip(runs.starts, runs.starts[1:], strict=False))
+
+
+def test_a_batch_begins_with_what_was_asked_for_before(runs: Runs) -> None:
+    run = runs.begin()
+    runs.goes_on = True
+    order: list[str] = []
+    take_up = run._take_up
+    run._take_up = lambda: bool(order.append("taken up")) or take_up()
+    run._requested.set()  # as `ask` does, before the attendant gets to it
+    run.batch(lambda frame, number: bool(order.append("carried out")), None, 0)  # type: ignore[arg-type]
+    assert order == ["taken up", "carried out"]
+
+
+def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
+    run = runs.begin()
+
+    def fail() -> bool:
+        raise RuntimeError("broken")
+
+    run._take_up = fail
+    run.ask()
+    wait_for(lambda: not run.is_alive())
+    assert str(run.failure) == "broken"
