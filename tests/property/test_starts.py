@@ -81,3 +81,29 @@ def test_a_query_that_is_new_says_that_its_past_comes_with_the_next_batch(place:
     engine = run(place.folder, script + first + second, "WINDOW UNBOUNDED")
     assert engine.results("r").sort_by("v").to_pylist() == [{"v": 1}, {"v": 2}]
     assert run(place.folder, script + first + second, "WINDOW UNBOUNDED").notices() == ()
+
+
+def test_rows_are_not_let_go_because_it_cannot_be_told_any_more_whether_a_query_wants_them(place: Place) -> None:
+    streams = "".join(
+        f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, v BIGINT, w BIGINT) "
+        f"USING parquet OPTIONS (path '{{0}}/{name}') TIMESTAMP BY ts WINDOW INTERVAL 100 SECONDS;"
+        for name in "ab"
+    )
+    first = "CREATE QUERY q INTO memory AS SELECT a.v AS old, b.v AS new FROM a JOIN b ON a.k = b.k;"
+    # Of the rows of `a` that are there, `w` was not stored: nobody asked for it.
+    second = "CREATE QUERY r INTO memory AS SELECT a.k, a.v FROM a JOIN b ON a.v = b.v WHERE a.w > 1;"
+    write_rows(place.folder / "a" / "1.parquet", (1, 10, 5), (2, 20, 5))
+    write_rows(place.folder / "b" / "1.parquet", (7, 7, 7))
+    run(place.folder, streams + first)
+    write_rows(place.folder / "b" / "2.parquet", (8, 8, 8))
+    run(place.folder, streams + second)
+    write_rows(place.folder / "b" / "3.parquet", (1, 11, 0), (2, 21, 0))
+    engine = run(place.folder, streams + first)
+    assert engine.results("q").sort_by("old").to_pylist() == [{"old": 10, "new": 11}, {"old": 20, "new": 21}]
+
+
+def write_rows(path: Path, *rows: tuple[int, int, int]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
+    times = pa.array([1_000_000] * len(rows), pa.int64()).cast(pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table([times, *columns], names=["ts", "k", "v", "w"]), path)

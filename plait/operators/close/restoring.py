@@ -16,7 +16,7 @@ from plait.operators.column_names import TAU, word_names
 from plait.operators.ingest.projection import IngestSpec, bits_sql, ingest_spec, layout_of
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
-from plait.plan.model import KeyColumn, Selection, Store
+from plait.plan.model import KeyColumn, Requirement, Selection, Store
 from plait.plan.relations import bare_value
 from plait.query.model import Column, Source, Stream
 from plait.query.types import is_calendar
@@ -25,6 +25,7 @@ from plait.state.model import Bucket, Layout, SourceProgress
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DAY_US = 86_400_000_000
+_EVERY_ROW = Requirement(selection=Selection(), keys=())
 
 Since = Callable[[str], "int | None"]
 """From which batch on rows of the source have a column; None: it never had it."""
@@ -74,6 +75,8 @@ def _rewriting(store: Store, source: Source, old: Layout, raw: Mapping[str, str]
     new = layout_of(wanted)
     if {*new.carried, *new.selections} <= {*old.carried, *old.selections}:
         return None
+    if len(wanted.requirements) < len(store.requirements):  # whether one wants a row cannot be told, so none goes
+        wanted = replace(wanted, requirements=(*wanted.requirements, _EVERY_ROW))
     # Rows that were dead letters are not stored, so nothing of them is asked for here.
     taken = replace(source, dead_letter=None) if isinstance(source, Stream) else source
     spec = ingest_spec(taken, (wanted,))

@@ -127,7 +127,7 @@ def prepare(asked: Asked) -> Prepared:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
-    return _brought_up(asked, opened, catalog, plan, finished)
+    return _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
 
 
 def go_on(asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]) -> Prepared | None:
@@ -153,14 +153,21 @@ def go_on(asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequenc
         return None
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
-    return replace(_brought_up(asked, opened, catalog, plan, finished, goes_on=True), taken_in=taken_in)
+    plan_id = write_epoch(storage, catalog, plan)
+    return replace(_brought_up(asked, opened, catalog, plan, plan_id, finished, goes_on=True), taken_in=taken_in)
 
 
 def _brought_up(
-    asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, finished: Finished, *, goes_on: bool = False
+    asked: Asked,
+    opened: Opened,
+    catalog: Catalog,
+    plan: Plan,
+    plan_id: str,
+    finished: Finished,
+    *,
+    goes_on: bool = False,
 ) -> Prepared:
     """Bring the checkpoint up to the plan. `goes_on`: the streaming query has not been stopped for it."""
-    plan_id = write_epoch(opened.storage, catalog, plan)
     kept = _kept(asked, opened, catalog, plan, goes_on=goes_on)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
