@@ -9,7 +9,6 @@ import typer
 from plait.cli.arguments import EXPLAIN_FORMATS, Parallelism, ScriptFile, Strategy
 from plait.cli.execution import default_checkpoint
 from plait.cli.script import read_sound_script
-from plait.errors import OptionError
 
 
 def explain(
@@ -27,9 +26,7 @@ def explain(
     ] = None,
     history: Annotated[
         bool,
-        typer.Option(
-            "--history", help="Show which plan was in force when, why, and what it brought, as text or json instead."
-        ),
+        typer.Option("--history", help="Show which plan was in force when, why, and what it brought, instead."),
     ] = False,
 ) -> None:
     """Show probe orders, stores, and what the queries share and save, without starting Spark.
@@ -67,10 +64,9 @@ def explain(
 
 
 def _history(checkpoint: str, format: str) -> str:
+    from plait.cli.history_plot import history_mermaid
     from plait.cli.history_text import history_json, history_text
     from plait.runtime.checkpoint.plan_history import history_of
 
-    if format not in {"text", "json"}:
-        raise OptionError(f"a history is shown as text or json, not as {format}")
-    entries = history_of(checkpoint)
-    return history_json(entries) if format == "json" else history_text(entries)
+    shown = {"text": history_text, "json": history_json, "mermaid": history_mermaid}
+    return shown[format](history_of(checkpoint))

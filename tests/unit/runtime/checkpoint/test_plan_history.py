@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plait.adapt.decision import Change, Outcome
+from plait.cli.history_plot import history_mermaid
 from plait.cli.history_text import history_json, history_text
 from plait.errors import CheckpointError
 from plait.optimizer.examples import example_options, example_query, example_statistics
@@ -59,6 +60,20 @@ def test_it_says_why_plans_came_and_what_they_brought(tmp_path: Path) -> None:
     assert found[1]["change"]["gain"] == 0.25
     assert found[1]["outcome"]["measured"] == 80.0
     assert found[0]["orders"] == list(entries[0].orders)
+
+
+def test_a_chart_has_a_bar_for_each_epoch_from_its_beginning_to_that_of_the_next(tmp_path: Path) -> None:
+    entries = noted(Storage.open(str(tmp_path)))
+    assert history_mermaid(entries).splitlines()[4:] == [
+        "  section epoch 1",
+        "    batch 0 greedy – a run began :active, e1, 0, 60000",
+        "  section epoch 2",
+        "    batch 7 greedy – cheaper – forecast saves 25% – measured saves 20% :done, e2, 60000, 61000",
+    ]
+    back = replace(entries[1], outcome={**(entries[1].outcome or {}), "taken_back": True})
+    assert ":crit, e2" in history_mermaid((entries[0], back))
+    strange = replace(entries[1], strategy="a:b;c#d,e")
+    assert "batch 7 a b c d e – cheaper" in history_mermaid((strange,))
 
 
 def test_an_epoch_that_never_had_a_batch_gives_way_to_the_next(tmp_path: Path) -> None:
