@@ -18,6 +18,10 @@ _COMPONENTS = {
     "optimizer": ("benchmarks.components.optimizer", "time and savings of planning many queries"),
     "theta": ("benchmarks.components.theta", "joins that are no equality"),
     "batch": ("benchmarks.components.batch", "one micro-batch by the millisecond, with its jobs, stages and tasks"),
+    "live": (
+        "benchmarks.components.live",
+        "small batches of live streams by the millisecond, and what the slowest lose",
+    ),
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from benchmarks.systems.task import Delivery, Task, UnableError
 from benchmarks.workloads.data import FIRST_US
 from benchmarks.workloads.joins import JoinQuery
@@ -19,6 +22,7 @@ class Deliveries:
     """What was delivered of one query: a batch that is done twice counts once, with its later time."""
 
     def __init__(self, query: JoinQuery, task: Task) -> None:
+        self.times, self._slice_us = newest_outputs(query, task), task.slice_us
         self._file = f"CAST(({newest_sql(query, task)} - {FIRST_US}) DIV {task.slice_us} AS INT) AS file"
         self._batches: dict[int, tuple[Delivery, ...]] = {}
 
@@ -26,7 +30,15 @@ class Deliveries:
         """Count the results of a batch by file; for ``foreachBatch`` and Plait's ``foreach`` sink. Only the files of
         the results are fetched and counted here: a shuffle would add to the latency it measures.
         """
-        files = results.selectExpr(self._file).toArrow().column("file")
+        self._count(results.selectExpr(self._file).toArrow().column("file"), batch)
+
+    def add_table(self, results: pa.Table, batch: int) -> None:
+        """Count the results of a batch that come as Arrow; for Plait's ``foreach_arrow`` sink."""
+        times = [results.column(name).cast(pa.timestamp("us", "UTC")).cast(pa.int64()) for name in self.times]
+        since = pc.subtract(pc.max_element_wise(*times), FIRST_US)
+        self._count(pc.divide(since, self._slice_us), batch)
+
+    def _count(self, files: pa.ChunkedArray, batch: int) -> None:
         now_us = time.time_ns() // 1000
         self._batches[batch] = tuple(
             Delivery(delivered_us=now_us, file=counted["values"], rows=counted["counts"])

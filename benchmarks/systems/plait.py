@@ -102,7 +102,7 @@ def follow_on(spark: SparkSession, task: Task) -> Outcome:
     found = {query.name: Deliveries(query, task) for query in task.questions.queries}
     engine = _open_engine(spark, task)
     for query in task.questions.queries:
-        _ask(engine, query, sinks.foreach(found[query.name].add))
+        _ask(engine, query, sinks.foreach_arrow(found[query.name].add_table))
     running = engine.start(trigger="0 seconds")
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     wait_for_the_end(task, list(found.values()))

@@ -17,7 +17,7 @@ from plait.sinks.staging import Publication
 from plait.sinks.storable import SparkType
 from plait.spelling import folded
 
-SinkName: TypeAlias = Literal["parquet", "csv", "json", "console", "memory", "noop", "foreach"]
+SinkName: TypeAlias = Literal["parquet", "csv", "json", "console", "memory", "noop", "foreach", "foreach_arrow"]
 
 
 ResultColumn: TypeAlias = tuple[str | None, SparkType | None]
@@ -26,7 +26,7 @@ ResultColumn: TypeAlias = tuple[str | None, SparkType | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """A described sink. `function` only for ``foreach``."""
+    """A described sink. `function` only for ``foreach`` and ``foreach_arrow``."""
 
     spec: SinkSpec
     function: Callable[[Any, int], None] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import plait
@@ -68,15 +69,28 @@ REFUSED = {
     "json": {"by_struct", "twins_by_case", "hollow", "geometry"},
     "parquet": {"twins_by_case", "hollow", "geometry"},
     "memory": {"anything", "geometry"},
+    "foreach_arrow": {"anything", "geometry"},
 }
 
 
 def sink(name: str, folder: Path, **options: Any) -> Any:
+    if name.startswith("foreach"):
+        return getattr(plait.sinks, name)(count)
     return getattr(plait.sinks, name)(folder, **options) if name in FILES else getattr(plait.sinks, name)()
 
 
 def count(rows: Any, batch: int) -> None:
     rows.count()
+
+
+class Handed:
+    """Tables that a function of the user's was called with, by batch."""
+
+    def __init__(self) -> None:
+        self.tables: dict[int, pa.Table] = {}
+
+    def take(self, table: pa.Table, batch: int) -> None:
+        self.tables[batch] = table
 
 
 def computed(name: str) -> str:
@@ -154,7 +168,8 @@ def test_what_a_sink_can_write_is_read_back_as_spark_computes_it(spark: Any, tmp
     made = engine(spark, tmp_path / "checkpoint", batch)
     chosen: dict[str, tuple[str, list[str]]] = {}
     handles: dict[str, Any] = {}
-    for kind in (*KEEPING, "console", "noop", "foreach"):
+    handed = Handed()
+    for kind in (*KEEPING, "console", "noop", "foreach", "foreach_arrow"):
         refused = BY_ALL | REFUSED.get(kind, set()) | (set() if kind in KEEPING else {"geometry"})
         fit = [name for name in TYPES if name not in refused]
         ways = {"computed": [computed(name) for name in fit]}
@@ -162,7 +177,8 @@ def test_what_a_sink_can_write_is_read_back_as_spark_computes_it(spark: Any, tmp
             ways["picked"] = [f"a.{name}" for name in stored() if name in fit]
         for way, columns in ways.items():
             query = f"{kind}_{way}"
-            target = plait.sinks.foreach(count) if kind == "foreach" else sink(kind, tmp_path / query)
+            is_handed = kind == "foreach_arrow"
+            target = plait.sinks.foreach_arrow(handed.take) if is_handed else sink(kind, tmp_path / query)
             text = f"SELECT a.id, {', '.join(columns)} FROM a JOIN b ON a.id = b.id"
             handles[query] = made.query(query, text, sink=target)
             chosen[query] = (kind, columns)
@@ -171,15 +187,16 @@ def test_what_a_sink_can_write_is_read_back_as_spark_computes_it(spark: Any, tmp
     assert dict(summary.queries) == dict.fromkeys(chosen, 4)
     frame.createOrReplaceTempView("rows_of_all_types")
     for query, (kind, columns) in chosen.items():
-        if kind not in KEEPING:
+        if kind not in (*KEEPING, "foreach_arrow"):
             continue
         expected = spark.sql(
             f"SELECT a.id, {', '.join(columns)} FROM rows_of_all_types a JOIN rows_of_all_types b ON a.id = b.id"
         )
-        if kind == "memory":
+        if kind in ("memory", "foreach_arrow"):
+            kept = handles[query].results() if kind == "memory" else pa.concat_tables(handed.tables.values())
             loose = [expected[field.name].cast(nullable(field.dataType)) for field in expected.schema.fields]
             wanted = expected.select(*loose).orderBy("id").toArrow().to_pylist()
-            assert [tuple(row.values()) for row in handles[query].results().sort_by("id").to_pylist()] == [
+            assert [tuple(row.values()) for row in kept.sort_by("id").to_pylist()] == [
                 tuple(row.values()) for row in wanted
             ]
             continue

@@ -11,7 +11,7 @@ from plait.query.model import SinkSpec
 from plait.sinks.kind import SinkKind, SinkName
 from plait.sinks.kinds.console import Console
 from plait.sinks.kinds.csv import Csv
-from plait.sinks.kinds.foreach import Foreach
+from plait.sinks.kinds.foreach import Foreach, ForeachArrow
 from plait.sinks.kinds.json import Json
 from plait.sinks.kinds.memory import Memory
 from plait.sinks.kinds.noop import Noop
@@ -27,6 +27,7 @@ KINDS: Final[Mapping[SinkName, SinkKind]] = MappingProxyType(
         "memory": Memory(),
         "noop": Noop(),
         "foreach": Foreach(),
+        "foreach_arrow": ForeachArrow(),
     }
 )
 

@@ -44,7 +44,7 @@ def test_an_option_without_effect_or_with_an_impossible_value_is_refused(
     assert says in message
 
 
-@pytest.mark.parametrize("format_", ["memory", "noop", "foreach"])
+@pytest.mark.parametrize("format_", ["memory", "noop", "foreach", "foreach_arrow"])
 def test_sinks_without_options_take_none(format_: str) -> None:
     (message,) = problems(format_, ("rows", "5"))
     assert message.endswith("; it takes none")
