@@ -19,7 +19,7 @@ _COMPONENTS = {
     "theta": ("benchmarks.components.theta", "joins that are no equality"),
     "batch": ("benchmarks.components.batch", "one micro-batch by the millisecond, with its jobs, stages and tasks"),
     "live": (
-        "benchmarks.components.live",
+        "benchmarks.components.live_batches",
         "small batches of live streams by the millisecond, and what the slowest lose",
     ),
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),

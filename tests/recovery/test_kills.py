@@ -39,7 +39,9 @@ def _finish(directory: Path) -> None:
     assert "finished" in output
 
 
-@pytest.mark.parametrize("fault", ["write:stores:5", "rename:arrow:9", "write:results:3", "stage:2", "committed:2"])
+@pytest.mark.parametrize(
+    "fault", ["write:stores:5", "rename:arrow:9", "write:results:3", "stage:2", "committed:2", "pruned"]
+)
 def test_a_killed_process_or_worker_loses_and_repeats_nothing(tmp_path: Path, fault: str) -> None:
     make_input(tmp_path, batches=4)
     process = _start(tmp_path, fault)

@@ -40,6 +40,7 @@ from plait.runtime.batch.handing_over import Handover
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
 from plait.runtime.batch.reporting import Story, event_of
+from plait.runtime.batch.sweeping import Sweeper
 from plait.runtime.batch.tidying import Tidier
 from plait.runtime.batch.waiting import offer
 from plait.runtime.checkpoint.epoch import Epoch
@@ -80,7 +81,8 @@ class BatchProcessor:
         self.handover = Handover(spark, storage, checkpoint, slots=settings.slots, claimed=claimed)
         self._compactor = compactor = Compactor(spark, storage)
         self._committer = Committer(storage=storage, compactor=compactor, budget=settings.budget)
-        self._tidier = Tidier(storage=storage, compactor=compactor, merges=settings.compaction)
+        self._sweeper = Sweeper(storage)
+        self._tidier = Tidier(storage=storage, compactor=compactor, sweeper=self._sweeper, merges=settings.compaction)
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
         self._is_caught_up = False
@@ -183,6 +185,7 @@ class BatchProcessor:
     def close(self) -> None:
         """Wait for background work."""
         self._compactor.close()
+        self._sweeper.close()
 
     def _close(self, work: Batch) -> Batch:
         """Move the watermark, and see what that makes final."""
