@@ -23,10 +23,8 @@ STEPS = {
     "plait.runtime.spark.session": (("", "open_session", "session"),),
     "pyspark.java_gateway": (("", "launch_gateway", "jvm"),),
     "plait.runtime.declarations": (("Declarations", "load", "sources"),),
-    "plait.runtime.engine": (
-        ("Engine", "_start_streaming", "streaming"),
-        ("Engine", "_process", "batch"),
-    ),
+    "plait.runtime.engine": (("Engine", "_start_streaming", "streaming"),),
+    "plait.runtime.batch.stream": (("Run", "batch", "batch"),),
     "plait.runtime.spark.warming": (("Warming", "_run", "workers"),),
     "pyspark.sql.session": (("SparkSession", "stop", "stop"),),
 }

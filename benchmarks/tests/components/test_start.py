@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,10 @@ def test_the_steps_that_are_traced_are_there() -> None:
         for holder, function, _ in steps:
             assert f"def {function}(" in text
             assert not holder or f"class {holder}" in text
+
+
+def test_every_step_that_is_traced_is_there_to_be_traced() -> None:
+    for module, steps in STEPS.items():
+        loaded = importlib.import_module(module)
+        for holder, function, _ in steps:
+            assert callable(getattr(getattr(loaded, holder) if holder else loaded, function)), (module, function)
