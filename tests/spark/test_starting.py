@@ -1,4 +1,4 @@
-"""A session starts whatever state the class-data archive is in."""
+"""A session starts whatever state the class-data archive is in, and workers are born with what they need."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 pytestmark = pytest.mark.spark
 
 
-def test_a_session_starts_without_an_archive_with_which_the_jvm_ends() -> None:
-    """In a process of its own: a JVM is started once a process."""
+def test_a_session_starts_without_an_archive_with_which_the_jvm_ends_and_its_first_task_finds_the_kernels() -> None:
+    """In a process of its own: a JVM is started once a process, and no worker has done anything yet."""
     program = """
         from plait.runtime.spark import session
 
@@ -30,9 +30,19 @@ def test_a_session_starts_without_an_archive_with_which_the_jvm_ends() -> None:
         spark = session.open_session("local[1]")
         assert archive.discarded
         print(spark.range(3).count())
+
+        def loaded(batches):
+            import sys
+            import pyarrow as pa
+            is_there = "plait.kernels.matching" in sys.modules
+            rows = sum(batch.num_rows for batch in batches)
+            yield pa.RecordBatch.from_pydict({"rows": [rows], "is_there": [is_there]})
+
+        row, = spark.range(0, 5, 1, 1).mapInArrow(loaded, "rows bigint, is_there boolean").collect()
+        print(row.rows, row.is_there)
         spark.stop()
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=180, check=False
     )
-    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["3"]), done.stderr
+    assert (done.returncode, done.stdout.split()[-3:]) == (0, ["3", "5", "True"]), done.stderr

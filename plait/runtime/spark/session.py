@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -59,6 +61,12 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
 }
 
+_PRELOADED = {
+    # Workers are forked from a process that has loaded what they need, instead of loading it one by one: a second of a
+    # processor for each.
+    "spark.python.daemon.module": "plait.runtime.spark.daemon",
+}
+
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
 NAMED_SOURCES = {_EVOLUTION: "true", "spark.sql.streaming.offsetLog.formatVersion": "2"}
@@ -91,7 +99,7 @@ def open_session(
     it leaves one behind for later starts, which takes it some seconds after this process has ended.
     """
     stated = {"spark.master": master or "local[*]", **(conf or {})}
-    wanted = {**_DEFAULTS, **NAMED_SOURCES, **(_LOCAL if _is_local(stated["spark.master"]) else {}), **stated}
+    wanted = {**_DEFAULTS, **NAMED_SOURCES, **_of_master(stated), **stated}
     archive = None if _CLASS_PATH in wanted else find_archive()
     from_archive = archive.options(make=makes_archive) if archive else ""
     try:
@@ -108,6 +116,32 @@ def open_session(
         raise _cannot_start(wanted, error) from error
     archive.discard()
     return session
+
+
+def _of_master(stated: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings for one machine, if the master is on this one."""
+    if not _is_local(stated["spark.master"]):
+        return {}
+    return {**_LOCAL, **(_PRELOADED if finds_plait(stated) else {})}
+
+
+def finds_plait(stated: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether a process that Spark starts for Python workers is sure to find this Plait: it is a fresh interpreter
+    like this one, which has Plait installed, or is told where it is.
+    """
+    chosen = stated.get("spark.pyspark.python") or environment.get("PYSPARK_PYTHON") or sys.executable
+    if os.path.abspath(chosen) != os.path.abspath(sys.executable):
+        return False
+    place = str(Path(__file__).absolute().parents[3])
+    told = environment.get("PYTHONPATH", "").split(os.pathsep)
+    return place in map(os.path.abspath, filter(None, told)) or _is_installed()
+
+
+def _is_installed() -> bool:
+    try:
+        return bool(distribution("plait").files)
+    except PackageNotFoundError:
+        return False
 
 
 def _open(conf: Mapping[str, str], jvm_options: str) -> SparkSession:

@@ -54,7 +54,7 @@ class TaskIdentity:
 
 
 @cache
-def _settle() -> None:
+def settle() -> None:
     """Load the kernels, then take what is loaded out of the garbage collector's sight, once per worker.
 
     Spark collects garbage after every task, and Numba alone brings objects enough to make that 80 ms each time.
@@ -76,7 +76,7 @@ def enter(storage: Storage) -> TaskIdentity:
 def _identity() -> TaskIdentity:
     from pyspark import TaskContext
 
-    _settle()
+    settle()
     context = TaskContext.get()
     if context is None:
         return TaskIdentity(index=0, attempt=uuid.uuid4().hex[:12], batch=None)

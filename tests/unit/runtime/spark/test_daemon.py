@@ -1,0 +1,57 @@
+"""Workers are forked from a process that has loaded what they need, where it is sure to find Plait."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plait
+from plait.runtime.spark import session
+from plait.runtime.spark.session import finds_plait
+
+ROOT = str(Path(plait.__file__).parents[1])
+
+FORKED = """
+import os, sys
+from plait.runtime.spark import daemon
+daemon.load()
+loaded = set(sys.modules)
+from plait.kernels import matching
+read, write = os.pipe()
+if not os.fork():
+    from plait.kernels.warm import warm
+    from plait.runtime.spark.tasks import settle
+    settle()
+    warm()
+    os.write(write, str(sorted(set(sys.modules) - loaded)).encode())
+    os._exit(0)
+os.wait()
+print(os.read(read, 10000).decode())
+"""
+
+
+def test_a_forked_worker_finds_the_kernels_loaded_and_uses_them() -> None:
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], env=environment, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("way", ["setting", "variable"])
+def test_another_interpreter_need_not_have_plait(way: str) -> None:
+    other = "/usr/bin/another-python"
+    stated = {"spark.pyspark.python": other} if way == "setting" else {}
+    environment = {"PYSPARK_PYTHON": other} if way == "variable" else {}
+    assert not finds_plait(stated, {**environment, "PYTHONPATH": ROOT})
+
+
+def test_plait_is_found_where_it_is_installed_or_its_place_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert finds_plait({"spark.pyspark.python": sys.executable}, {"PYTHONPATH": ROOT})
+    monkeypatch.setattr(session, "_is_installed", lambda: False)
+    assert finds_plait({}, {"PYTHONPATH": os.pathsep.join(("/elsewhere", ROOT))})
+    assert not finds_plait({}, {"PYTHONPATH": "/elsewhere"})
