@@ -6,7 +6,7 @@ close     the watermark moves: what is final now, and which buckets expire
 deliver   spooled results go to their sinks (staged where the sink is files)
 commit    manifest b is written; from here on the batch has happened
 publish   staged files are renamed into sight
-tidy      spool and old manifests go; merging begins
+tidy      the spool goes; deleting old manifests and garbage, and merging, begin beside the next batches
 
 Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
 after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results
