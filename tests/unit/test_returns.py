@@ -36,7 +36,7 @@ def test_a_reader_seldom_goes_back_to_a_module_already_left(tmp_path: Path, stra
 def test_a_reader_seldom_goes_back_on_the_way_from_a_plan_into_a_batch() -> None:
     stops = [module for module, _ in follow_batch()]
     assert {"plait.runtime.batch.microbatch", "plait.sinks.files", "plait.state.manifest"} <= set(stops)
-    assert len(stops) - len(set(stops)) <= 6
+    assert len(stops) - len(set(stops)) <= 8  # 24 at the commit before the redesign
 
 
 def test_the_batch_that_is_followed_has_results_in_both_sinks() -> None:
