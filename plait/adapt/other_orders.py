@@ -28,7 +28,7 @@ from plait.state.model import Manifest
 from plait.stats.cycles import HISTORY, Cycles
 from plait.stats.model import Statistics
 
-MOST_SAMPLED: Final = 0.015
+MOST_SAMPLED: Final = 0.008
 """Samples take at most this share of the probe tuples of a run."""
 
 MOST_IN_BATCH: Final = 0.1

@@ -113,3 +113,19 @@ def test_where_every_query_has_a_store_of_a_table_the_fullest_one_tells_its_rows
     whole = replace(layout(has_tau=False), selections=("true",))
     buckets = tuple(described(store=f"{query}/t", layout=whole, rows=rows) for query, rows in (("p", 9), ("q", 8)))
     assert forecast((Table(name="t"),), replace(manifest(), buckets=buckets)).of("t").rows == 9.0
+
+
+def test_a_little_of_each_of_many_cycles_says_as_much_as_a_lot_of_one() -> None:
+    few = FEWEST_PROBES // 3
+    seen = manifest(series("step", ["r", "r⋈s"], [few] * 20, [few // 2] * 20, [few] * 20))
+    (step,) = forecast((), seen).steps
+    assert (step.matching, step.matches) == (pytest.approx(0.5), pytest.approx(2.0))
+    assert forecast((), manifest(series("step", ["r", "r⋈s"], [few] * 20, [0] * 20, [0] * 20))).steps[0].matching > 0.0
+
+
+def test_what_was_counted_long_ago_weighs_less() -> None:
+    def counted(*probes: int) -> Manifest:
+        return manifest(series("step", ["r", "r⋈s"], probes, [each // 2 for each in probes], probes))
+
+    lately, long_ago = counted(*[0] * 10, *[100] * 10), counted(*[100] * 10, *[0] * 10)
+    assert forecast((), lately).steps[0].weight > 1_000 * forecast((), long_ago).steps[0].weight

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plait.adapt.history import Batch, batch_counts, join_counts
+from plait.adapt.history import Batch, batch_counts, join_counts, with_sample
 from plait.operators.reports import ProbeReport
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.examples import example_options, example_query, example_statistics
@@ -145,3 +145,15 @@ def test_equalities_that_hold_at_once_are_measured_together_or_taken_to_depend_o
     together = Statistics(sources=known, joins=(JoinSelectivity(sides=both, selectivity=0.2),))
     assert Cardinality(statistics=together).join(pairs) == 0.2
     assert Cardinality(statistics=together).join([]) == 1.0
+
+
+def test_a_sample_adds_what_the_plan_in_force_has_not_counted_and_nothing_else() -> None:
+    arrived, stored = (bucket("r", 1, 10, SECOND, SECOND),), (bucket("s", 0, 30, SECOND, SECOND),)
+    own = batch(
+        stored=stored, arrived=arrived, probed=(ProbeReport(probe_tuples=(("r→s", 10),), matched=(("r→s", 5),)),)
+    )
+    counted = batch_counts(own)
+    sampled = ProbeReport(probe_tuples=(("r→s", 2), ("r→s→t", 2)), matched=(("r→s", 2),), matches=(("r→s", 2),))
+    found = with_sample(counted, replace(own, probed=(sampled,)))
+    assert found[: len(counted)] == counted
+    assert [count.name[1].split("~")[0] for count in found[len(counted) :]] == ["r⋈s⋈t"]

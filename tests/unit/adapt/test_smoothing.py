@@ -117,3 +117,21 @@ def test_a_ramp_is_forecast_better_than_by_its_last_value() -> None:
         for method in ("linear", "last")
     }
     assert error["linear"] < 0.7 * error["last"]
+
+
+@pytest.mark.parametrize("method", ["linear", "damped"])
+def test_a_jump_beyond_all_noise_is_believed_at_once_and_noise_is_not(method: str) -> None:
+    random = np.random.default_rng(5)
+    level = 0.5 + random.normal(scale=0.01, size=(1, 40))
+    jumped = np.concatenate((level, [[0.05]]), axis=1)
+    assert forecast_series(jumped, method)[0] == pytest.approx(0.05)  # type: ignore[arg-type]
+    assert forecast_series(level, method)[0] == pytest.approx(0.5, abs=0.02)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["linear", "damped", "last"])
+@pytest.mark.parametrize("value", [0.0, 1e-6, 1.0 - 1e-6, 1.0])
+def test_shares_at_their_ends_stay_there_also_after_gaps(method: str, value: float) -> None:
+    for length in (1, 2, 3, 20):
+        series = np.full((1, length), value)
+        series[0, 1::3] = np.nan
+        assert forecast_series(series, method, high=1.0)[0] == pytest.approx(value, abs=1e-9)  # type: ignore[arg-type]

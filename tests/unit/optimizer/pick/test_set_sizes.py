@@ -53,3 +53,18 @@ def test_a_way_that_is_guessed_does_not_look_better_than_one_that_is_measured() 
     by_way_of_t = seen.step(S, T).growth * seen.step(S | T, R).growth
     by_way_of_r = seen.step(S, R).growth * seen.step(S | R, T).growth
     assert by_way_of_r == pytest.approx(by_way_of_t)
+
+
+def test_of_two_ways_to_a_join_the_one_counts_more_of_which_more_was_counted_and_lately() -> None:
+    plain = costs_of(CHAIN, example_statistics(OPTIONS))
+    names = {mask: plain.name(mask, plain.everything) for mask in (R, S, R | S)}
+
+    def size(fresh: float, old: float) -> float:
+        steps = (
+            StepStatistics(before=names[R], after=names[R | S], matching=1.0, matches=20.0, weight=fresh),
+            StepStatistics(before=names[S], after=names[R | S], matching=1.0, matches=1.0, weight=old),
+        )
+        return costs_of(CHAIN, replace(example_statistics(OPTIONS), steps=steps)).size(R | S)
+
+    assert size(99.0, 1.0) == pytest.approx(100.0 * (20.0 * 0.99 + 0.01))
+    assert size(1.0, 99.0) == pytest.approx(100.0 * (20.0 * 0.01 + 0.99))
