@@ -32,17 +32,20 @@ def test_a_session_starts_without_an_archive_with_which_the_jvm_ends_and_its_fir
         print(spark.range(3).count())
 
         def loaded(batches):
+            import os
             import sys
             import pyarrow as pa
             is_there = "plait.kernels.matching" in sys.modules
+            is_direct = os.environ.get("PYTHON_UNIX_DOMAIN_ENABLED", "").lower() == "true"
             rows = sum(batch.num_rows for batch in batches)
-            yield pa.RecordBatch.from_pydict({"rows": [rows], "is_there": [is_there]})
+            yield pa.RecordBatch.from_pydict({"rows": [rows], "is_there": [is_there], "is_direct": [is_direct]})
 
-        row, = spark.range(0, 5, 1, 1).mapInArrow(loaded, "rows bigint, is_there boolean").collect()
-        print(row.rows, row.is_there)
+        schema = "rows bigint, is_there boolean, is_direct boolean"
+        row, = spark.range(0, 5, 1, 1).mapInArrow(loaded, schema).collect()
+        print(row.rows, row.is_there, row.is_direct)
         spark.stop()
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=180, check=False
     )
-    assert (done.returncode, done.stdout.split()[-3:]) == (0, ["3", "5", "True"]), done.stderr
+    assert (done.returncode, done.stdout.split()[-4:]) == (0, ["3", "5", "True", "True"]), done.stderr

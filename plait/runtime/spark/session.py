@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,10 +56,17 @@ _DEFAULTS = {
     **LOCAL_DISKS,
 }
 
+_DIRECT = {
+    # Over TCP, even on one machine, the first exchange of a task with its Python worker waits 40 ms for an
+    # acknowledgement that is delayed. Spark below 4.1 does not know of this setting, and Windows has no such sockets.
+    "spark.python.unix.domain.socket.enabled": "true" if hasattr(socket, "AF_UNIX") else "false",
+}
+
 _LOCAL = {
     # With a local master nobody else calls, and the machine's own name need not be looked up, which may take seconds.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    **_DIRECT,
 }
 
 _PRELOADED = {
