@@ -58,15 +58,14 @@ _DEFAULTS = {
 
 _DIRECT = {
     # Over TCP, even on one machine, the first exchange of a task with its Python worker waits 40 ms for an
-    # acknowledgement that is delayed. Spark below 4.1 does not know of this setting, and Windows has no such sockets.
-    "spark.python.unix.domain.socket.enabled": "true" if hasattr(socket, "AF_UNIX") else "false",
+    # acknowledgement that is delayed. Spark below 4.1 does not know of this setting.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 
 _LOCAL = {
     # With a local master nobody else calls, and the machine's own name need not be looked up, which may take seconds.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    **_DIRECT,
 }
 
 _PRELOADED = {
@@ -130,7 +129,18 @@ def _of_master(stated: Mapping[str, str]) -> Mapping[str, str]:
     """Return the settings for one machine, if the master is on this one."""
     if not _is_local(stated["spark.master"]):
         return {}
-    return {**_LOCAL, **(_PRELOADED if finds_plait(stated) else {})}
+    return {**_LOCAL, **(_DIRECT if sockets_are_private() else {}), **(_PRELOADED if finds_plait(stated) else {})}
+
+
+def sockets_are_private() -> bool:
+    """Tell whether nobody else can connect to a socket that this process makes in a directory open to all: whoever may
+    write to it can, and Spark asks for no password there.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        return False
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask & 0o022 == 0o022
 
 
 def finds_plait(stated: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bool:

@@ -1,4 +1,4 @@
-"""Workers are forked from a process that has loaded what they need, where it is sure to find Plait."""
+"""How Spark starts workers and talks to them: forked with what they need loaded, over sockets of their user's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import plait
 from plait.runtime.spark import session
-from plait.runtime.spark.session import finds_plait
+from plait.runtime.spark.session import finds_plait, sockets_are_private
 
 ROOT = str(Path(plait.__file__).parents[1])
 
@@ -55,3 +55,13 @@ def test_plait_is_found_where_it_is_installed_or_its_place_is_told(monkeypatch: 
     monkeypatch.setattr(session, "_is_installed", lambda: False)
     assert finds_plait({}, {"PYTHONPATH": os.pathsep.join(("/elsewhere", ROOT))})
     assert not finds_plait({}, {"PYTHONPATH": "/elsewhere"})
+
+
+@pytest.mark.parametrize(("mask", "are_private"), [(0o022, True), (0o077, True), (0o002, False), (0o000, False)])
+def test_sockets_are_used_only_where_nobody_else_may_write_to_them(mask: int, are_private: bool) -> None:
+    before = os.umask(mask)
+    try:
+        assert sockets_are_private() == are_private
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
