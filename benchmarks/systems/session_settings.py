@@ -27,5 +27,10 @@ OF_PLAIT = (
         value="100000",
         reason="Plait's own session: fewer, larger batches on the way to Python",
     ),
+    Setting(
+        name="spark.python.unix.domain.socket.enabled, spark.python.daemon.module",
+        value="true, plait.runtime.spark.daemon",
+        reason="Plait's own session: how it talks to Python workers, and that they are forked with the kernels loaded",
+    ),
     Setting(name="spark.driver.memory", value="1g, Spark's default", reason="Plait's state lies outside the heap"),
 )
