@@ -99,11 +99,12 @@ class _Translator:
         """Return how a key or value is computed; None if that takes Spark."""
         value = self._translated(column.expression.sql, partial(value_of, is_exact=True))
         sql = None if value is None else _encoded(value, column)
-        return None if sql is None else Derived(name=column.name, sql=sql)
+        is_instant = isinstance(column, ValueColumn) and column.type == "timestamp"
+        return None if sql is None else Derived(name=column.name, sql=sql, is_instant=is_instant)
 
     def selection(self, sql: str) -> Derived | None:
         """Return how a selection is computed; None if that takes Spark."""
-        value = self._translated(sql, condition_of)
+        value = self._translated(sql, partial(condition_of, is_exact=True))
         return None if value is None else Derived(name=sql, sql=value.sql)
 
     def _translated(self, sql: str, translate: Callable[[str, Sequence[str]], Value]) -> Value | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +21,18 @@ from plait.operators.evaluating import EvaluationError, evaluated
 from plait.operators.ingest.placing import int64_values
 from plait.operators.ingest.projection import IngestSpec
 
+_INSTANT: Final = pa.timestamp("us", "UTC")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
     """A column, or a selection under its SQL, that DuckDB computes as Spark would: `sql` over columns ``"n"``, the n-th
-    of ``Derivation.reads``.
+    of ``Derivation.reads``. `is_instant`: Spark hands it over with a time zone, which DuckDB has not.
     """
 
     name: str
     sql: str
+    is_instant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,11 @@ def _computed(derivation: Derivation, columns: Mapping[str, pa.Array]) -> dict[s
         return {}
     reads = {place: columns[name] for place, name in enumerate(derivation.reads)}
     try:
-        return dict(zip((each.name for each in asked), evaluated([each.sql for each in asked], reads), strict=True))
+        found = evaluated([each.sql for each in asked], reads)
+        return {
+            each.name: array.cast(_INSTANT) if each.is_instant else array
+            for each, array in zip(asked, found, strict=True)
+        }
     except EvaluationError as error:
         names = ", ".join(derivation.reads)
         raise PlaitError(f"an expression over {names} cannot be computed for some row: {error}") from error

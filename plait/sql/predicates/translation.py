@@ -61,13 +61,19 @@ _DAY_US: Final = _UNITS_US["DAY"]
 
 
 def condition_of(
-    sql: str, types: Sequence[str], *, never_zero: Collection[int] = (), time_zone: str | None = None
+    sql: str,
+    types: Sequence[str],
+    *,
+    never_zero: Collection[int] = (),
+    time_zone: str | None = None,
+    is_exact: bool = False,
 ) -> Value:
     """Translate a predicate over operands of these types. Raises Untranslatable.
 
-    `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC.
+    `never_zero`: the operands that can be divided by. `time_zone`: the session's, None if it is UTC. `is_exact`: as in
+    `value_of`.
     """
-    value = value_of(sql, types, never_zero=never_zero, time_zone=time_zone)
+    value = value_of(sql, types, never_zero=never_zero, time_zone=time_zone, is_exact=is_exact)
     if value.type not in ("boolean", NOTHING):
         raise Untranslatable(f"it is of type {value.type}", "a condition must be true or false")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -105,6 +106,31 @@ def test_hashes_and_what_may_fail_and_what_is_not_there_take_spark(type_: str, s
     key = KeyColumn(expression=expression(sql, "x"), type=key_type)
     spec = ingest_spec(source, (store(keys=(key,)),))
     assert derivation(spec, ["ts", TAU, "x"], (), source) is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "given"),
+    [
+        ("timestamp", pa.array([NOON, None], pa.timestamp("us", "UTC"))),
+        ("timestamp_ntz", pa.array([NOON, None], HOURS)),
+        ("date", pa.array([DAY, None])),
+        ("decimal(10,2)", pa.array([Decimal("1.25"), None], pa.decimal128(10, 2))),
+        ("string", pa.array(["aß", None])),
+        ("binary", pa.array([b"a", None], pa.binary())),
+        ("float", pa.array([1.5, None], pa.float32())),
+    ],
+)
+def test_values_are_of_the_type_in_which_spark_hands_them_over(type_: str, given: pa.Array) -> None:
+    source = stream(x=type_)
+    value = ValueColumn(expression=expression("coalesce(`x`, `x`)", "x"), type=type_)
+    found = taken_in(ingest_spec(source, (store(values=(value,)),)), source, rows(source, x=given))[value.name]
+    assert found.combine_chunks().equals(given)
+
+
+@pytest.mark.parametrize("sql", ["ln(`x`) > 1", "power(`x`, 0.5D) > 1", "greatest(`x`, 1D) > 1"])
+def test_selections_that_may_differ_from_sparks_in_the_last_bit_take_spark(sql: str) -> None:
+    source = stream(x="double")
+    assert derivation(ingest_spec(source, (store(selections=(sql,)),)), ["ts", TAU, "x"], (), source) is None
 
 
 def test_bits_are_those_of_selections_at_hand_and_of_computed_ones_of_which_null_is_false() -> None:
