@@ -7,7 +7,7 @@ batches, and what Spark's query does for it only by another start.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -38,6 +38,7 @@ from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.notice import Notice
+from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.spelling import plural
 from plait.state.model import Bucket
@@ -153,9 +154,9 @@ class Course:
         self.asked, self.prepared = asked, prepared
         return True
 
-    def unknown(self, queries: Iterable[str]) -> frozenset[str]:
-        """Return those of the queries that no batch answers yet."""
-        return frozenset(queries) - self.asked.bindings.keys()
+    def unknown(self, bindings: Mapping[str, Binding]) -> frozenset[str]:
+        """Return the names under which no batch answers these queries yet."""
+        return frozenset(name for name, each in bindings.items() if self.asked.bindings.get(name) is not each)
 
     @property
     def next_batch(self) -> int:

@@ -228,6 +228,10 @@ class Declarations(ABC):
         with self._declaring:
             self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
             self._dropped.add(name)
+            gone = OptionError(f"query '{name}' was dropped before it took effect")
+            for waiting in self._requests.waiting():
+                if waiting.query == name and not waiting.is_drop:
+                    self._requests.refuse(waiting, gone)
             request = Request(name, is_drop=True)
             self._requests.add(request)
             self._heard_of(request)

@@ -33,6 +33,7 @@ from plait.runtime.engine_options import RoutingChoice, written
 from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
+from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.requests import Request
 from plait.runtime.spark.session import take_running_interpreter
@@ -142,16 +143,17 @@ class Engine(Declarations):
             return self._take_up()
         return self._taken_up_singly(course, added)
 
-    def _added(self, course: Course) -> list[Request]:
-        """Return the queries that wait to be answered for the first time."""
-        unknown = course.unknown(self._registry.bindings)
-        return [each for each in self._requests.waiting() if each.query in unknown and not each.is_drop]
+    def _added(self, course: Course) -> list[str]:
+        """Return the queries that wait to be answered for the first time, or otherwise than before."""
+        unknown = course.unknown(self._bindings())
+        return list(dict.fromkeys(each.query for each in self._requests.waiting() if each.query in unknown))
 
     def _taken_up(self, course: Course, without: Collection[str] = ()) -> bool:
-        """Do that for all but the queries `without`."""
+        """Do that for all but the queries `without`, which stay as they are."""
         with self._declaring:
-            self._dropped -= course.dropped
-            asked, waiting = self._asked(without=without), self._requests.waiting()
+            self._forget_dropped(course)
+            asked = self._asked(without=without)
+            waiting = [each for each in self._requests.waiting() if each.query not in without]
         if not course.take_up(asked, self._registry.predicates):
             return False
         with self._declaring:
@@ -159,23 +161,39 @@ class Engine(Declarations):
         self._telling.totals.warn(course.notices)
         return True
 
-    def _taken_up_singly(self, course: Course, added: list[Request]) -> bool:
+    def _taken_up_singly(self, course: Course, added: list[str]) -> bool:
         """Do that for one query after the other, and refuse those for which it fails."""
-        can_go_on, left = True, [request.query for request in added]
-        for request in added:
-            left.remove(request.query)
+        can_go_on, left = True, list(added)
+        for query in added:
+            left.remove(query)
             try:
                 can_go_on = self._taken_up(course, left)
             except Exception as error:  # as above
-                self._refuse([request], error)
+                self._refuse([query], error)
         return can_go_on
 
-    def _refuse(self, requests: Iterable[Request], reason: Exception) -> None:
+    def _refuse(self, queries: Iterable[str], reason: Exception) -> None:
+        """Refuse these queries; one that was to be replaced stays."""
         problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
         with self._declaring:
-            for request in requests:
-                self._registry.bindings.pop(request.query, None)
-                self._requests.refuse(request, problem)
+            for query in queries:
+                waiting = [each for each in self._requests.waiting() if each.query == query]
+                former = None if any(each.is_drop for each in waiting) else self._in_force(query)
+                self._registry.bindings.pop(query, None)
+                if former is not None:
+                    self._registry.bindings[query] = former
+                    self._dropped.discard(query)
+                for request in waiting:
+                    if not request.is_drop:
+                        self._requests.refuse(request, problem)
+
+    def _in_force(self, query: str) -> Binding | None:
+        """Return the query of this name that batches answer, None if there is none."""
+        return None if self._course is None else self._course.asked.bindings.get(query)
+
+    def _forget_dropped(self, course: Course) -> None:
+        """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
+        self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
 
     def _begin(self, trigger: str | None) -> Run:
         if self._run is not None and self._run.is_alive():
@@ -210,7 +228,8 @@ class Engine(Declarations):
         """
         if self._course is not None:
             self._course.close(is_replaced=True)
-            self._dropped -= self._course.dropped
+            with self._declaring:
+                self._forget_dropped(self._course)
         if not self._registry.bindings:
             return None
         with self._declaring:
@@ -243,25 +262,25 @@ class Engine(Declarations):
             raise self._explained(error) from error
 
     def _asked(self, plan: Plan | None = None, without: Collection[str] = ()) -> Asked:
-        """Return what is registered now, but for some queries."""
-        bindings = {name: each for name, each in self._registry.bindings.items() if name not in without}
+        """Return what is registered now; of the queries `without`, what is in force."""
+        found = {name: self._in_force(name) if name in without else each for name, each in self._bindings().items()}
+        bindings = {name: each for name, each in found.items() if each is not None}
         return Asked(
             spark=self._spark,
             checkpoint=self._checkpoint,
             settings=self._options.settings(self._spark, self._warming.slots),
-            request=self._request(without),
+            request=self._request(tuple(each.query for each in bindings.values())),
             sources=dict(self._registry.opened),
             bindings=bindings,
             clock_ms=int(self._clock() * 1000),
-            dropped=frozenset(self._dropped),
+            dropped=frozenset(self._dropped.difference(without)),
             plan=plan,
         )
 
     def _explained(self, error: BaseException) -> PlaitError:
         """Say what ended a run, and which query is to blame."""
-        directories = (
-            kind_of(binding.sink.spec).directory(binding.sink.spec) for binding in self._registry.bindings.values()
-        )
+        specs = (binding.sink.spec for binding in self._bindings().values())
+        directories = (kind_of(spec).directory(spec) for spec in specs)
         letters = (stream.dead_letter for stream in self._streams())
         return explained(error, self._queries(), self._checkpoint, tuple(filter(None, (*directories, *letters))))
 
@@ -275,12 +294,15 @@ class Engine(Declarations):
     def _streams(self) -> tuple[Stream, ...]:
         return tuple(source for source in self.sources().values() if isinstance(source, Stream))
 
-    def _queries(self) -> tuple[Query, ...]:
-        return tuple(binding.query for binding in tuple(self._registry.bindings.values()))
+    def _bindings(self) -> dict[str, Binding]:
+        return dict(self._registry.bindings)
 
-    def _request(self, without: Collection[str] = ()) -> PlanRequest:
-        queries = tuple(query for query in self._queries() if query.name not in without)
-        return self._options.request(self._warming.slots, queries, self.sources())
+    def _queries(self) -> tuple[Query, ...]:
+        return tuple(binding.query for binding in self._bindings().values())
+
+    def _request(self, queries: tuple[Query, ...] | None = None) -> PlanRequest:
+        asked = self._queries() if queries is None else queries
+        return self._options.request(self._warming.slots, asked, self.sources())
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from plait.runtime.batch.stream import Run
 from plait.runtime.engine import Engine
 from plait.sql import load_script
 from tests.property.standin.session import Session
-from tests.property.test_undelivered import JOIN, Place, place
+from tests.property.test_undelivered import JOIN, SHY, Place, place
 
 __all__ = ["place"]
 
@@ -43,21 +43,27 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def run(place: Place, change: Callable[[Engine], object], at: int, script: str = SCRIPT + FIRST) -> Engine:
-    """Run the script on all that is there, and change the engine before batch `at`."""
+def run(
+    place: Place, change: Callable[[Engine], object], *at: int, script: str = SCRIPT + FIRST, is_shy: bool = False
+) -> Engine:
+    """Run the script on all that is there, and change the engine before each of the batches `at`. `is_shy`: a file
+    lies where the folder of query `shy` should be.
+    """
     session = Session()
     engine = plait.Engine(session, checkpoint=str(place.folder / "checkpoint"))  # type: ignore[arg-type]
     engine.load(load_script(script.format(place.folder)))
 
     def boundary(batch: int, done: bool) -> None:
-        if batch == at and not done and at not in changed:
-            changed.add(at)
+        if batch in at and not done and batch not in changed:
+            changed.add(batch)
             change(engine)
             assert engine._run is not None
             engine._run.settle()
 
     changed = set[int]()
     session.boundary = boundary
+    if is_shy:
+        (place.folder / "shy").write_text("in the way")
     engine.run_available()
     return engine
 
@@ -68,7 +74,7 @@ def test_a_query_with_selections_and_keys_of_its_own_begins_without_another_star
     for values in ((1, 2, 3), (4, 5), (6, 7)):
         place.arrive(*values)
     handles = []
-    engine = run(place, lambda engine: handles.append(engine.query("large", LARGE, sink=plait.sinks.memory())), at=1)
+    engine = run(place, lambda engine: handles.append(engine.query("large", LARGE, sink=plait.sinks.memory())), 1)
     assert starts == [0]
     assert handles[0].active_since == 1
     assert handles[0].wait_active()
@@ -82,7 +88,7 @@ def test_new_results_find_rows_that_were_stored_before_the_query_was_asked_for(p
     place.arrive(5, 6)
     place.arrive(9)
     select = "SELECT a.v AS left, b.v AS right FROM a JOIN b ON a.k > b.k WHERE b.v > 5"
-    engine = run(place, lambda engine: engine.query("above", select, sink=plait.sinks.memory()), at=1)
+    engine = run(place, lambda engine: engine.query("above", select, sink=plait.sinks.memory()), 1)
     assert starts == [0]
     assert engine.results("above").to_pylist() == [{"left": 9, "right": 6}]
 
@@ -98,7 +104,7 @@ def test_all_that_is_asked_for_until_a_batch_begins_takes_effect_with_it(place: 
         engine.drop("first")
 
     handles: list[plait.runtime.declarations.QueryHandle] = []
-    engine = run(place, change, at=2)
+    engine = run(place, change, 2)
     assert starts == [0]
     assert [handle.active_since for handle in handles] == [2, 2, 2, None, 2]
     assert engine.status()["queries"] == ["q0", "q1", "q2", "q4"]
@@ -111,7 +117,7 @@ def test_a_query_that_reads_what_is_not_read_yet_takes_another_start(place: Plac
         place.arrive(*values)
     needed = (SCRIPT + FIRST).replace(", keep 'all'", "")
     select = "SELECT a.k FROM a JOIN b ON a.ts = b.ts AND a.k = b.k"
-    engine = run(place, lambda engine: engine.query("late", select, sink=plait.sinks.memory()), at=1, script=needed)
+    engine = run(place, lambda engine: engine.query("late", select, sink=plait.sinks.memory()), 1, script=needed)
     assert starts == [0, 1]
     assert engine.results("late").sort_by("k").to_pylist() == [{"k": 1003}, {"k": 1004}]
 
@@ -135,7 +141,7 @@ def test_a_query_that_cannot_be_planned_is_refused_alone(
         for name in ("good", "bad", "better"):
             handles[name] = engine.query(name, LARGE, sink=plait.sinks.memory())
 
-    engine = run(place, change, at=1)
+    engine = run(place, change, 1)
     assert starts == [0]
     assert (handles["good"].active_since, handles["better"].active_since) == (1, 1)
     with pytest.raises(PlaitError, match="no way to plan this"):
@@ -155,7 +161,7 @@ def test_a_query_is_replaced_between_two_batches_and_a_refused_one_leaves_the_ol
             engine.replace("first", "SELECT a.nowhere FROM a JOIN b ON a.k = b.k", sink=plait.sinks.memory())
         engine.replace("first", LARGE, sink=plait.sinks.memory())
 
-    engine = run(place, change, at=1)
+    engine = run(place, change, 1)
     assert starts == [0]
     assert engine.results("first").sort_by("left").to_pylist() == [{"left": v, "right": v} for v in (4, 5)]
 
@@ -164,8 +170,70 @@ def test_what_was_asked_for_is_still_there_after_the_next_start(place: Place, st
     place.arrive(1, 2)
     place.arrive(3)
     large = f"CREATE QUERY large INTO parquet OPTIONS (path '{place.folder}/large') AS {LARGE};"
-    run(place, lambda engine: engine.load(load_script(SCRIPT.format(place.folder) + large)), at=1)
+    run(place, lambda engine: engine.load(load_script(SCRIPT.format(place.folder) + large)), 1)
     place.arrive(4)
-    engine = run(place, lambda engine: None, at=-1, script=SCRIPT + FIRST + large)
+    engine = run(place, lambda engine: None, -1, script=SCRIPT + FIRST + large)
     assert starts == [0, 1]
     assert dict(engine.summary().queries)["large"] == 1
+
+
+def test_a_replacement_that_cannot_be_planned_is_refused_and_leaves_the_old_one_with_what_waits_for_its_sink(
+    place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PlanRequest.plan
+
+    def planned(self: PlanRequest, *told: Any) -> Any:
+        if any("1100" in query.text for query in self.queries):
+            raise PlaitError("no way to plan this")
+        return plan(self, *told)
+
+    monkeypatch.setattr(PlanRequest, "plan", planned)
+    for value in (1, 2, 3):
+        place.arrive(value)
+    handles, shy = {}, place.folder / "shy"
+
+    def change(engine: Engine) -> None:
+        handles["shy"] = engine.replace("shy", LARGE, sink=plait.sinks.parquet(str(shy)))
+        handles["good"] = engine.query("good", JOIN, sink=plait.sinks.memory())
+        shy.unlink()
+
+    engine = run(place, change, 1, script=SCRIPT + FIRST + SHY, is_shy=True)
+    assert starts == [0]
+    with pytest.raises(PlaitError, match="no way to plan this"):
+        handles["shy"].wait_active()
+    assert handles["good"].active_since == 1
+    assert len(engine.results("first")) == 3
+    assert (engine.status()["queries"], place.delivered()) == (["first", "good", "shy"], [1, 2, 3])
+
+
+def test_each_drop_takes_along_what_waits_for_the_sink_of_the_query_of_that_time(
+    place: Place, starts: list[int]
+) -> None:
+    for value in (1, 2, 3):
+        place.arrive(value)
+    shy, values = place.folder / "shy", iter((1, 2))
+
+    def change(engine: Engine) -> None:
+        engine.replace("shy", f"{JOIN} AND a.v > {next(values)}", sink=plait.sinks.parquet(str(shy)))
+
+    engine = run(place, change, 1, 2, script=SCRIPT + SHY, is_shy=True)
+    assert starts == [0]
+    shy.unlink()
+    engine.run_available()
+    assert place.delivered() == [3]
+
+
+def test_a_query_that_is_dropped_before_it_takes_effect_says_so_to_who_waits_for_it(
+    place: Place, starts: list[int]
+) -> None:
+    for value in (1, 2):
+        place.arrive(value)
+    handles = []
+
+    def change(engine: Engine) -> None:
+        handles.append(engine.query("brief", LARGE, sink=plait.sinks.memory()))
+        engine.drop("brief")
+
+    run(place, change, 1)
+    with pytest.raises(PlaitError, match="'brief' was dropped before it took effect"):
+        handles[0].wait_active(5)
