@@ -119,7 +119,7 @@ class Run:
         self._take_up = take_up
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
-        self._ending = self._restarting = False
+        self._ending = self._restarting = self._is_over = False
         self._begun, self._asked, self._requested = threading.Event(), threading.Event(), threading.Event()
         self._restart_at: float | None = None
         self._started_at = 0.0
@@ -144,15 +144,15 @@ class Run:
 
     def _attend(self) -> None:
         """Settle requests, all that have come until a batch ends at once."""
-        while True:
+        while not self._is_over:
             self._requested.wait()
-            if not self._thread.is_alive():
+            if self._is_over:
                 return
             try:
                 rest_s = self.settle()
             except BaseException as error:  # whatever ends this thread ends the run, and must be said
                 self.failure = self.failure or error
-                self._stop_query()
+                self._stop(self._query)
                 return
             time.sleep(rest_s)
 
@@ -162,9 +162,8 @@ class Run:
         """
         with self._between:
             rest_s = self._settle()
-            is_to_restart = self._restarting
-        if is_to_restart:
-            self._stop_query()
+            query = self._query if self._restarting else None
+        self._stop(query)
         return rest_s
 
     def _settle(self) -> float:
@@ -224,12 +223,14 @@ class Run:
                     self._asked.wait()
                 with self._between:
                     if self._ending or not self._restarting or self.failure is not None:
+                        self._ending = True  # nothing is taken up any more, also by who waits for this lock
                         return
                     self._restarting = False
                     self._asked.clear()
         except BaseException as error:  # whatever ends this thread ends the run, and must be said
             self.failure = self.failure or error
         finally:
+            self._ending = self._is_over = True
             self._begun.set()
             self._requested.set()  # lets the attendant go home
 
@@ -257,7 +258,8 @@ class Run:
         with self._between:
             self._ending = True
             self._asked.set()
-        self._stop_query()
+            query = self._query
+        self._stop(query)
         self._thread.join()
 
     def restart(self) -> None:
@@ -265,10 +267,11 @@ class Run:
         with self._between:
             self._restarting = True
             self._asked.set()
-        self._stop_query()
+            query = self._query
+        self._stop(query)
 
-    def _stop_query(self) -> None:
-        query = self._query
+    def _stop(self, query: StreamingQuery | None) -> None:
+        """Stop the query there was when that was decided: by now there may be another."""
         if query is None:
             return
         try:

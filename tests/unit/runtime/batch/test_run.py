@@ -113,3 +113,30 @@ def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
     run.ask()
     wait_for(lambda: not run.is_alive())
     assert str(run.failure) == "broken"
+
+
+def test_a_run_that_has_ended_takes_nothing_up_and_leaves_no_thread_behind(runs: Runs) -> None:
+    run = runs.begin(is_endless=False)
+    assert run._query is not None
+    run._query.stop()
+    assert run.wait(20)
+    run._attendant.join(20)
+    run.ask()
+    assert run.settle() == 0
+    assert (runs.taken_up, run._attendant.is_alive(), run.failure) == (0, False, None)
+
+
+def test_a_query_that_was_started_since_is_not_stopped_in_place_of_the_one_before(runs: Runs) -> None:
+    run = runs.begin()
+    former, stop = run._query, run._stop
+
+    def late(query: Any) -> None:
+        query.stop()  # somebody else was quicker
+        wait_for(lambda: len(runs.starts) == 2 and run._query is not None)
+        stop(query)
+
+    run._stop = late  # type: ignore[method-assign]
+    run.restart()
+    run._stop = stop  # type: ignore[method-assign]
+    assert run._query is not None
+    assert (run._query is former, run._query.isActive, run.failure) == (False, True, None)
