@@ -253,7 +253,8 @@ class Engine(Declarations):
                 raise
             self._refuse(added, error)  # all others go on
             return self._start_streaming(run, trigger)
-        self._requests.settle(waiting, asked.bindings, self._course.next_batch)
+        with self._declaring:
+            self._requests.settle(waiting, asked.bindings, self._course.next_batch)
         self._telling.totals.begin_with(self._course.stored, self._course.failing)
         self._telling.totals.warn((*self._course.notices, *self._course.warnings))
         try:

@@ -52,9 +52,11 @@ class Requests:
         return tuple(self._waiting)
 
     def settle(self, seen: Iterable[Request], queries: Collection[str], batch: int) -> None:
-        """Let those of the requests that were `seen` take effect with a batch that answers these queries."""
+        """Let those of the requests that were `seen`, and wait still, take effect with a batch that answers these
+        queries.
+        """
         for request in tuple(seen):
-            if request.is_drop or request.query in queries:
+            if request in self._waiting and (request.is_drop or request.query in queries):
                 request.take_effect(batch)
                 self._waiting.remove(request)
 

@@ -237,3 +237,26 @@ def test_a_query_that_is_dropped_before_it_takes_effect_says_so_to_who_waits_for
     run(place, change, 1)
     with pytest.raises(PlaitError, match="'brief' was dropped before it took effect"):
         handles[0].wait_active(5)
+
+
+def test_a_query_may_be_dropped_while_it_is_being_taken_up(
+    place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in (1, 2, 3):
+        place.arrive(value)
+    plan, engines = PlanRequest.plan, []
+
+    def planned(self: PlanRequest, *told: Any) -> Any:
+        if any(query.name == "brief" for query in self.queries) and engines:
+            engines.pop().drop("brief")
+        return plan(self, *told)
+
+    monkeypatch.setattr(PlanRequest, "plan", planned)
+
+    def change(engine: Engine) -> None:
+        engine.query("brief", LARGE, sink=plait.sinks.memory())
+        engines.append(engine)
+
+    engine = run(place, change, 1)
+    assert starts == [0]
+    assert (engine.status()["queries"], len(engine.results("first"))) == (["first"], 3)
