@@ -11,6 +11,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import unquote, urlsplit
 
 from plait.errors import CheckpointError
 
@@ -33,9 +34,10 @@ def sole_run(checkpoint: str) -> Iterator[None]:
 
 
 def _opened(checkpoint: str) -> int | None:
-    path = checkpoint.removeprefix("file://")
-    if "://" in path or path.startswith("file:"):
+    parts = urlsplit(checkpoint)
+    if len(parts.scheme) > 1 and parts.scheme != "file":
         return None
+    path = unquote(parts.path) if parts.scheme == "file" else checkpoint
     try:
         os.makedirs(path, exist_ok=True)
         return os.open(path, os.O_RDONLY)
