@@ -145,12 +145,12 @@ class Course:
         prepared = go_on(asked, self.prepared, before, self.running)
         if prepared is None:
             return False
+        note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
         note_changes(prepared.storage, self.changes, before.batch + 1, prepared.taken_in)
         same = {name for name, binding in asked.bindings.items() if self.asked.bindings.get(name) is binding}
         self.batches.processor.handover.keep_claims(same)
         self.batches.processor.predicates = dict(predicates)
         self.batches.begin_with(prepared, Adapter(asked.request, asked.settings.habits))
-        note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
         self.asked, self.prepared = asked, prepared
         return True
 

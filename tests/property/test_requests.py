@@ -260,3 +260,19 @@ def test_a_query_may_be_dropped_while_it_is_being_taken_up(
     engine = run(place, change, 1)
     assert starts == [0]
     assert (engine.status()["queries"], len(engine.results("first"))) == (["first"], 3)
+
+
+def test_a_second_run_that_is_refused_takes_nothing_from_the_one_that_goes_on(place: Place, starts: list[int]) -> None:
+    for values in ((1, 2), (4, 5), (6, 7)):
+        place.arrive(*values)
+    steps = iter((lambda engine: engine.query("large", LARGE, sink=plait.sinks.memory()), lambda engine: second()))
+
+    def second() -> None:
+        other = plait.Engine(Session(), checkpoint=str(place.folder / "checkpoint"), strategy="independent")  # type: ignore[arg-type]
+        other.load(load_script((SCRIPT + FIRST).format(place.folder)))
+        with pytest.raises(PlaitError, match="strategy 'independent' has a store for each query"):
+            other.run_available()
+
+    engine = run(place, lambda engine: next(steps)(engine), 1, 2)
+    assert starts == [0, 1]
+    assert sorted(engine.results("large")["left"].to_pylist()) == [4, 5, 6, 7]

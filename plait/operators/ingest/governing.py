@@ -20,8 +20,14 @@ def changes_path(epoch: int) -> str:
 
 
 def note_changes(storage: Storage, path: str, since: int, derivations: Mapping[str, Derivation]) -> None:
-    """Let tasks from batch `since` on take in rows as the derivations say, by source."""
+    """Let tasks from batch `since` on take in rows as the derivations say, by source.
+
+    What earlier starts noted goes only now: a start that is refused must take nothing from a run that goes on.
+    """
     storage.write_file(path, pickle.dumps((since, dict(derivations))))
+    for file in storage.list(FOLDER):
+        if file.path != path:
+            storage.delete(file.path)
 
 
 def changed_at(storage: Storage, path: str, batch: int, source: str) -> Derivation | None:
@@ -34,10 +40,4 @@ def changed_at(storage: Storage, path: str, batch: int, source: str) -> Derivati
     return derivations.get(source) if batch >= since else None
 
 
-def forget_changes(storage: Storage) -> None:
-    """Delete what earlier starts noted."""
-    for file in storage.list(FOLDER):
-        storage.delete(file.path)
-
-
-__all__ = ["changed_at", "changes_path", "forget_changes", "note_changes"]
+__all__ = ["changed_at", "changes_path", "note_changes"]

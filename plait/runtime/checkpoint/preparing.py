@@ -21,7 +21,6 @@ from plait.operators.close.rewriting import rewrite_here
 from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.derivable import derivation_from_running
 from plait.operators.ingest.deriving import Derivation
-from plait.operators.ingest.governing import forget_changes
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
@@ -180,7 +179,6 @@ def _brought_up(
 def _opened(asked: Asked) -> Opened:
     """Open the checkpoint and verify what it holds."""
     storage, catalog, manifest = open_checkpoint(asked.checkpoint, asked.settings.cache_bytes)
-    forget_changes(storage)
     if asked.settings.is_cluster:
         storage = share(asked.spark, storage, asked.settings.slots)
     return Opened(storage=storage, owner=whose(storage), catalog=catalog, manifest=manifest)
