@@ -132,6 +132,8 @@ class Engine(Declarations):
         course = self._course
         if course is None or not self._registry.bindings:
             return False
+        if not self._requests.waiting():  # the call before this one has seen all
+            return True
         try:
             return self._taken_up(course)
         except Exception as error:  # whatever a strategy or its solver raises

@@ -276,3 +276,24 @@ def test_a_second_run_that_is_refused_takes_nothing_from_the_one_that_goes_on(pl
     engine = run(place, lambda engine: next(steps)(engine), 1, 2)
     assert starts == [0, 1]
     assert sorted(engine.results("large")["left"].to_pylist()) == [4, 5, 6, 7]
+
+
+def test_what_has_been_taken_up_already_begins_no_other_epoch(place: Place, starts: list[int]) -> None:
+    for value in (1, 2):
+        place.arrive(value)
+    epochs = []
+
+    def change(engine: Engine) -> None:
+        run, course = engine._run, engine._course
+        assert run is not None
+        assert course is not None
+        engine.query("large", LARGE, sink=plait.sinks.memory())
+        run.settle()
+        epochs.append(course.epoch)
+        run.ask()
+        run.settle()
+        epochs.append(course.epoch)
+
+    run(place, change, 1)
+    assert starts == [0]
+    assert epochs[0] is epochs[1]
