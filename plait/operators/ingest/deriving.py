@@ -83,12 +83,17 @@ def _computed(derivation: Derivation, columns: Mapping[str, pa.Array]) -> dict[s
     try:
         found = evaluated([each.sql for each in asked], reads)
         return {
-            each.name: array.cast(_INSTANT) if each.is_instant else array
+            each.name: array.cast(_instant(reads.values())) if each.is_instant else array
             for each, array in zip(asked, found, strict=True)
         }
     except EvaluationError as error:
         names = ", ".join(derivation.reads)
         raise PlaitError(f"an expression over {names} cannot be computed for some row: {error}") from error
+
+
+def _instant(reads: Iterable[pa.Array]) -> pa.DataType:
+    """Return the type of instants: UTC has several names, and Spark hands all over under the session's."""
+    return next((each.type for each in reads if pa.types.is_timestamp(each.type) and each.type.tz), _INSTANT)
 
 
 def _word(

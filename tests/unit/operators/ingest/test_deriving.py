@@ -112,6 +112,7 @@ def test_hashes_and_what_may_fail_and_what_is_not_there_take_spark(type_: str, s
     ("type_", "given"),
     [
         ("timestamp", pa.array([NOON, None], pa.timestamp("us", "UTC"))),
+        ("timestamp", pa.array([NOON, None], pa.timestamp("us", "Etc/UTC"))),
         ("timestamp_ntz", pa.array([NOON, None], HOURS)),
         ("date", pa.array([DAY, None])),
         ("decimal(10,2)", pa.array([Decimal("1.25"), None], pa.decimal128(10, 2))),
