@@ -10,6 +10,7 @@ from benchmarks.simulator.experiments import Experiment, flooded_chain
 from benchmarks.simulator.living import Lived, live
 from plait.adapt.planning import PlanRequest
 from plait.adapt.reconsidering import Policy
+from plait.operators.traversal import sampler
 from plait.optimizer.options import PlanOptions
 from plait.plan.strategy_names import StrategyName
 
@@ -49,3 +50,18 @@ def test_samples_are_few_and_change_no_result(flood: Experiment) -> None:
     found = lived(flood, "dppick")
     sampled, probes = (sum(getattr(cycle, name) for cycle in found.cycles) for name in ("sampled", "probes"))
     assert 0 < sampled < probes * 0.02
+
+
+def test_no_sample_sorts_more_rows_by_another_key_than_a_batch_can_wait_for(
+    flood: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_take = sampler.Sampler._may_take
+    # As if the plan in force looked nothing up.
+    monkeypatch.setattr(
+        sampler.Sampler, "_may_take", staticmethod(lambda context, task, _: may_take(context, task, {}))
+    )
+    assert any(cycle.sampled for cycle in lived(flood, "dppick").cycles)
+    monkeypatch.setattr(sampler, "MOST_SORTED", 0)
+    bounded = lived(flood, "dppick")
+    assert not any(cycle.sampled for cycle in bounded.cycles)
+    assert any(cycle.results for cycle in bounded.cycles)

@@ -8,8 +8,9 @@ predicate may fail for pairs that the plan in force never compares.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from plait.adapt.other_orders import Allowance
 from plait.operators.probe.probing import ProbeContext
@@ -20,6 +21,12 @@ from plait.operators.traversal.traverse import ProbeTask, Traversal
 from plait.plan.model import Plan
 from plait.sinks.delivery import Discarded
 from plait.state.model import Bucket
+
+MOST_SORTED = 100_000
+"""A batch waits about 30 ms for so many rows to be sorted by another key."""
+
+Indexed: TypeAlias = Mapping[str, frozenset[tuple[str, ...]]]
+"""The indexes of stores."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,9 +60,10 @@ class Sampler:
         if every is None:
             return None
         plan, self.plan = self.plan, None
-        return self._taken(replace(context, plan=plan, buckets=by_store((*live, *delta))), delta, every)
+        indexed = {store.id: frozenset(store.indexes) for store in context.plan.stores}
+        return self._taken(replace(context, plan=plan, buckets=by_store((*live, *delta))), indexed, delta, every)
 
-    def _taken(self, context: ProbeContext, delta: tuple[Bucket, ...], every: int) -> Sample | None:
+    def _taken(self, context: ProbeContext, indexed: Indexed, delta: tuple[Bucket, ...], every: int) -> Sample | None:
         stores = by_store(delta)
         task = ProbeTask(
             number=0,
@@ -66,7 +74,7 @@ class Sampler:
             ),
             every=every,
         )
-        if not may_run_here(work_of((task,), context)):
+        if not self._may_take(context, task, indexed):
             return None
         nowhere = {query: Discarded(query=query, columns=()) for query in context.plan.queries}
         try:
@@ -77,6 +85,23 @@ class Sampler:
         rows = sum(-(-stop // every) for _, _, _, stop in task.starts)
         self.allowance.note(rows, sum(count for _, count in report.probe_tuples))
         return Sample(plan=context.plan, report=report)
+
+    @staticmethod
+    def _may_take(context: ProbeContext, task: ProbeTask, indexed: Indexed) -> bool:
+        """Tell whether a batch can wait for the sample: its buckets are on this machine, and not too many rows would
+        have to be sorted by keys that the plan in force does not look up (`indexed`: what it does).
+        """
+        if not context.storage.is_local or not may_run_here(work_of((task,), context)):
+            return False
+        steps = (step for tree in context.plan.trees for _, step in tree.walk())
+        unsorted = {(step.member.store, step.index) for step in steps if step.index}
+        rows = sum(
+            bucket.rows
+            for store, index in unsorted
+            if index not in indexed.get(store, ())
+            for bucket in context.buckets.get(store, ())
+        )
+        return rows <= MOST_SORTED
 
 
 __all__ = ["Sampler"]
