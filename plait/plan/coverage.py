@@ -7,7 +7,8 @@ of S alone, so each stream relation must start exactly one path; and a path that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TypeAlias
 
 from plait.plan.conditions import conditions_of, conditions_text, renamed
@@ -88,10 +89,29 @@ def cross_steps_are_last(plan: Plan, queries: Queries) -> Iterator[str]:
         for number, step in enumerate(steps):
             if step.predicates:
                 continue
-            before = len(path_members(start, steps[:number]))
+            before, after = (len(path_members(start, steps[:reached])) for reached in (number, number + 1))
             joined = {_alias_at(output, position) for position in range(before)}
-            if any((left in joined) != (right in joined) for left, right in pairs):
+            if not any((left in joined) != (right in joined) for left, right in pairs):
+                continue
+            reached = frozenset(_alias_at(output, position) for position in range(after))
+            if not _can_be_reached(reached, _alias_at(output, 0), pairs):
                 yield f"edge '{step.edge}' is a cross product for query '{output.query}', but not the only choice"
+
+
+def _can_be_reached(wanted: frozenset[str], start: str, pairs: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether these relations can be joined in some order without an avoidable cross product. A step that another
+    query takes may lead to them in one that this query would not take by itself.
+    """
+    links = list(pairs)
+
+    @cache
+    def extended(joined: frozenset[str]) -> bool:
+        if joined == wanted:
+            return True
+        near = {each for pair in links if len(joined.intersection(pair)) == 1 for each in pair} - joined
+        return any(extended(joined | {each}) for each in sorted((near or wanted) & (wanted - joined)))
+
+    return extended(frozenset((start,)))
 
 
 def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
