@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 
 from plait.operators.close.restoring import Rewriting
 from plait.operators.ingest.derivable import derivation
 from plait.operators.ingest.deriving import derived
-from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.ingest import ingest_again
 from plait.operators.reports import IngestReport
 from plait.query.model import Source
 from plait.state.buckets import open_bucket
@@ -34,17 +33,9 @@ def rewrite_here(
         return None
     reports = []
     for task, bucket in enumerate(rewriting.buckets):
-        context = IngestContext(
-            storage=storage,
-            batch=bucket.batch_max,
-            late_before_us=None,
-            attempt=uuid.uuid4().hex[:12],
-            task=task,
-            chunk_rows=chunk_rows,
-        )
-        report = ingest(derived(_held(storage, bucket, rewriting.held), how), how.spec, context)
-        written = tuple(replace(each, batch_min=bucket.batch_min) for each in report.buckets)
-        reports.append(replace(report, buckets=written))
+        rows = derived(_held(storage, bucket, rewriting.held), how)
+        attempt = uuid.uuid4().hex[:12]
+        reports.append(ingest_again(bucket, rows, how.spec, storage, attempt=attempt, task=task, chunk_rows=chunk_rows))
     return tuple(reports)
 
 

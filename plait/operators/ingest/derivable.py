@@ -6,7 +6,6 @@ gives exactly as Spark does (`plait.sql.predicates.translation`) and what cannot
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,12 +18,9 @@ from plait.plan.model import KeyColumn, ValueColumn
 from plait.query.model import Source
 from plait.sql.lexis.numbers import INTEGERS
 from plait.sql.lexis.tokens import rendered, tokens_of
-from plait.sql.predicates.coercions import Untranslatable, Value
+from plait.sql.predicates.coercions import ALIKE, Untranslatable, Value
 from plait.sql.predicates.translation import condition_of, value_of
 
-_TYPES: Final = re.compile(
-    r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|boolean|date|timestamp|timestamp_ntz"
-)
 _AS_INT64: Final = {
     "date": "CAST(date_diff('day', DATE '1970-01-01', {}) AS BIGINT)",
     "timestamp": "epoch_us({})",
@@ -113,7 +109,7 @@ class _Translator:
         """
         tokens = tokens_of(sql)
         quoted = [token for token in tokens if token.kind == "quoted"]
-        if not all(_TYPES.fullmatch(self.types.get(token.value, "")) for token in quoted):
+        if not all(ALIKE.fullmatch(self.types.get(token.value, "")) for token in quoted):
             return None
         for token in quoted:
             self.reads.setdefault(token.value, len(self.reads))

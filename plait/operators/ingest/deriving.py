@@ -67,10 +67,10 @@ def _derived(batch: pa.RecordBatch, derivation: Derivation) -> pa.RecordBatch:
     columns |= {each.name: computed[each.name] for each in derivation.columns}
     names = [name for name, _ in derivation.spec.projection]
     asked = derivation.spec.selections
-    for word in set(names) & set(word_names(max(len(asked), 2))):
-        place = word_names(max(len(asked), 2)).index(word)
-        chosen = asked[place * SELECTIONS_PER_WORD : (place + 1) * SELECTIONS_PER_WORD]
-        columns[word] = _word(chosen, derivation, words, computed, batch.num_rows)
+    for place, word in enumerate(word_names(max(len(asked), 2))):
+        if word in names:
+            chosen = asked[place * SELECTIONS_PER_WORD : (place + 1) * SELECTIONS_PER_WORD]
+            columns[word] = _word(chosen, derivation, words, computed, batch.num_rows)
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 

@@ -62,6 +62,29 @@ def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestC
     return replace(report, publications=letters.publications())
 
 
+def ingest_again(
+    bucket: Bucket,
+    rows: Iterable[pa.RecordBatch],
+    spec: IngestSpec,
+    storage: Storage,
+    *,
+    attempt: str,
+    task: int,
+    chunk_rows: int,
+) -> IngestReport:
+    """Store the `rows` of a bucket again, under the spec's layout, with the batches they arrived in."""
+    context = IngestContext(
+        storage=storage,
+        batch=bucket.batch_max,
+        late_before_us=None,
+        attempt=attempt,
+        task=task,
+        chunk_rows=chunk_rows,
+    )
+    report = ingest(rows, spec, context)
+    return replace(report, buckets=tuple(replace(each, batch_min=bucket.batch_min) for each in report.buckets))
+
+
 def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterator[pa.Table]:
     """Group record batches into tables of about the context's rows or bytes, each column in one piece."""
     pending: list[pa.RecordBatch] = []
@@ -292,4 +315,4 @@ def union_sketches(left: Sketches, right: Sketches) -> Sketches:
     return tuple(sorted(merged.items()))
 
 
-__all__ = ["IngestContext", "highest", "ingest", "lowest", "merged_null_keys", "union_sketches"]
+__all__ = ["IngestContext", "highest", "ingest", "ingest_again", "lowest", "merged_null_keys", "union_sketches"]

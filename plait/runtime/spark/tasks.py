@@ -10,7 +10,7 @@ import pickle
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 from plait.kernels.warm import warm
 from plait.operators.ingest.deriving import derived
 from plait.operators.ingest.governing import changed_at
-from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.ingest import IngestContext, ingest, ingest_again
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.traversal.results import task_file_name
@@ -188,17 +188,16 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
     def task(batches: Batches) -> Batches:
         me = enter(storage)
         old = buckets[me.index]
-        context = IngestContext(
-            storage=storage,
-            batch=old.batch_max,
-            late_before_us=None,
-            attempt=me.attempt,
-            task=me.index,
-            chunk_rows=chunk_rows,
-        )
-        report = ingest(_named(batches, spec), spec, context)
         yield _report(
-            replace(report, buckets=tuple(replace(bucket, batch_min=old.batch_min) for bucket in report.buckets))
+            ingest_again(
+                old,
+                _named(batches, spec),
+                spec,
+                storage,
+                attempt=me.attempt,
+                task=me.index,
+                chunk_rows=chunk_rows,
+            )
         )
 
     return task

@@ -6,6 +6,7 @@ that is Spark's work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,6 +15,11 @@ from typing import Final
 from plait.query.types import common_type, way_out
 from plait.sql.lexis.literals import INTERVAL, MONTHS, NOTHING, Literal, duckdb_type
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, TIMES, decimal_size, is_decimal, is_numeric
+
+ALIKE: Final = re.compile(
+    r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|boolean|date|timestamp|timestamp_ntz"
+)
+"""Types whose values Spark and DuckDB hand over alike, so that a column of one can be computed by the other."""
 
 _COMPARED: Final = (*INTEGERS, *FLOATING, *TIMES, "date", "string", "boolean", "binary", INTERVAL, MONTHS, NOTHING)
 _DOUBLE_DIGITS: Final = 15

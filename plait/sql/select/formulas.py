@@ -6,20 +6,14 @@ last bit or the sign of a zero. All else is left to Spark.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from plait.query.model import ColumnRef, JoinedExpression
 from plait.sinks.delivery import Formula, Made
 from plait.sql.lexis.tokens import rendered, tokens_of
-from plait.sql.predicates.coercions import Untranslatable
+from plait.sql.predicates.coercions import ALIKE, Untranslatable
 from plait.sql.predicates.evaluation import UTC
 from plait.sql.predicates.translation import value_of
-
-_TYPES: Final = re.compile(
-    r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|binary|boolean|date|timestamp|timestamp_ntz"
-)
 
 
 def made_of(
@@ -41,7 +35,7 @@ def _made(
     if len(tokens) == 1 and tokens[0].kind == "quoted":
         return places.get(tokens[0].value)
     quoted = [token for token in tokens if token.kind == "quoted"]
-    if _TYPES.fullmatch(type_) is None or not all(token.value in places for token in quoted):
+    if ALIKE.fullmatch(type_) is None or not all(token.value in places for token in quoted):
         return None
     numbered = {token.start: (token.end, f"`{places[token.value]}`") for token in quoted}
     zone = None if time_zone.lower() in UTC else time_zone
