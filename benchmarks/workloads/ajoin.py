@@ -1,7 +1,8 @@
 """`ajoin`: many random queries over ten streams of six uniform attributes, after paper 004 (AJoin, section 7).
 
 Sizes count queries; all are there from the start. Usually they are of 2 to 5 relations, mixed, half similar to the
-pattern of their size, with a selection on each relation; variants ``all`` adds each number of relations by itself.
+pattern of their size, with a selection on each relation; variants ``all`` adds each number of relations by itself, and
+plain queries: joins of two without selections, as in section 7.1 of the paper.
 How queries are drawn is said in `ajoin_queries`; how they come and go, in `ajoin_schedule`.
 
 The paper loads a cluster as fast as it goes. Here each stream has 200 rows a second of event time for a minute, so
@@ -39,9 +40,9 @@ class AjoinInput:
         """A directory name that no other input has."""
         return f"ajoin-{self.rows}-rows-{self.files}-files-{self.span_s}-s-seed-{self.seed}-v{FORMAT}"
 
-    def wanted(self, sizes: tuple[int, ...]) -> AjoinWanted:
+    def wanted(self, sizes: tuple[int, ...], *, selections: bool = True) -> AjoinWanted:
         """Return queries of these numbers of relations for this input."""
-        return AjoinWanted(sizes=sizes, rows_per_s=self.rows / self.span_s, span_s=self.span_s)
+        return AjoinWanted(sizes=sizes, rows_per_s=self.rows / self.span_s, span_s=self.span_s, selections=selections)
 
 
 def make_streams(wanted: AjoinInput) -> Iterator[Made]:
@@ -60,14 +61,15 @@ def cases(request: Request) -> Iterator[Case]:
     """Yield a case for each number of queries, or five."""
     wanted = AjoinInput(files=request.files or FILES, seed=request.seed)
     data = keep(request.directory / wanted.name, make_streams(wanted), wanted.files, wanted.span_s)
-    mixtures: dict[str, tuple[int, ...]] = {"2- to 5-way": SIZES}
+    mixtures = {("", "2- to 5-way"): wanted.wanted(SIZES)}
     if request.variants == "all":
-        mixtures |= {f"{size}-way": (size,) for size in SIZES}
+        mixtures |= {("", f"{size}-way"): wanted.wanted((size,)) for size in SIZES}
+        mixtures |= {("plain ", "2-way"): wanted.wanted((2,), selections=False)}
     for size in request.sizes:
-        for mixture, sizes in mixtures.items():
-            queries = tuple(islice(draw_queries(wanted.wanted(sizes), request.seed), int(size)))
+        for (kind, mixture), of in mixtures.items():
+            queries = tuple(islice(draw_queries(of, request.seed), int(size)))
             yield Case(
-                name=f"{len(queries)} {'query' if len(queries) == 1 else 'queries'}, {mixture}",
+                name=f"{len(queries)} {kind}{'query' if len(queries) == 1 else 'queries'}, {mixture}",
                 questions=QuerySet.over(STREAMS, queries),
                 data=data,
                 files=wanted.files,

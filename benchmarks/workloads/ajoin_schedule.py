@@ -20,13 +20,14 @@ from plait.errors import OptionError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sc1:
-    """Create `per_second` queries every second until `parallel` run."""
+    """Create `per_second` queries every second until `parallel` run; or every so many seconds."""
 
     per_second: int
     parallel: int
+    every_s: int = 1
 
     def __post_init__(self) -> None:
-        _require(1 <= self.per_second <= self.parallel, self)
+        _require(1 <= self.per_second <= self.parallel and self.every_s >= 1, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def schedule(scenario: Sc1 | Sc2, queries: Iterable[JoinQuery]) -> Schedule:
 def _growing(scenario: Sc1, drawn: Iterator[JoinQuery]) -> Iterator[Change]:
     for second, running in enumerate(range(0, scenario.parallel, scenario.per_second)):
         count = min(scenario.per_second, scenario.parallel - running)
-        yield Change(second=second, create=_take(drawn, count))
+        yield Change(second=second * scenario.every_s, create=_take(drawn, count))
 
 
 def _replacing(scenario: Sc2, drawn: Iterator[JoinQuery]) -> Iterator[Change]:

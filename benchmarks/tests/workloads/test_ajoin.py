@@ -96,6 +96,11 @@ def test_sc1_creates_until_enough_run_and_deletes_nothing():
     assert planned.running_at(1000) == tuple(query.name for query in planned.queries)
 
 
+def test_sc1_may_create_less_often():
+    planned = schedule(Sc1(per_second=2, parallel=4, every_s=3), draw_queries(AjoinWanted(), 1))
+    assert [(change.second, len(change.create)) for change in planned.changes] == [(0, 2), (3, 2)]
+
+
 def test_sc2_replaces_all_that_run():
     planned = schedule(Sc2(batch=2, every_s=10, seconds=30), draw_queries(AjoinWanted(), 1))
     assert [change.second for change in planned.changes] == [0, 10, 20]
