@@ -24,6 +24,14 @@ def explain(
             metavar="DIR", help="Explain the plan in force in this checkpoint, with what was measured; change nothing."
         ),
     ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", metavar="NAME", help="Show only what this query needs; may be given several times."),
+    ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option("--stream", metavar="NAME", help="Show only what a row of this stream goes through."),
+    ] = None,
     history: Annotated[
         bool,
         typer.Option("--history", help="Show which plan was in force when, why, and what it brought, instead."),
@@ -40,7 +48,7 @@ def explain(
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest
     from plait.cli.plan_options import plan_options
-    from plait.plan.explain import checked_format
+    from plait.plan.explain import Shown, checked_format
     from plait.runtime.admission.survey import explained_bounds
     from plait.runtime.checkpoint.observed import observe, with_types_of
     from plait.runtime.explaining import explained_plan
@@ -55,12 +63,14 @@ def explain(
         queries=loaded.queries, options=plan_options(loaded.settings, loaded.sources, strategy, parallelism)
     )
     bounds = (explained_bounds(loaded.sources, checkpoint, loaded.settings),)
+    shown = Shown(queries=tuple(query or ()), streams=tuple(stream or ()))
     if checkpoint is None:
-        typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds), nl=False)
+        typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds, shown), nl=False)
         return
     observed = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(observed.plan, request.queries), options=request.options)
-    typer.echo(explained_plan(request, observed.plan, observed.manifest, observed.measured, format, bounds), nl=False)
+    plan, manifest, measured = observed.plan, observed.manifest, observed.measured
+    typer.echo(explained_plan(request, plan, manifest, measured, format, bounds, shown), nl=False)
 
 
 def _history(checkpoint: str, format: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import bands, hashing, matching, ordering, sketch
+from plait.kernels import bands, classing, hashing, matching, ordering, sketch, value_hashing
 from plait.kernels.compiled import Int64s
 
 
@@ -16,6 +16,7 @@ def warm() -> None:
     keys = np.array([1, 1, 2, 4], np.int64)
     hashing.combine((keys, keys))
     hashing.partition_of(keys, 2)
+    _warm_values(keys)
     _warm_sorting()
     _warm_bands(keys)
     sketch.kmv(keys)
@@ -44,6 +45,17 @@ def warm() -> None:
             capacity=8,
         )
     )
+
+
+def _warm_values(keys: Int64s) -> None:
+    texts, starts = np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2], np.int64)
+    value_hashing.hash_texts(texts, starts)
+    value_hashing.hash_narrow(keys.astype(np.int32))
+    value_hashing.hash_wide(keys.reshape(2, 2))
+    classes = classing.classes_of_texts(texts, starts, texts, starts)
+    classing.classes_of_numbers(keys, keys)
+    classing.keep_bits(classes, keys.reshape(4, 1), np.zeros((2, 1), np.int64))
+    classing.bit_counts(keys, 63)
 
 
 def _warm_bands(keys: Int64s) -> None:

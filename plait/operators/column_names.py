@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
 from plait.plan.columns import BITS, SELECTED, TAU
 
 UNTIL = "#until"
@@ -20,8 +23,28 @@ def bits_name(word: int) -> str:
 
 def bit_of(selections: tuple[str, ...], selection: str) -> tuple[str, int]:
     """Return (word column, mask) of a selection among the `selections` of a layout."""
-    word, bit = divmod(selections.index(selection), SELECTIONS_PER_WORD)
+    word, bit = divmod(places_of(selections)[selection], SELECTIONS_PER_WORD)
     return bits_name(word), 1 << bit
+
+
+@lru_cache(maxsize=1 << 10)  # of layouts there are few, and each is asked for its bits by every step
+def places_of(selections: tuple[str, ...]) -> Mapping[str, int]:
+    """Return the place of each selection of a layout."""
+    return {selection: place for place, selection in enumerate(selections)}
+
+
+def bit_masks(selections: tuple[str, ...], chosen: Iterable[str]) -> dict[str, int]:
+    """Return the mask of each word column that has bits of the `chosen` ones among the `selections` of a layout.
+
+    >>> bit_masks(("a", "b", "c"), ("c", "a"))
+    {'#bits': 5}
+    """
+    places = places_of(selections)
+    masks: dict[str, int] = {}
+    for each in chosen:
+        word, bit = divmod(places[each], SELECTIONS_PER_WORD)
+        masks[bits_name(word)] = masks.get(bits_name(word), 0) | 1 << bit
+    return masks
 
 
 def word_names(selection_count: int) -> tuple[str, ...]:
@@ -32,4 +55,15 @@ def word_names(selection_count: int) -> tuple[str, ...]:
     return tuple(bits_name(word) for word in range(words))
 
 
-__all__ = ["ROW", "SELECTED", "SELECTIONS_PER_WORD", "TAU", "UNTIL", "bit_of", "bits_name", "word_names"]
+__all__ = [
+    "ROW",
+    "SELECTED",
+    "SELECTIONS_PER_WORD",
+    "TAU",
+    "UNTIL",
+    "bit_masks",
+    "bit_of",
+    "bits_name",
+    "places_of",
+    "word_names",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -24,6 +24,37 @@ def last_starts(plan: Plan, queries: frozenset[str]) -> Plan:
 def last_filling(plan: Plan, store: str) -> Plan:
     """Return the plan that fills this intermediate store, and nothing else, from tuples that are all there already."""
     return _from_last_starts(plan, lambda ending: isinstance(ending, Fill) and ending.store == store)
+
+
+def part_for(plan: Plan, queries: Collection[str] | None, streams: Collection[str] | None) -> Plan:
+    """Return the part of a plan that these queries need when a row of these streams arrives, None: of whichever: the
+    ways that end in the queries, those that fill the intermediate stores on the way, and all stores that these probe.
+    """
+    probed = frozenset[str]()
+
+    def is_wanted(start: Member, ending: Ending) -> bool:
+        if streams is not None and plan.store(start.store).source not in streams:
+            return False
+        return ending.store in probed if isinstance(ending, Fill) else queries is None or ending.query in queries
+
+    while True:  # what fills a store may itself probe others, always smaller ones
+        pruned = (_prune_tree(tree, is_wanted) for tree in plan.trees)
+        trees = tuple(tree for tree in pruned if tree.outputs or tree.children)
+        stores = frozenset(step.member.store for tree in trees for _, step in tree.walk())
+        if stores == probed:
+            break
+        probed = stores
+    kept = (plan.store(name).intermediate for name in stores)
+    stores |= {part.store for intermediate in kept if intermediate is not None for part in intermediate.parts}
+    stores |= {tree.start.store for tree in trees}
+    endings = (ending for tree in trees for ending in _endings(tree))
+    served = {ending.query for ending in endings if isinstance(ending, Output)}
+    return replace(
+        plan,
+        queries=tuple(name for name in plan.queries if name in served),
+        trees=trees,
+        stores=tuple(store for store in plan.stores if store.id in stores),
+    )
 
 
 def _from_last_starts(plan: Plan, is_wanted: Callable[[Ending], bool]) -> Plan:

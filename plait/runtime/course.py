@@ -177,6 +177,7 @@ class Course:
             ingest_frame(
                 self.batches.admission.opened[spec.source],
                 spec,
+                self.prepared.taken_in.get(spec.source),
                 self.prepared.storage,
                 slots=settings.slots,
                 shuffle=settings.routing == "shuffle",

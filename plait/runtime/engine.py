@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 from plait.adapt.planning import PlanRequest
 from plait.arguments import path, shown
 from plait.errors import OptionError, PlaitError
-from plait.plan.explain import ExplainFormat
+from plait.plan.explain import ExplainFormat, Shown
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query, Stream
@@ -317,8 +317,11 @@ class Engine(Declarations):
         kept = self._memory.get(query)
         return (kept if kept is not None and kept.are_of(binding) else MemoryResults(binding)).table()
 
-    def explain(self, format: ExplainFormat = "text") -> str:
-        """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``.
+    def explain(
+        self, format: ExplainFormat = "text", *, queries: Iterable[str] = (), streams: Iterable[str] = ()
+    ) -> str:
+        """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``: all of it, or what
+        these queries need and rows of these streams go through.
 
         It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.
         """
@@ -328,7 +331,8 @@ class Engine(Declarations):
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
         notes = () if self._course is None else (self._course.batches.admission.text,)
-        return explained_plan(request, plan, manifest, measured, format, notes)
+        shown = Shown(queries=tuple(queries), streams=tuple(streams))
+        return explained_plan(request, plan, manifest, measured, format, notes, shown)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""

@@ -8,7 +8,7 @@ from plait.optimizer.advise.comparing import compare
 from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan import coverage
-from plait.plan.explain import ExplainFormat, Measured, checked_format, explain, wording
+from plait.plan.explain import EVERYTHING, ExplainFormat, Measured, Shown, checked_format, explain, wording
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.state.model import Manifest
@@ -21,11 +21,12 @@ def explained_plan(
     measured: Measured | None,
     format: ExplainFormat,
     more: tuple[str, ...] = (),
+    shown: Shown = EVERYTHING,
 ) -> str:
     """Return the explanation. Plan and baselines are estimated from the same statistics, those of `manifest`.
-    `more`: what else the reader should know.
+    `more`: what else the reader should know; `shown`: which part of the plan.
 
-    Raises OptionError for an unknown format.
+    Raises OptionError for an unknown format, and for a query or stream that is not there.
     """
     checked_format(format)
     statistics = forecast(request.options.sources, manifest)
@@ -36,6 +37,7 @@ def explained_plan(
         comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
         measured=measured,
         notes=(*_notes(plan, request.queries, fits, measured), *more),
+        shown=shown,
     )
 
 

@@ -2,7 +2,7 @@
 
 A bucket file is one Arrow record batch, uncompressed, sorted by (key of the first index, τ); rows with NULL in that
 key come last, in τ order. Without an index it is sorted by τ. A composite sort key is kept as one more column,
-`COMBINED`, NULL where a part is. Further indexes are files beside it (`plait.state.indexes`).
+`COMBINED`, NULL where a part is. Further indexes of all but small ones are files beside it (`plait.state.indexes`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def write_bucket(
             writer.write_batch(batch)
 
     written = storage.write_file(path, write)
-    for keys in dict.fromkeys(indexes[1:]):
+    for keys in dict.fromkeys(indexes[1:] if batch.num_rows >= index_files.FEWEST_ROWS else ()):
         index_files.write(storage, path, keys, build_index(batch, keys, layout.has_tau))
     tau = int64_view(batch, TAU) if layout.has_tau and batch.num_rows else None
     return Bucket(
@@ -168,6 +168,10 @@ class OpenBucket:
         has_tau = self.bucket.layout.has_tau
         if keys == self.bucket.sort_key:
             return _sort_index(self.batch, keys, has_tau)
+        if self.bucket.rows < index_files.FEWEST_ROWS:
+            made = build_index(self.batch, keys, has_tau)
+            self.require_untouched()
+            return made
         path = index_path(self.bucket.path, keys)
         stamps = dict(self._stamps)
         if self.storage.exists(path):

@@ -52,13 +52,20 @@ def from_json(document: dict[str, Any]) -> Manifest:
 
 def _plain(value: Any, skip: tuple[str, ...] = ()) -> Any:
     """Return a record as an object, a tuple as a list, a scalar as itself."""
-    if type(value) in _SCALARS:
+    kind: Any = type(value)
+    if kind in _SCALARS:
         return value
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        are_plain = _SCALARS.issuperset(map(type, value))  # most of a manifest are long rows of numbers
+        return list(value) if are_plain else [_plain(item) for item in value]
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if field.name not in skip}
+        return {name: _plain(getattr(value, name)) for name in _names(kind) if name not in skip}
     raise TypeError(f"{value!r:.80} of {type(value)} has no place in a manifest")
+
+
+@lru_cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def _columns(buckets: tuple[Bucket, ...]) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from plait.state.model import Bucket
 from plait.state.naming import index_path, stem
 from plait.state.storage import Storage, checksum_of
 
+FEWEST_ROWS = 2_000
+"""Of fewer rows an index is made sooner than read, by whoever looks something up, and so is never written."""
+
 _CHECKSUM = b"plait.checksum"
 _KEYS = b"plait.keys"
 

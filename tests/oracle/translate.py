@@ -4,8 +4,8 @@ What differs, and what is done about it:
 
 - TIMESTAMP: Spark's is an instant shown in the session's time zone. Everything here is UTC, and DuckDB uses its naive
   TIMESTAMP, so the two agree.
-- ``xxhash64``: any good 64-bit hash does, if equal values of one type have equal hashes and, for types of fixed width,
-  unequal values unequal ones. DuckDB's ``hash`` is that; it also takes -0.0 for 0.0, as Spark's does. A
+- ``xxhash64``: Spark's own, because tasks compute it too where they can. Of what they cannot hash (intervals) any good
+  64-bit hash does, if equal values have equal hashes and unequal values unequal ones: DuckDB's ``hash``. A
   deliberately weak hash can be asked for where the engine must not trust it (strings, wide decimals).
 - ``LIKE`` without ESCAPE: a backslash escapes in Spark, nothing does in DuckDB; so it is written out.
 - ``levenshtein`` counts characters in Spark, and bytes in older versions of DuckDB: a plain Python function counts.
@@ -26,6 +26,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from tests.oracle.spark_hashes import FUNCTIONS
 from tests.property.patterns import distance
 from tests.property.registered import REGISTERED
 
@@ -48,6 +49,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     for macro in _MACROS:
         connection.execute(macro)
     connection.create_function(_DISTANCE, functools.cache(distance), ["VARCHAR", "VARCHAR"], "INTEGER")
+    for name, function, type_ in FUNCTIONS:
+        connection.create_function(name, function, [type_], "BIGINT")
     return connection
 
 
@@ -101,15 +104,39 @@ def rendered(tree: exp.Expression, *, weak_hash: bool = False) -> str:
             match.replace(exp.Escape(this=match.copy(), expression=exp.Literal.string("\\")))
     for call in list(root.find_all(exp.Anonymous)):
         if call.name.lower() == "xxhash64":
-            call.set(
-                "this", "weak_hash" if weak_hash and not _is_fixed_width(call.expressions[0].to) else "strong_hash"
-            )
+            value = call.expressions[0]
+            if weak_hash and not _is_fixed_width(value.to):
+                call.set("this", "weak_hash")
+            else:
+                name, form = _hash_of(value.to)
+                call.set("this", name)
+                call.set("expressions", [sqlglot.parse_one(form.format(value.sql(dialect="duckdb")), dialect="duckdb")])
     return root.this.sql(dialect="duckdb")
 
 
 def _read_as(side: exp.Expression) -> str | None:
     """Return the type that a text stands for, None if it is any other column."""
     return _READ_AS.get(side.name.lower().rstrip("0123456789")) if isinstance(side, exp.Column) else None
+
+
+def _hash_of(kind: exp.DataType) -> tuple[str, str]:
+    """Return the function that hashes values of a type as Spark does, and how its argument is written."""
+    if kind.is_type(*exp.DataType.TEXT_TYPES):
+        return "hash_of_text", "{}"
+    if kind.is_type("binary", "varbinary"):
+        return "hash_of_binary", "{}"
+    if kind.is_type("boolean"):
+        return "hash_of_narrow", "CAST({} AS INTEGER)"
+    if kind.is_type("float"):
+        return "hash_of_float", "{}"
+    if kind.is_type("double"):
+        return "hash_of_double", "{}"
+    if kind.is_type("timestamp", "timestampntz"):
+        return "hash_of_long", "epoch_us({})"
+    if kind.is_type("decimal"):
+        digits = "replace(CAST({} AS VARCHAR), '.', '')"
+        return ("hash_of_long", f"CAST({digits} AS BIGINT)") if _is_fixed_width(kind) else ("hash_of_wide", digits)
+    return "strong_hash", "{}"
 
 
 def _is_fixed_width(kind: exp.DataType) -> bool:

@@ -187,10 +187,14 @@ class DirectRun:
             yield ingest(pieces if how is None else derived(pieces, how), spec, context)
 
     def _derivation(self, spec: IngestSpec) -> Derivation | None:
-        """Return how a task computes what the spec wants from raw columns, None if that takes Spark."""
+        """Return how a task computes what the spec wants from raw columns, None if that takes Spark, or would give
+        other hashes than the weak ones that are asked for.
+        """
         source = self._source(spec)
         at_hand = [name for name, _ in _raw(spec, source).projection]
-        return derivation(spec, at_hand, (), source)
+        how = derivation(spec, at_hand, (), source)
+        is_weak = how is not None and self.options.weak_hash and any(each.is_hash for each in how.columns)
+        return None if is_weak else how
 
     def _source(self, spec: IngestSpec) -> Source:
         return next(source for source in self.sources if source.name == spec.source)

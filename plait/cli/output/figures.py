@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,17 @@ def count(number: float) -> str:
     '1,234,567'
     """
     return f"{number:,.0f}"
+
+
+def busiest(fresh: Mapping[str, int], totals: Mapping[str, int], most: int) -> list[str]:
+    """Return all queries if they are no more than `most`, else those with most new results, then with most in all.
+
+    >>> busiest({"a": 1, "c": 5}, {"a": 9, "b": 7, "c": 5}, 2), busiest({}, {"b": 7, "a": 9}, 2)
+    (['c', 'a'], ['b', 'a'])
+    """
+    if len(totals) <= most:
+        return list(totals)
+    return sorted(totals, key=lambda query: (-fresh.get(query, 0), -totals[query], query))[:most]
 
 
 def size(number: int) -> str:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from plait.cli.output.figures import count, duration, epoch_words, latency, rate, size, watermark
+from plait.cli.output.figures import busiest, count, duration, epoch_words, latency, rate, size, watermark
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.losses import bad_reasons, warning_line
 from plait.cli.output.plain import summary_lines
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from plait.runtime.notice import Notice
 
 _REFRESH_PER_SECOND = 4
+_MOST_QUERIES = 15
+_MOST_FAILING = 5
 
 
 class LiveOutput:
@@ -116,9 +118,16 @@ class LiveOutput:
         table.add_column("query")
         table.add_column("last batch", justify="right")
         table.add_column("results", justify="right")
-        fresh = dict(self._last.results) if self._last else {}
-        for query, total in tuple(self._totals.items()):
-            table.add_row(query, f"+{count(fresh.get(query, 0))}", count(total))
+        fresh, totals = dict(self._last.results) if self._last else {}, dict(self._totals)
+        shown = busiest(fresh, totals, _MOST_QUERIES)
+        for query in shown:
+            table.add_row(query, f"+{count(fresh.get(query, 0))}", count(totals[query]))
+        if len(totals) > len(shown):
+            others = totals.keys() - set(shown)
+            more = sum(fresh.get(query, 0) for query in others), sum(totals[query] for query in others)
+            table.add_row(Text(f"{len(others):,} others", style="dim"), f"+{count(more[0])}", count(more[1]))
+            table.add_section()
+            table.add_row("all", f"+{count(sum(fresh.values()))}", count(sum(totals.values())))
         return table
 
     def _foot(self) -> RenderableType:
@@ -144,8 +153,10 @@ class LiveOutput:
             grid.add_row(Text("shuffled", style="dim"), shuffled)
         for name, rows in self._kept_out():
             grid.add_row(Text(name, style="dim"), rows)
-        for query, reason in last.failing:
+        for query, reason in last.failing[:_MOST_FAILING]:
             grid.add_row(Text("not delivered", style="red"), f"{query}: {reason}")
+        if len(last.failing) > _MOST_FAILING:
+            grid.add_row(Text("not delivered", style="red"), f"{len(last.failing) - _MOST_FAILING:,} queries more")
         return grid
 
     def _kept_out(self) -> Iterator[tuple[str, str]]:

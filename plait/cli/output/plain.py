@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from plait.cli.output.figures import (
+    busiest,
     change_words,
     count,
     duration,
@@ -25,6 +26,11 @@ from plait.spelling import plural
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import BatchEvent, Summary
+
+
+_MOST_NAMED = 12
+_MOST_FAILING = 5
+_MOST_SUMMED = 100
 
 
 class PlainOutput:
@@ -63,10 +69,12 @@ class PlainOutput:
     def batch(self, event: BatchEvent) -> None:
         """Write the batch's counts; queries without new results are left out."""
         parts = [f"batch {event.batch}", plural(event.rows_in, "row"), rate(event.rows_in, event.seconds)]
-        parts += [f"{query} +{count(rows)}" for query, rows in event.results if rows]
+        parts += _found(dict(event.results))
         parts += [f"late {count(event.late)}"] if event.late else []
         parts += [f"bad {count(event.bad)}{bad_reasons(event.sources)}"] if event.bad else []
-        parts += [f"{query} FAILS: {reason}" for query, reason in event.failing]
+        parts += [f"{query} FAILS: {reason}" for query, reason in event.failing[:_MOST_FAILING]]
+        more = len(event.failing) - _MOST_FAILING
+        parts += [f"{plural(more, 'query', 'queries')} more FAIL{'S' if more == 1 else ''}"] if more > 0 else []
         parts += [f"latency {said}"] if (said := latency(event.latency)) else []
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
@@ -105,10 +113,24 @@ def summary_lines(summary: Summary) -> list[str]:
     )
     said = latency_line(summary.latency)
     failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]
-    results = [line for query, rows in summary.queries for line in _results(query, rows, dict(summary.hints))]
+    rows, hints = dict(summary.queries), dict(summary.hints)
+    shown = rows if len(rows) <= _MOST_SUMMED else sorted(busiest(rows, rows, _MOST_SUMMED))
+    results = [line for query in shown for line in _results(query, rows[query], hints)]
+    if len(rows) > len(shown):
+        others = rows.keys() - set(shown)
+        results.append(f"  {len(others):,} other queries: {plural(sum(rows[query] for query in others), 'result')}")
     lost = [*loss_lines(summary.sources)]
     titled = ["Rows that came to nothing:", *lost] if lost else []
     return [read, kept, *([said] if said else []), *results, *failing, *titled, *map(warning_line, summary.warnings)]
+
+
+def _found(rows: Mapping[str, int]) -> list[str]:
+    """Return the new results of queries that have any: of many those that have most, and what the others have."""
+    found = {query: number for query, number in rows.items() if number}
+    shown = found if len(found) <= _MOST_NAMED else sorted(busiest(found, found, _MOST_NAMED))
+    others = [number for query, number in found.items() if query not in shown]
+    parts = [f"{query} +{count(found[query])}" for query in shown]
+    return [*parts, f"{len(others):,} other queries +{count(sum(others))}"] if others else parts
 
 
 def _results(query: str, rows: int, hints: Mapping[str, str]) -> list[str]:

@@ -1,25 +1,31 @@
 """What of a spec can be had from rows that are at hand, and how: for `plait.operators.ingest.deriving`.
 
 At hand is what Spark computes for a plan that is in force, or what a bucket holds. Computed besides is what DuckDB
-gives exactly as Spark does (`plait.sql.predicates.translation`) and what cannot fail: all else takes Spark, hashes too.
+gives exactly as Spark does (`plait.sql.predicates.translation`) and what cannot fail, and selections that an index
+decides (`plait.operators.ingest.indexing`): all else takes Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from plait.operators.column_names import word_names
-from plait.operators.ingest.deriving import Derivation, Derived
-from plait.operators.ingest.projection import IngestSpec
-from plait.plan.model import KeyColumn, ValueColumn
+from plait.operators.ingest.deriving import NO_INDEX, Derivation, Derived
+from plait.operators.ingest.hashes import HASHED
+from plait.operators.ingest.indexing import selection_index
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.plan.model import KeyColumn, Selection, ValueColumn
 from plait.query.model import Source
 from plait.sql.lexis.numbers import INTEGERS
 from plait.sql.lexis.tokens import rendered, tokens_of
-from plait.sql.predicates.coercions import ALIKE, Untranslatable, Value
+from plait.sql.predicates.coercions import ALIKE, Untranslatable, Value, converted
 from plait.sql.predicates.translation import condition_of, value_of
+
+FEWEST_INDEXED: Final = 16
+"""For fewer selections Spark evaluates all: their columns would have to be handed over for a few bits."""
 
 _AS_INT64: Final = {
     "date": "CAST(date_diff('day', DATE '1970-01-01', {}) AS BIGINT)",
@@ -55,9 +61,13 @@ def derivation(
     lacking = [name for name, _ in spec.projection if name not in {*rows, *words}]
     asked = spec.selections if any(name in words for name, _ in spec.projection) else ()
     makers = _makers(spec)
-    translator = _Translator({column.name: column.type for column in source.schema or () if column.name in rows})
+    types = {column.name: column.type for column in source.schema or () if column.name in rows}
+    by_text = _selections(spec)
+    index = selection_index([None if sql in held else by_text[sql] for sql in asked], types) if asked else NO_INDEX
+    translator = _Translator(types)
     columns = [None if name not in makers else translator.column(makers[name]) for name in lacking]
-    selections = [translator.selection(sql) for sql in asked if sql not in held]
+    left = (sql for place, sql in enumerate(asked) if sql not in held and place not in index.places)
+    selections = [translator.selection(sql) for sql in left]
     if None in columns or None in selections:
         return None
     return Derivation(
@@ -68,7 +78,42 @@ def derivation(
         reads=tuple(translator.reads) or tuple(sorted(rows))[:1],
         columns=tuple(each for each in columns if each is not None),
         selections=tuple(each for each in selections if each is not None),
+        index=index,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taking:
+    """What Spark hands over of a source, and what tasks make of it; None: they take it as it is."""
+
+    handed: IngestSpec
+    how: Derivation | None = None
+
+
+def taking_in(spec: IngestSpec, source: Source) -> Taking:
+    """Return how the rows of a source come to be as a spec has them. The selections in an index are left to the tasks
+    if they are many; these then need the columns that they read.
+    """
+    if not spec.selections or spec.selections == ("true",):
+        return Taking(handed=spec)
+    by_text = _selections(spec)
+    types = {column.name: column.type for column in source.schema or ()}
+    index = selection_index([by_text[sql] for sql in spec.selections], types)
+    if len(index.places) < FEWEST_INDEXED:
+        return Taking(handed=spec)
+    handed = ingest_spec(
+        source,
+        tuple(store for store, _ in spec.stores),
+        corrupt_column=spec.corrupt_column,
+        left_to_tasks={spec.selections[place] for place in index.places},
+        read_by_tasks=tuple(each.column for each in index.columns),
+    )
+    how = derivation_from_running(spec, handed, source)
+    return Taking(handed=spec) if how is None else Taking(handed=handed, how=how)
+
+
+def _selections(spec: IngestSpec) -> dict[str, Selection]:
+    return {selection.sql: selection for store, _ in spec.stores for selection in store.selections}
 
 
 def _letters_of(spec: IngestSpec) -> tuple[object, ...]:
@@ -80,6 +125,8 @@ def _makers(spec: IngestSpec) -> dict[str, KeyColumn | ValueColumn]:
     makers: dict[str, KeyColumn | ValueColumn] = {}
     for store, _ in spec.stores:
         makers.update((key.name, key) for key in store.keys)
+        behind = ((key, key.value_name) for key in store.keys)
+        makers.update((name, ValueColumn(expression=key.expression, type=key.type)) for key, name in behind if name)
         makers.update((value.name, value) for value in store.values)
     return makers
 
@@ -94,9 +141,8 @@ class _Translator:
     def column(self, column: KeyColumn | ValueColumn) -> Derived | None:
         """Return how a key or value is computed; None if that takes Spark."""
         value = self._translated(column.expression.sql, partial(value_of, is_exact=True))
-        sql = None if value is None else _encoded(value, column)
-        is_instant = isinstance(column, ValueColumn) and column.type == "timestamp"
-        return None if sql is None else Derived(name=column.name, sql=sql, is_instant=is_instant)
+        encoded = None if value is None else _encoded(value, column)
+        return None if encoded is None else replace(encoded, name=column.name)
 
     def selection(self, sql: str) -> Derived | None:
         """Return how a selection is computed; None if that takes Spark."""
@@ -121,20 +167,19 @@ class _Translator:
         return None if value.can_fail else value
 
 
-def _encoded(value: Value, column: KeyColumn | ValueColumn) -> str | None:
+def _encoded(value: Value, column: KeyColumn | ValueColumn) -> Derived | None:
     """Return a value as `plait.operators.ingest.projection` would have it of Spark; None if that takes Spark."""
-    is_key = isinstance(column, KeyColumn)
-    is_wider = (
-        is_key
-        and {value.type, column.type} <= set(INTEGERS)
-        and (INTEGERS.index(value.type) <= INTEGERS.index(column.type))
-    )
-    if value.type != column.type and not is_wider:
+    try:
+        sql = converted(value, column.type)
+    except Untranslatable:
         return None
-    if not isinstance(column, KeyColumn) or column.by_size:
-        return value.sql
-    as_int64 = _AS_INT64.get(column.type)
-    return None if as_int64 is None else as_int64.format(f"({value.sql})")
+    if not isinstance(column, KeyColumn):
+        return Derived(name="", sql=sql, is_instant=column.type == "timestamp")
+    if column.by_size:
+        return Derived(name="", sql=sql)
+    if column.type in _AS_INT64:
+        return Derived(name="", sql=_AS_INT64[column.type].format(f"({sql})"))
+    return Derived(name="", sql=sql, is_hash=True) if HASHED.fullmatch(column.type) else None
 
 
-__all__ = ["derivation", "derivation_from_running"]
+__all__ = ["FEWEST_INDEXED", "Taking", "derivation", "derivation_from_running", "taking_in"]

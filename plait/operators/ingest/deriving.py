@@ -1,5 +1,5 @@
-"""Have what a plan wants of a row from what is at hand of it, without Spark: in an ingest task that Spark's query was
-started for before this plan was made, and when stored rows are written again.
+"""Have what a plan wants of a row from what is at hand of it, without Spark: in an ingest task, where Spark's query was
+started for before this plan was made or selections are many, and when stored rows are written again.
 
 `plait.operators.ingest.derivable` says how, as a `Derivation`; here it is carried out. What is at hand keeps its name.
 """
@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.errors import PlaitError
+from plait.kernels.classing import Words
 from plait.operators.column_names import SELECTIONS_PER_WORD, bit_of, word_names
 from plait.operators.evaluating import EvaluationError, evaluated
+from plait.operators.ingest.hashes import spark_hash
+from plait.operators.ingest.indexed import SelectionIndex, indexed_words
 from plait.operators.ingest.placing import int64_values
 from plait.operators.ingest.projection import IngestSpec
+
+NO_INDEX: Final = SelectionIndex(places=(), columns=())
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 
@@ -27,19 +31,21 @@ _INSTANT: Final = pa.timestamp("us", "UTC")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
     """A column, or a selection under its SQL, that DuckDB computes as Spark would: `sql` over columns ``"n"``, the n-th
-    of ``Derivation.reads``. `is_instant`: Spark hands it over with a time zone, which DuckDB has not.
+    of ``Derivation.reads``. `is_instant`: Spark hands it over with a time zone, which DuckDB has not. `is_hash`: it is
+    Spark's hash of that.
     """
 
     name: str
     sql: str
     is_instant: bool = False
+    is_hash: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derivation:
     """How rows come to be as `spec` has them. `aliases`: (name, other) of those at hand, where `other` is there.
-    `held`: the selections behind the words at hand; `columns` and `selections`: what has to be computed besides, from
-    the columns that it `reads`.
+    `held`: the selections behind the words at hand; `index`: decides selections of the spec, by columns at hand;
+    `columns` and `selections`: what has to be computed besides, from the columns that it `reads`.
     """
 
     spec: IngestSpec
@@ -48,6 +54,7 @@ class Derivation:
     reads: tuple[str, ...]
     columns: tuple[Derived, ...]
     selections: tuple[Derived, ...]
+    index: SelectionIndex = NO_INDEX
 
 
 def derived(batches: Iterable[pa.RecordBatch], derivation: Derivation) -> Iterator[pa.RecordBatch]:
@@ -66,11 +73,10 @@ def _derived(batch: pa.RecordBatch, derivation: Derivation) -> pa.RecordBatch:
     computed = _computed(derivation, columns)
     columns |= {each.name: computed[each.name] for each in derivation.columns}
     names = [name for name, _ in derivation.spec.projection]
-    asked = derivation.spec.selections
-    for place, word in enumerate(word_names(max(len(asked), 2))):
-        if word in names:
-            chosen = asked[place * SELECTIONS_PER_WORD : (place + 1) * SELECTIONS_PER_WORD]
-            columns[word] = _word(chosen, derivation, words, computed, batch.num_rows)
+    wanted = [word for word in word_names(max(len(derivation.spec.selections), 2)) if word in names]
+    if wanted:
+        bits = _bits(derivation, words, columns, computed, batch.num_rows)
+        columns |= {word: pa.array(np.ascontiguousarray(bits[:, place])) for place, word in enumerate(wanted)}
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
@@ -82,10 +88,8 @@ def _computed(derivation: Derivation, columns: Mapping[str, pa.Array]) -> dict[s
     reads = {place: columns[name] for place, name in enumerate(derivation.reads)}
     try:
         found = evaluated([each.sql for each in asked], reads)
-        return {
-            each.name: array.cast(_instant(reads.values())) if each.is_instant else array
-            for each, array in zip(asked, found, strict=True)
-        }
+        instant = _instant(reads.values())
+        return {each.name: _as_handed(array, each, instant) for each, array in zip(asked, found, strict=True)}
     except EvaluationError as error:
         names = ", ".join(derivation.reads)
         raise PlaitError(f"an expression over {names} cannot be computed for some row: {error}") from error
@@ -96,16 +100,25 @@ def _instant(reads: Iterable[pa.Array]) -> pa.DataType:
     return next((each.type for each in reads if pa.types.is_timestamp(each.type) and each.type.tz), _INSTANT)
 
 
-def _word(
-    selections: tuple[str, ...],
+def _as_handed(array: pa.Array, of: Derived, instant: pa.DataType) -> pa.Array:
+    """Return what was computed as Spark would hand it over."""
+    return array.cast(instant) if of.is_instant else spark_hash(array) if of.is_hash else array
+
+
+def _bits(
     derivation: Derivation,
     words: Mapping[str, pa.Array],
+    columns: Mapping[str, pa.Array],
     computed: Mapping[str, pa.Array],
     rows: int,
-) -> pa.Array:
-    """Return a word of bits: of selections that are at hand by theirs, of others by what was computed."""
-    bits: npt.NDArray[np.int64] = np.zeros(rows, np.int64)
-    for place, selection in enumerate(selections):
+) -> Words:
+    """Return the words of bits (int64[rows, words]): of selections in the index by that, of those that are at hand by
+    theirs, of others by what was computed.
+    """
+    asked, index = derivation.spec.selections, derivation.index
+    bits = indexed_words(index, columns, rows, len(word_names(max(len(asked), 2))))
+    for place in sorted({*range(len(asked))} - {*index.places}):
+        selection = asked[place]
         if selection in computed:
             holds = pc.fill_null(computed[selection], False).to_numpy(zero_copy_only=False)
         elif words:
@@ -113,8 +126,9 @@ def _word(
             holds = (int64_values(words, word) & mask) != 0
         else:  # the only one there was, or every row's
             holds = np.ones(rows, np.bool_)
-        bits |= np.where(holds, np.int64(1 << place), np.int64(0))
-    return pa.array(bits)
+        at, bit = divmod(place, SELECTIONS_PER_WORD)
+        bits[:, at] |= np.where(holds, np.int64(1 << bit), np.int64(0))
+    return bits
 
 
 __all__ = ["Derivation", "Derived", "derived"]

@@ -22,9 +22,11 @@ def changes_path(epoch: int) -> str:
 def note_changes(storage: Storage, path: str, since: int, derivations: Mapping[str, Derivation]) -> None:
     """Let tasks from batch `since` on take in rows as the derivations say, by source.
 
-    What earlier starts noted goes only now: a start that is refused must take nothing from a run that goes on.
+    What earlier starts noted goes only now: a start that is refused must take nothing from a run that goes on. Each
+    derivation is packed by itself, because a task needs that of one source, and with hundreds of queries they are long.
     """
-    storage.write_file(path, pickle.dumps((since, dict(derivations))))
+    packed = {source: pickle.dumps(derivation) for source, derivation in derivations.items()}
+    storage.write_file(path, pickle.dumps((since, packed)))
     for file in storage.list(FOLDER):
         if file.path != path:
             storage.delete(file.path)
@@ -35,9 +37,12 @@ def changed_at(storage: Storage, path: str, batch: int, source: str) -> Derivati
     if not storage.exists(path):
         return None
     since: int
-    derivations: dict[str, Derivation]
-    since, derivations = pickle.loads(storage.read_bytes(path))
-    return derivations.get(source) if batch >= since else None
+    packed: dict[str, bytes]
+    since, packed = pickle.loads(storage.read_bytes(path))
+    if batch < since or source not in packed:
+        return None
+    derivation: Derivation = pickle.loads(packed[source])
+    return derivation
 
 
 __all__ = ["changed_at", "changes_path", "note_changes"]

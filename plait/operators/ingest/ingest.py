@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plait.kernels.bands import ordered_int64
+from plait.kernels.classing import bit_counts
 from plait.kernels.sketch import kmv
-from plait.operators.column_names import ROW, TAU, bit_of, word_names
+from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_masks, bit_of, word_names
 from plait.operators.ingest.badrows import DeadLetterWriter, any_of, bad_masks, bad_rows, damaged_rows, merged_bad
 from plait.operators.ingest.placing import by_partition, int64_values
 from plait.operators.ingest.projection import IngestSpec
@@ -129,7 +130,7 @@ def _ingest_chunk(
         bad=int(bad.sum()),
         tau_min=tau_min,
         tau_max=tau_max,
-        kept=tuple((selection, int(_holds(table, spec, selection).sum())) for selection in spec.selections),
+        kept=_kept_by_selection(table, spec),
         sketches=tuple((name, _sketch(table, name)) for name in _hashed_keys(table)),
         bad_rows=described or damaged_rows(table, spec),
     )
@@ -174,21 +175,37 @@ def _counted(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     return pa.array(ordered_int64(column.fill_null(0.0).to_numpy()), mask=~valid)
 
 
-def _holds(table: pa.Table, spec: IngestSpec, selection: str) -> Mask:
+def _holds(table: pa.Table, spec: IngestSpec, selections: Iterable[str]) -> Mask:
+    """Return the rows for which one of these selections holds."""
     if spec.selections == ("true",):
         return np.ones(table.num_rows, np.bool_)
-    word, mask = bit_of(spec.selections, selection)
-    return np.asarray((int64_values(table, word) & mask) != 0)
+    holds = np.zeros(table.num_rows, np.bool_)
+    for word, mask in bit_masks(spec.selections, selections).items():
+        holds |= (int64_values(table, word) & mask) != 0
+    return holds
+
+
+def _kept_by_selection(table: pa.Table, spec: IngestSpec) -> tuple[tuple[str, int], ...]:
+    """Return for how many rows each selection holds."""
+    if spec.selections == ("true",):
+        return (("true", table.num_rows),)
+    counts: list[int] = []
+    for word in word_names(max(len(spec.selections), 2)) if spec.selections else ():
+        counts += bit_counts(int64_values(table, word), SELECTIONS_PER_WORD).tolist()
+    return tuple(zip(spec.selections, counts, strict=False))
 
 
 def _kept_rows(table: pa.Table, spec: IngestSpec, store: Store) -> tuple[Mask, Mask]:
     """Return (rows some selection holds for, rows that satisfy a whole requirement)."""
     selected = np.zeros(table.num_rows, np.bool_)
     kept = np.zeros(table.num_rows, np.bool_)
+    by_keys: dict[tuple[str, ...], list[str]] = {}
     for requirement in store.requirements:
-        holds = _holds(table, spec, requirement.selection.sql)
+        by_keys.setdefault(requirement.keys, []).append(requirement.selection.sql)
+    for keys, selections in by_keys.items():
+        holds = _holds(table, spec, selections)
         selected |= holds
-        for key in requirement.keys:
+        for key in keys:
             if table[key].null_count:
                 holds = holds & pc.is_valid(table[key]).to_numpy()
         kept |= holds
@@ -199,12 +216,15 @@ def _null_keys(table: pa.Table, spec: IngestSpec) -> tuple[NullKey, ...]:
     """Return how many rows have NULL where a requirement that selects them wants a value, by key expression."""
     rows: dict[str, Mask] = {}
     for store, _ in spec.stores:
+        wanted: dict[str, list[str]] = {}
         for requirement in store.requirements:
             for key in requirement.keys:
                 if table[key].null_count:
-                    text = store.key(key).expression.sql
-                    lacking = _holds(table, spec, requirement.selection.sql) & pc.is_null(table[key]).to_numpy()
-                    rows[text] = rows.get(text, np.zeros(table.num_rows, np.bool_)) | lacking
+                    wanted.setdefault(key, []).append(requirement.selection.sql)
+        for key, selections in wanted.items():
+            text = store.key(key).expression.sql
+            lacking = _holds(table, spec, selections) & pc.is_null(table[key]).to_numpy()
+            rows[text] = rows.get(text, np.zeros(table.num_rows, np.bool_)) | lacking
     return tuple(NullKey(key=key, rows=int(rows[key].sum())) for key in sorted(rows) if rows[key].any())
 
 
@@ -247,7 +267,7 @@ def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
     values = {word: np.zeros(table.num_rows, np.int64) for word in words}
     for selection in layout.selections if words else ():
         word, mask = bit_of(layout.selections, selection)
-        values[word] |= np.where(_holds(table, spec, selection), np.int64(mask), np.int64(0))
+        values[word] |= np.where(_holds(table, spec, (selection,)), np.int64(mask), np.int64(0))
     for word in words:
         chosen = chosen.append_column(word, pa.array(values[word]))
     return chosen

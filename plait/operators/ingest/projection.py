@@ -7,6 +7,7 @@ bit, τ one int64; everything else is a column passed through.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
@@ -59,15 +60,24 @@ def layout_of(store: Store) -> Layout:
     )
 
 
-def ingest_spec(source: Source, stores: tuple[Store, ...], *, corrupt_column: str | None = None) -> IngestSpec:
+def ingest_spec(
+    source: Source,
+    stores: tuple[Store, ...],
+    *,
+    corrupt_column: str | None = None,
+    left_to_tasks: Collection[str] = (),
+    read_by_tasks: Collection[str] = (),
+) -> IngestSpec:
     """Return the spec for one source and all the stores that keep its rows.
 
     `corrupt_column`: the column into which Spark puts the text of a malformed record, if the connector has one.
+    `left_to_tasks`: selections that Spark need not evaluate; `read_by_tasks`: columns that it hands over for them.
     """
-    selections = tuple(sorted({selection.sql for store in stores for selection in store.selections}))
+    needed = {selection.sql for store in stores for selection in store.selections}
+    selections = tuple(sorted(needed.difference(left_to_tasks)))
     dead_letter = source.dead_letter if isinstance(source, Stream) else None
     letters = tuple(column.name for column in source.schema or ()) if dead_letter is not None else ()
-    raw = dict.fromkeys([column for store in stores for column in store.columns] + list(letters))
+    raw = dict.fromkeys([column for store in stores for column in store.columns] + list(letters) + list(read_by_tasks))
     if corrupt_column is not None:
         raw[corrupt_column] = None
     keys = {key.name: key for store in stores for key in store.keys}

@@ -37,6 +37,27 @@ class Demand:
     probing: Mapping[str, tuple[tuple[int, str], ...]]
 
 
+class Demands:
+    """The demands of a plan's trees, by number, each worked out once for as long as neither the plan nor what is wanted
+    of it changes.
+    """
+
+    def __init__(self) -> None:
+        self._plan: Plan | None = None
+        self._wanted: Wanted = {}
+        self._demands: dict[int, Demand] = {}
+
+    def of(self, number: int, plan: Plan, wanted: Wanted) -> Demand:
+        """Return the demand of a tree."""
+        if plan is not self._plan or wanted is not self._wanted:
+            if plan is not self._plan or wanted != self._wanted:
+                self._demands = {}
+            self._plan, self._wanted = plan, wanted
+        if number not in self._demands:
+            self._demands[number] = demand_of(plan.trees[number], plan, wanted)
+        return self._demands[number]
+
+
 def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
     """Return the demand of every point of a tree, from its leaves up."""
     after: dict[str, Columns] = {}

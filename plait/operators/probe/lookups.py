@@ -127,15 +127,12 @@ class _EqualKeys:
     @classmethod
     def of(cls, partials: Partials, equalities: Equalities, bounds: _TimeBounds) -> _EqualKeys:
         chosen = indexed(equalities)
-        keys = probe_keys(partials, chosen)
-        order = None if _is_ascending(keys.combined) else sort_order(keys.combined, None)
-        rows = keys.rows if order is None else (order if keys.rows is None else keys.rows[order])
-        return cls(
-            index=tuple(equality.right.name for equality in chosen),
-            key=keys.combined if order is None else keys.combined[order],
-            rows=rows,
-            bounds=bounds.at(rows),
-        )
+        read = tuple((equality.left.at, equality.left.name) for equality in chosen)
+        known = partials.sorted_by.get(read)
+        if known is None:
+            known = partials.sorted_by[read] = _sorted_keys(probe_keys(partials, chosen))
+        key, rows = known
+        return cls(index=tuple(equality.right.name for equality in chosen), key=key, rows=rows, bounds=bounds.at(rows))
 
     def misses(self, bucket: Bucket) -> bool:
         return len(self.key) == 0 or self.bounds.miss(bucket)
@@ -251,6 +248,14 @@ class _Everything:
             mask=mask,
             capacity=capacity,
         )
+
+
+def _sorted_keys(keys: Keys) -> tuple[Int64s, Rows | None]:
+    """Return ascending keys, and the partials that have them."""
+    if _is_ascending(keys.combined):
+        return keys.combined, keys.rows
+    order = sort_order(keys.combined, None)
+    return keys.combined[order], order if keys.rows is None else keys.rows[order]
 
 
 def _is_ascending(key: Int64s) -> bool:

@@ -8,7 +8,7 @@ numbers. Columns are gathered where they are needed: for the next key, for a shu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -61,13 +61,17 @@ class Partials:
     """`count` partial results. A further member's τ must lie in ``[low[i], high[i]]`` as far as the members so far say:
 
     `newest` is the largest τ among the members, so a member of window W needs τ >= newest − W; `high` is the smallest
-    τ + W among them, beyond which a new member would push one of them out of its window.
+    τ + W among them, beyond which a new member would push one of them out of its window. `sorted_by`: the partials by
+    keys that they have probed with, (position, name) each, for the next step that does.
     """
 
     count: int
     positions: tuple[Position, ...]
     newest: Int64s
     high: Int64s
+    sorted_by: dict[tuple[tuple[int | None, str], ...], tuple[Int64s, Rows | None]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def of(self, place: Probed) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
         """Gather the int64 key that a predicate reads of the path, as `Position.int64`."""

@@ -24,6 +24,7 @@ from plait.operators.probe.lookups import lookup_of, probe_keys
 from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
 from plait.operators.probe.residuals import Predicates
 from plait.operators.probe.selections import answers, carries, gather
+from plait.operators.probe.together import Together
 from plait.operators.probe.verifying import Verifier
 from plait.plan.model import Member, Plan, ProbeTree, Step, is_routed, part_column
 from plait.query.predicates import by_kind
@@ -38,7 +39,7 @@ class ProbeContext:
 
     `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
     `kept_before`: what is found is the state before this batch and is kept as such. `predicates`: registered by the
-    user.
+    user. `together`: opens buckets that a traversal reads as one.
     """
 
     plan: Plan
@@ -50,6 +51,11 @@ class ProbeContext:
     attempt: str = "0"
     kept_before: bool = False
     predicates: Predicates = field(default_factory=dict)
+    together: Together | None = None
+
+    def open(self, bucket: Bucket) -> OpenBucket:
+        """Return a bucket mapped into memory, or in it with others."""
+        return open_bucket(self.storage, bucket) if self.together is None else self.together.open(bucket)
 
     @property
     def kept_as(self) -> int:
@@ -224,7 +230,7 @@ def _find(
     for bucket in visible_buckets(context, tree.start, step, partition):
         if not answers(bucket, step.member, needed) or lookup.misses(bucket):
             continue
-        opened = open_bucket(context.storage, bucket)
+        opened = context.open(bucket)
         carried = tuple(name for name in gathered if carries(bucket, name))
         for pairs in lookup.pairs(opened, step.member, context.capacity):
             rows, stored = verifier.kept(opened, *pairs)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.operators.column_names import SELECTED, bit_of, word_names
+from plait.operators.column_names import SELECTED, bit_masks, bit_of, places_of, word_names
 from plait.operators.probe.partials import Int64s, Rows
 from plait.plan.model import Member
 from plait.state.buckets import OpenBucket
@@ -30,7 +30,8 @@ def carries(bucket: Bucket, name: str) -> bool:
 
 def _known(bucket: Bucket, member: Member) -> list[str]:
     """Return the selections behind the member that the bucket tells of."""
-    return [each.sql for each in member.selection.alternatives if each.sql in bucket.layout.selections]
+    places = places_of(bucket.layout.selections)
+    return [sql for sql in (each.sql for each in member.selection.alternatives) if sql in places]
 
 
 def selection_words(opened: OpenBucket, member: Member) -> tuple[Int64s | None, int]:
@@ -40,10 +41,7 @@ def selection_words(opened: OpenBucket, member: Member) -> tuple[Int64s | None, 
     selections = opened.bucket.layout.selections
     if not word_names(len(selections)):
         return None, 0
-    masks: dict[str, int] = {}
-    for sql in _known(opened.bucket, member):
-        word, mask = bit_of(selections, sql)
-        masks[word] = masks.get(word, 0) | mask
+    masks = bit_masks(selections, _known(opened.bucket, member))
     if len(masks) == 1:
         ((word, mask),) = masks.items()
         return opened.int64(word), mask

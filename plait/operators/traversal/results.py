@@ -31,8 +31,26 @@ _FAILURES = (OSError, SinkError, pa.ArrowException)
 _PART_BYTES = 64 << 20
 
 
+class Gathered:
+    """Columns of partial results that are complete, each gathered once however many queries take it."""
+
+    def __init__(self, partials: Partials) -> None:
+        self.partials = partials
+        self._columns: dict[tuple[int, str], pa.Array] = {}
+
+    def column(self, position: int, name: str) -> pa.Array:
+        """Return a column of the members at a position."""
+        column = self._columns.get((position, name))
+        if column is None:
+            column = self._columns[position, name] = self.partials.positions[position].column(name)
+        return column
+
+
 class ResultWriter:
-    """Collects one task's results. Use as ``add`` for each piece, then ``finish`` once."""
+    """Collects one task's results. Use as ``add`` for each piece, then ``finish`` once.
+
+    Pieces are put together before they are made and written: a query has one from each of its starting relations.
+    """
 
     def __init__(self, deliveries: Mapping[str, Delivery], storage: Storage, batch: int, attempt: str) -> None:
         self._deliveries, self._storage = deliveries, storage
@@ -40,50 +58,56 @@ class ResultWriter:
         self._spools: dict[str, _Spool] = {}
         self._direct: dict[str, TaskFile] = {}
         self._files: dict[str, ResultFile] = {}
+        self._pending: dict[str, list[pa.RecordBatch]] = {}
+        self._pending_bytes = 0
 
-    def add(self, output: Output, partials: Partials) -> None:
+    def add(self, output: Output, gathered: Gathered) -> None:
         """Add complete results of ``output.query``."""
-        if partials.count == 0:
+        count = gathered.partials.count
+        if count == 0:
             return
         delivery = self._deliveries[output.query]
-        file = self._files.get(output.query, ResultFile(query=output.query, rows=0))
         match delivery:
             case Spooled():
-                self._write_spool(output.query, result_batch(output, partials, delivery.columns))
-            case Direct():
-                file = self._write_direct(delivery, result_batch(output, partials, delivery.columns), file)
+                self._write_spool(output.query, result_batch(output, gathered, delivery.columns))
             case Discarded(made=()):
                 pass
-            case Discarded():
-                file = self._discard(delivery, result_batch(output, partials, delivery.columns), file)
+            case Direct() | Discarded():
+                self._keep(output.query, result_batch(output, gathered, delivery.columns))
             case _:
                 assert_never(delivery)
-        self._files[output.query] = replace(file, rows=file.rows + partials.count)
+        file = self._file(output.query)
+        self._files[output.query] = replace(file, rows=file.rows + count)
 
-    def _write_direct(self, delivery: Direct, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
-        """Write to the sink's staging area; a sink that cannot be written must not stop the other queries."""
-        if file.failure is not None:
-            return file
-        try:
-            rows = made_rows(rows, delivery.made)
-            if delivery.query not in self._direct:
-                self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
-            self._direct[delivery.query].write(rows)
-        except EvaluationError:
-            return replace(file, failure=LEFT_TO_SPARK)
-        except _FAILURES as error:
-            return replace(file, failure=reason_of(error))
-        return file
+    def _file(self, query: str) -> ResultFile:
+        return self._files.get(query, ResultFile(query=query, rows=0))
 
-    def _discard(self, delivery: Discarded, rows: pa.RecordBatch, file: ResultFile) -> ResultFile:
-        """Make the results for nobody."""
-        try:
-            made_rows(rows, delivery.made)
-        except EvaluationError:
-            return replace(file, failure=file.failure or LEFT_TO_SPARK)
-        except _FAILURES as error:
-            return replace(file, failure=file.failure or reason_of(error))
-        return file
+    def _keep(self, query: str, rows: pa.RecordBatch) -> None:
+        self._pending.setdefault(query, []).append(rows)
+        self._pending_bytes += rows.nbytes
+        if self._pending_bytes >= _PART_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Make and write what is pending; a sink that cannot be written must not stop the other queries."""
+        pending, self._pending, self._pending_bytes = self._pending, {}, 0
+        for query, pieces in pending.items():
+            file, delivery = self._file(query), self._deliveries[query]
+            if file.failure is not None or isinstance(delivery, Spooled):
+                continue
+            try:
+                rows = made_rows(_as_one(pieces), delivery.made)
+                if isinstance(delivery, Direct):
+                    self._write_direct(delivery, rows)
+            except EvaluationError:
+                self._files[query] = replace(file, failure=LEFT_TO_SPARK)
+            except _FAILURES as error:
+                self._files[query] = replace(file, failure=reason_of(error))
+
+    def _write_direct(self, delivery: Direct, rows: pa.RecordBatch) -> None:
+        if delivery.query not in self._direct:
+            self._direct[delivery.query] = delivery.files.open(self._name(delivery.query))
+        self._direct[delivery.query].write(rows)
 
     def _write_spool(self, query: str, rows: pa.RecordBatch) -> None:
         if query not in self._spools:
@@ -95,6 +119,7 @@ class ResultWriter:
 
     def finish(self) -> tuple[ResultFile, ...]:
         """Close all files and describe them, by query."""
+        self._flush()
         for query, spool in self._spools.items():
             self._files[query] = replace(self._files[query], paths=spool.close())
         for query, direct in self._direct.items():
@@ -105,18 +130,24 @@ class ResultWriter:
         return tuple(self._files[query] for query in sorted(self._files))
 
 
+def _as_one(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    schema = pieces[0].schema  # of others a time zone may have another of its names
+    alike = (piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces)
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(list(alike))
+
+
 def task_file_name(query: str, batch: int, attempt: str) -> str:
     """Return what a file of results is called, but for its ending: by query, batch and the attempt of a task."""
     return f"{quote(query, safe='')}-{batch:08d}-{attempt}"
 
 
-def result_batch(output: Output, partials: Partials, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:
+def result_batch(output: Output, gathered: Gathered, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:
     """Gather the joined row's columns, named ``alias.column``."""
     at = dict(output.positions)
-    arrays = [partials.positions[at[ref.relation]].column(ref.column) for ref in columns]
+    arrays = [gathered.column(at[ref.relation], ref.column) for ref in columns]
     names = [ref.name for ref in columns]
     if not arrays:
-        arrays, names = [pa.nulls(partials.count)], [ROW]
+        arrays, names = [pa.nulls(gathered.partials.count)], [ROW]
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
@@ -168,4 +199,4 @@ def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
             writer.write_batch(batch)
 
 
-__all__ = ["SPOOL", "ResultWriter", "made_rows", "result_batch", "task_file_name"]
+__all__ = ["SPOOL", "Gathered", "ResultWriter", "made_rows", "result_batch", "task_file_name"]

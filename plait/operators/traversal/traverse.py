@@ -8,15 +8,17 @@ still needed, in an Arrow batch, to the partition that holds the next store.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from plait.operators.column_names import ROW, TAU
-from plait.operators.probe.demand import Demand, demand_of, output_columns
+from plait.operators.probe.demand import Demand, Demands, output_columns
 from plait.operators.probe.partials import Partials, Position, Rows, filtered, start_partials
 from plait.operators.probe.probing import (
     Counts,
@@ -26,13 +28,14 @@ from plait.operators.probe.probing import (
     route,
 )
 from plait.operators.probe.selections import answers, selection_words, with_selections
+from plait.operators.probe.together import Together, joined_stores
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.filling import Filler
-from plait.operators.traversal.results import ResultWriter
-from plait.plan.model import Output, ProbeTree, Step
+from plait.operators.traversal.results import Gathered, ResultWriter
+from plait.plan.model import Output, ProbeTree, ResidualFilter, Step
 from plait.plan.traversals import path_members
 from plait.sinks.delivery import Delivery
-from plait.state.buckets import OpenBucket, open_bucket
+from plait.state.buckets import OpenBucket
 from plait.state.model import Bucket
 
 _NEWEST, _HIGH = "#newest", "#high"
@@ -40,14 +43,16 @@ _PAYLOAD_BYTES = 8 << 20
 """About how large a message may be: Spark keeps each as one row in memory, on its way out and in."""
 
 
+Start: TypeAlias = tuple[int, Bucket, int, int]
+"""The index of a tree in the plan, a bucket of this batch, and a range of its rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTask:
-    """Starting work of one task: (index of the tree in the plan, bucket of this batch, row range). Of the rows it takes
-    `every` so manieth.
-    """
+    """Starting work of one task. Of the rows it takes `every` so manieth."""
 
     number: int
-    starts: tuple[tuple[int, Bucket, int, int], ...]
+    starts: tuple[Start, ...]
     every: int = 1
 
 
@@ -63,29 +68,48 @@ class Message:
 class Traversal:
     """Carries out one task's share of a batch."""
 
-    def __init__(self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str) -> None:
+    def __init__(
+        self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str, demands: Demands | None = None
+    ) -> None:
         self._context = context
         self._started = time.thread_time()
         self._counts = Counts()
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
         self._filler = Filler(context.storage, context.kept_as, name)
-        self._demands: dict[int, Demand] = {}
+        self._demands = Demands() if demands is None else demands
         self._shuffled_bytes = 0
 
     def demand(self, number: int) -> Demand:
         """Return the demand of tree `number`, computed once."""
-        if number not in self._demands:
-            tree = self._context.plan.trees[number]
-            self._demands[number] = demand_of(tree, self._context.plan, self._context.wanted)
-        return self._demands[number]
+        return self._demands.of(number, self._context.plan, self._context.wanted)
 
     def run_local(self, task: ProbeTask) -> ProbeReport:
         """Traverse every tree of the task to its leaves."""
-        for number, bucket, start, stop in task.starts:
+        starts = self._put_together(task)
+        for number, bucket, start, stop in starts:
             for partials in self._starting(number, bucket, start, stop, task.every):
                 for step in self._context.plan.trees[number].children:
                     self._descend(number, step, partials)
         return self.report()
+
+    def _put_together(self, task: ProbeTask) -> tuple[Start, ...]:
+        """Let small buckets be read as one from now on; return what to start with."""
+        plan, together = self._context.plan, Together(self._context.storage)
+        trees = dict.fromkeys(number for number, *_ in task.starts)
+        steps = {number: Counter(step.member.store for _, step in plan.trees[number].walk()) for number in trees}
+        starts: list[Start] = []
+        lookups = Counter[str]()
+        for number in trees:
+            pieces = [start for start in task.starts if start[0] == number]
+            whole = [bucket for _, bucket, low, high in pieces if (low, high) == (0, bucket.rows) and task.every == 1]
+            joined = [(number, bucket, 0, bucket.rows) for bucket in together.join(whole, steps[number].total())]
+            joined += [(number, bucket, low, high) for _, bucket, low, high in pieces if bucket not in whole]
+            starts += joined
+            for store, count in steps[number].items():
+                lookups[store] += count * len(joined)
+        buckets = joined_stores(self._context.buckets, together, self._context.batch, lookups)
+        self._context = replace(self._context, buckets=buckets, together=together)
+        return tuple(starts)
 
     def _descend(self, number: int, step: Step, partials: Partials) -> None:
         if not partials.supply(self.demand(number).probing[step.edge]):
@@ -131,7 +155,7 @@ class Traversal:
         needed = self.demand(number).after[""][0]
         if not answers(bucket, tree.start, ()):
             return
-        opened = open_bucket(self._context.storage, bucket)
+        opened = self._context.open(bucket)
         partials = _starting_tuples(opened, tree, needed, range(start, stop, every))
         for low in range(0, partials.count, self._context.capacity):
             piece = partials.slice(low, low + self._context.capacity)
@@ -141,9 +165,13 @@ class Traversal:
 
     def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
         """Add results to the queries that are complete, except those that need what these tuples do not carry."""
+        taken: dict[tuple[ResidualFilter, ...], Gathered] = {}
         for output in outputs:
             if partials.supply(output_columns(output, self._context.wanted)):
-                self._results.add(output, filtered(partials, output))
+                own = taken.get(output.residual_filters)
+                if own is None:
+                    own = taken[output.residual_filters] = Gathered(filtered(partials, output))
+                self._results.add(output, own)
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
@@ -160,6 +188,8 @@ class Traversal:
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""
+        if self._context.together is not None:
+            self._context.together.require_untouched()
         results, buckets = self._results.finish(), self._filler.finish()
         return ProbeReport(
             probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from plait.errors import OptionError
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.document import to_json
-from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.explanation import EVERYTHING, Explanation, Shown
 from plait.plan.explain.mermaid import to_mermaid
 from plait.plan.explain.plain_text import to_text
 from plait.plan.explain.run_counts import EdgeCount, Measured, StoreCount
@@ -22,12 +22,14 @@ FORMATS: Mapping[ExplainFormat, Callable[[Explanation], str]] = MappingProxyType
 )
 
 __all__ = [
+    "EVERYTHING",
     "FORMATS",
     "Comparison",
     "EdgeCount",
     "ExplainFormat",
     "Measured",
     "PlanCost",
+    "Shown",
     "StoreCount",
     "checked_format",
     "expected_cost",
@@ -42,15 +44,16 @@ def explain(
     comparison: Comparison | None = None,
     measured: Measured | None = None,
     notes: tuple[str, ...] = (),
+    shown: Shown = EVERYTHING,
 ) -> str:
     """Return the plan in one of `FORMATS`, ending in a newline; raises OptionError for another format.
 
     `comparison`: other plans for the same queries. `measured`: what a run has counted. `notes`: what the reader should
-    know, a line each.
+    know, a line each. `shown`: which part of it; OptionError if it names what is not there.
     """
-    return FORMATS[checked_format(format)](
-        Explanation(plan=plan, comparison=comparison, measured=measured, notes=notes)
-    )
+    show, part = FORMATS[checked_format(format)], shown.part(plan)
+    notes = notes if shown == EVERYTHING else (*notes, shown.note)
+    return show(Explanation(plan=plan, part=part, comparison=comparison, measured=measured, notes=notes))
 
 
 def checked_format(format: str) -> ExplainFormat:

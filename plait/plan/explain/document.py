@@ -6,6 +6,7 @@ It is not what checkpoints hold (`plait.plan.codec` is): it repeats what can be 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
@@ -38,8 +39,8 @@ def to_json(shown: Explanation) -> str:
 
 
 def _document(shown: Explanation) -> Json:
-    plan = shown.plan
-    sharing = sharing_of(plan)
+    plan, part = shown.plan, shown.part
+    sharing, starts = sharing_of(plan), {tree.start for tree in part.trees}
     kept = kept_stores(plan)
     return {
         "strategy": plan.strategy,
@@ -53,12 +54,12 @@ def _document(shown: Explanation) -> Json:
         "comparison": None if shown.comparison is None else _comparison(shown.comparison),
         "measured": None if shown.measured is None else _measured(shown.measured),
         "streams_by_rank": list(plan.ranks),
-        "stores": [_store(plan, store, store.id in kept, sharing) for store in plan.stores],
-        "trees": [_tree(plan, tree, sharing) for tree in plan.trees],
+        "stores": [_store(plan, store, store.id in kept, sharing) for store in part.stores],
+        "trees": [_tree(plan, tree, sharing) for tree in part.trees],
         "rules": [
-            {"store": of_store.store, "rules": [_rule(rule) for rule in of_store.rules]} for of_store in rules(plan)
+            {"store": of_store.store, "rules": [_rule(rule) for rule in of_store.rules]} for of_store in rules(part)
         ],
-        "queries": [_query(query, sharing) for query in plan.queries],
+        "queries": [_query(query, sharing, starts) for query in part.queries],
     }
 
 
@@ -239,7 +240,7 @@ def _rule(rule: Rule) -> Json:
             assert_never(rule)
 
 
-def _query(query: str, sharing: Sharing) -> Json:
+def _query(query: str, sharing: Sharing, starts: Collection[Member]) -> Json:
     return {
         "name": query,
         "orders": [
@@ -250,6 +251,7 @@ def _query(query: str, sharing: Sharing) -> Json:
                 "steps": [{"edge": shared.step.edge, "shared_with": list(shared.others)} for shared in order.steps],
             }
             for order in sharing.orders[query]
+            if order.path[0] in starts
         ],
     }
 

@@ -32,8 +32,8 @@ class _Node:
 
 def to_mermaid(shown: Explanation) -> str:
     """Return the plan as a Mermaid flowchart."""
-    plan = shown.plan
-    pace = pace_for(expected_cost(plan).probe_tuples_per_s)
+    plan = shown.part
+    pace = pace_for(expected_cost(shown.plan).probe_tuples_per_s)
     stores = {store.id: f"s{number}" for number, store in enumerate(_intermediates(plan))}
     lines = ["flowchart LR"]
     for position, query in enumerate(plan.queries):

@@ -23,6 +23,9 @@ from plait.plan.traversals import kept_stores
 _NAMED = 6
 """How many queries are named where a step or store serves many."""
 
+_REASONS = 12
+"""How many reasons to keep a row are told of a store."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
@@ -36,10 +39,10 @@ def to_text(shown: Explanation) -> str:
     """Return the explanation as indented text."""
     text = _Text(shown)
     sections = (
-        Branch(text="Queries", below=tuple(text.query(query) for query in shown.plan.queries)),
-        Branch(text="Stores", below=tuple(text.store(store) for store in shown.plan.stores)),
-        Branch(text="Probe trees", below=tuple(text.tree(tree) for tree in shown.plan.trees)),
-        Branch(text="Rules", below=tuple(_rules(shown.plan))),
+        Branch(text="Queries", below=tuple(text.query(query) for query in shown.part.queries)),
+        Branch(text="Stores", below=tuple(text.store(store) for store in shown.part.stores)),
+        Branch(text="Probe trees", below=tuple(text.tree(tree) for tree in shown.part.trees)),
+        Branch(text="Rules", below=tuple(_rules(shown.part))),
     )
     lines = list(summary(shown))
     for section in sections:
@@ -61,6 +64,7 @@ class _Text:
 
     def __init__(self, shown: Explanation) -> None:
         self.plan: Plan = shown.plan
+        self.starts = {tree.start for tree in shown.part.trees}
         self.sharing: Sharing = sharing_of(shown.plan)
         self.pace: Pace = pace_for(expected_cost(shown.plan).probe_tuples_per_s)
         self.kept = kept_stores(shown.plan)
@@ -93,7 +97,9 @@ class _Text:
     def _keeps(self, store: Store) -> list[str]:
         if store.intermediate is not None:
             return [joined(store.intermediate, self.plan)]
-        return [wording.requirement(store, need) for need in store.requirements]
+        told = [wording.requirement(store, need) for need in store.requirements[:_REASONS]]
+        more = len(store.requirements) - len(told)
+        return [*told, f"and for {more:,} reasons more"] if more else told
 
     def _uses(self, store: Store) -> Iterator[tuple[str, list[str]]]:
         use = self.sharing.stores.get(store.id)
@@ -143,7 +149,10 @@ class _Text:
 
     def query(self, query: str) -> Branch:
         """Return the probe orders of a query."""
-        return Branch(text=query, below=tuple(self._order(order) for order in self.sharing.orders[query]))
+        return Branch(text=query, below=tuple(map(self._order, self._orders(query))))
+
+    def _orders(self, query: str) -> list[QueryOrder]:
+        return [order for order in self.sharing.orders[query] if order.path[0] in self.starts]
 
     def _order(self, order: QueryOrder) -> Branch:
         cost = self.pace.rate(order.probe_tuples_per_s, "probe tuples") if order.steps else "a result by itself"

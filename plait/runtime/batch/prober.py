@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from plait.operators.probe.demand import Demands
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
 from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
@@ -33,6 +34,7 @@ class Prober:
     slots: int = 1
     _paces: Paces = field(default_factory=Paces)
     _left_to_spark: set[str] = field(default_factory=set)
+    _demands: Demands = field(default_factory=Demands)
 
     def run(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
@@ -59,7 +61,7 @@ class Prober:
         if self.routing == "local":  # also where tasks probe: the driver may have for earlier batches
             keep_open(context)
         if self.routing == "local" and is_quicker_here(work, pace, self.slots):
-            traversal = Traversal(context, deliveries, uuid.uuid4().hex[:12])
+            traversal = Traversal(context, deliveries, uuid.uuid4().hex[:12], self._demands)
             reports: tuple[ProbeReport, ...] = (traversal.run_local(as_one(tasks)),)
         else:
             reports = self._probe_in_tasks(tasks, context, deliveries)

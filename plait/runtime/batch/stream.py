@@ -14,6 +14,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import PlaitError
+from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.inputs.loading import select_ingest
@@ -26,6 +27,7 @@ from plait.state.storage import Storage
 def ingest_frame(
     opened: OpenSource,
     spec: IngestSpec,
+    how: Derivation | None,
     storage: Storage,
     *,
     slots: int,
@@ -33,7 +35,7 @@ def ingest_frame(
     chunk_rows: int,
     changes: str,
 ) -> DataFrame:
-    """Return the reports of the tasks that take in one stream; `changes` as in `stream_ingest`."""
+    """Return the reports of the tasks that take in one stream; `spec`, `how` and `changes` as in `stream_ingest`."""
 
     with reading(opened.source):
         frame = select_ingest(opened.frame, spec)
@@ -46,7 +48,7 @@ def ingest_frame(
             frame = frame.repartitionById(store.parallelism, expr(place))
         else:
             frame = frame.coalesce(slots)
-        return frame.mapInArrow(stream_ingest(spec, storage, chunk_rows, changes), REPORT)
+        return frame.mapInArrow(stream_ingest(spec, how, storage, chunk_rows, changes), REPORT)
 
 
 def start_query(

@@ -19,7 +19,7 @@ from plait.operators.close.lacking import Lacking, keeps_all_of, lacking_after
 from plait.operators.close.restoring import rewritings, with_left_out
 from plait.operators.close.rewriting import rewrite_here
 from plait.operators.close.watermark import fallen_back, watermark_after
-from plait.operators.ingest.derivable import derivation_from_running
+from plait.operators.ingest.derivable import Taking, derivation_from_running, taking_in
 from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
@@ -90,7 +90,8 @@ class Prepared:
     checkpoint without tables. `loaded`: the accounts of tables that were read just now; `lacking`: what queries find
     nothing of; `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
     `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest;
-    `taken_in`: how the tasks of a streaming query that goes on take in rows now, by source.
+    `stream_specs`: what a streaming query that is started for this hands over, `taken_in`: what the tasks of one that
+    is started or goes on make of it, by source, where that is more than it hands over.
     """
 
     storage: Storage
@@ -240,13 +241,20 @@ def _ready(
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
     queries = tuple(binding.query for binding in asked.bindings.values())
+    specs = [_spec(asked.sources[stream.name], plan) for stream in streams]
+    may_derive = is_ansi(asked.spark)
+    takings = [
+        taking_in(spec, stream) if may_derive else Taking(handed=spec)
+        for spec, stream in zip(specs, streams, strict=True)
+    ]
     return Prepared(
         storage=opened.storage,
         identity=opened.owner.identity,
         catalog=catalog,
         before=before,
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
-        stream_specs=tuple(_spec(asked.sources[stream.name], plan) for stream in streams),
+        stream_specs=tuple(taking.handed for taking in takings),
+        taken_in={taking.handed.source: taking.how for taking in takings if taking.how is not None},
         lacking=lacking_after(queries, plan, before, backfill=asked.settings.backfill),
         dropped=asked.dropped,
         committed=() if opened.manifest is None else opened.manifest.buckets,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from plait.operators.ingest.badrows import shortened
@@ -11,7 +12,7 @@ from plait.operators.ingest.ingest import highest, lowest, merged_null_keys
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.explain import wording
 from plait.plan.relations import selection_of
-from plait.query.model import Query
+from plait.query.model import Query, Relation
 from plait.state.model import BadReason, BadRows, NullKey
 
 
@@ -159,18 +160,27 @@ def relation_counts(queries: Iterable[Query], ingested: Iterable[IngestReport]) 
         in_time[report.source] = in_time.get(report.source, 0) + report.rows - report.late - report.bad
         for selection, rows in report.kept:
             kept[report.source, selection] = kept.get((report.source, selection), 0) + rows
+    selected = (
+        (query.name, relation, kept.get((relation.source, _selection(relation))))
+        for query in queries
+        for relation in query.relations
+    )
     return tuple(
         RelationCounts(
-            query=query.name,
+            query=query,
             alias=relation.alias,
             source=relation.source,
             rows=in_time[relation.source],
-            outside=in_time[relation.source] - kept[relation.source, selection_of(relation).sql],
+            outside=in_time[relation.source] - rows,
         )
-        for query in queries
-        for relation in query.relations
-        if (relation.source, selection_of(relation).sql) in kept
+        for query, relation, rows in selected
+        if rows is not None
     )
+
+
+@lru_cache(maxsize=1 << 13)  # the same ones are asked for with every batch
+def _selection(relation: Relation) -> str:
+    return selection_of(relation).sql
 
 
 def edge_flows(probed: Iterable[ProbeReport]) -> tuple[EdgeFlow, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from plait.kernels.warm import warm
-from plait.operators.ingest.deriving import derived
+from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.governing import changed_at
 from plait.operators.ingest.ingest import IngestContext, ingest, ingest_again
 from plait.operators.ingest.projection import IngestSpec
@@ -121,9 +121,10 @@ def reports(rows: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(pickle.loads(row["report"]) for row in rows)
 
 
-def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int, changes: str) -> Task:
-    """Return the task that takes in a stream's share of the micro-batch it runs in; `changes`: where it finds how, if
-    that has changed since the streaming query was started.
+def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, chunk_rows: int, changes: str) -> Task:
+    """Return the task that takes in a stream's share of the micro-batch it runs in. `spec`: what it is handed; `how`:
+    what it makes of that, None if nothing; `changes`: where it finds how, if that has changed since the streaming query
+    was started.
     """
 
     def task(batches: Batches) -> Batches:
@@ -139,11 +140,11 @@ def stream_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int, changes: 
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        changed = changed_at(storage, changes, me.batch, spec.source)
-        if changed is None:
+        now = changed_at(storage, changes, me.batch, spec.source) or how
+        if now is None:
             yield _report(ingest(_named(batches, spec), spec, context))
         else:
-            yield _report(ingest(derived(_named(batches, spec), changed), changed.spec, context))
+            yield _report(ingest(derived(_named(batches, spec), now), now.spec, context))
 
     return task
 

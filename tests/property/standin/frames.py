@@ -12,11 +12,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyspark
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType, StructType
 from sqlglot import parse_one
@@ -286,6 +287,8 @@ def select(part: pa.Table, expressions: tuple[str, ...], schema: Schema) -> pa.T
         database.register("#part", _readable(part))
         try:
             return as_declared(database.sql(_projection(expressions)).to_arrow_table(), schema)
+        except duckdb.Error as error:
+            raise PySparkException(message=str(error)) from error
         finally:
             database.unregister("#part")
 

@@ -56,6 +56,38 @@ def test_explain_shows_the_plan_beside_the_baselines(
     assert table == ["this", "independent", "shared"]
 
 
+def test_explain_shows_what_one_query_needs_or_one_stream_goes_through(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(*arguments: str) -> dict[str, list[str]]:
+        arguments = ("explain", str(script), "--strategy", "ilp", "--format", "json", *arguments)
+        assert plait(monkeypatch, *arguments) == 0
+        document = json.loads(capsys.readouterr().out)
+        return {
+            "queries": [query["name"] for query in document["queries"]],
+            "starts": sorted({order["relations"][0] for query in document["queries"] for order in query["orders"]}),
+            "stores": [store["id"] for store in document["stores"] if store["source"]],
+            "trees": sorted({tree["start"]["store"] for tree in document["trees"]}),
+        }
+
+    assert shown("--query", "rs") == {
+        "queries": ["rs"],
+        "starts": ["r", "s"],
+        "stores": ["r", "s"],
+        "trees": ["r", "s"],
+    }
+    assert shown("--stream", "t")["queries"] == ["rst", "st"]
+    assert shown("--stream", "t")["starts"] == shown("--stream", "t")["trees"] == ["t"]
+    assert shown("--query", "rst", "--stream", "r")["starts"] == ["r"]
+    assert plait(monkeypatch, "explain", str(script), "--query", "rs") == 0
+    text = capsys.readouterr().out
+    assert "Shown is the part of the plan that rs needs; the costs are those of all queries" in text
+    assert "shared with rst" in text
+    assert "store t" not in text
+    assert plait(monkeypatch, "explain", str(script), "--query", "rx") == 2
+    assert "the plan has no query 'rx'; there are 'rs', 'rst', 'st'" in capsys.readouterr().err
+
+
 @pytest.fixture
 def checkpoint(script: Path, tmp_path: Path) -> Checkpoint:
     loaded = read_script_file(script).load()

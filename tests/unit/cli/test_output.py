@@ -182,6 +182,35 @@ def test_the_live_table_adds_up_batches() -> None:
     assert "2 batches" in stream.getvalue()
 
 
+MANY = tuple((f"q{number:03}", number) for number in range(500))
+
+
+def test_of_hundreds_of_queries_the_busiest_are_named_and_all_are_counted() -> None:
+    failing = tuple((f"q{number:03}", "disk full") for number in range(9))
+    batch = replace(BATCH, results=MANY, failing=failing)
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with LiveOutput(console) as output:
+        output.starting(replace(INFO, queries=tuple(query for query, _ in MANY)))
+        output.batch(batch)
+        console.print(output._render())
+    assert isinstance(console.file, io.StringIO)
+    table = console.file.getvalue()
+    assert "q499" in table
+    assert "q400" not in table
+    assert "485 others" in table
+    assert f"+{sum(range(500)):,}" in table
+    assert "4 queries more" in table
+    stream = io.StringIO()
+    with PlainOutput(stream) as plain:
+        plain.batch(batch)
+        plain.finished(replace(SUMMARY, queries=MANY))
+    line, *summary = stream.getvalue().splitlines()
+    assert "q499 +499" in line
+    assert f"487 other queries +{sum(range(488)):,}" in line
+    assert "4 queries more FAIL" in line
+    assert f"  400 other queries: {sum(range(400)):,} results" in summary
+
+
 def test_numbers_read_well_at_their_limits() -> None:
     assert rate(10, 0) == "- rows/s"
     assert (size(0), size(999), size(1000), size(10**15)) == ("0 B", "999 B", "1.0 kB", "1000.0 TB")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from plait.errors import CheckpointError, InvalidPlanError
 from plait.kernels.matching import iter_matches
-from plait.state import buckets
+from plait.state import buckets, indexes
 from plait.state.buckets import OpenBucket, close_others, open_bucket, verify, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -213,6 +213,18 @@ def test_arrays_outlive_the_open_bucket_and_the_file(tmp_path: Path) -> None:
     expected = key.tolist()
     storage.delete(bucket.path)
     assert key.tolist() == expected
+
+
+def test_a_bucket_of_few_rows_has_no_index_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "FEWEST_ROWS", 3)
+    for count, expected in ((2, 0), (3, 1)):
+        values = list(range(count))
+        rows = {"id": values, A: values, B: values[::-1], "#tau": values}
+        storage, bucket = written(tmp_path, rows, indexes=((A,), (B,)), name=f"0-{count}")
+        opened = OpenBucket(storage, bucket)
+        assert opened.index((B,)).key.tolist() == values
+        assert opened.index((B,)).row is not None
+        assert len(index_files(tmp_path)) == expected
 
 
 def index_files(directory: Path) -> list[Path]:

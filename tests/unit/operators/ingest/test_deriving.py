@@ -11,12 +11,19 @@ import pytest
 
 from plait.kernels.bands import ordered_int64
 from plait.operators.column_names import TAU, word_names
-from plait.operators.ingest.derivable import derivation, derivation_from_running
+from plait.operators.ingest.derivable import (
+    FEWEST_INDEXED,
+    Taking,
+    derivation,
+    derivation_from_running,
+    taking_in,
+)
 from plait.operators.ingest.deriving import derived
 from plait.operators.ingest.ingest import _with_aliases
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.plan.model import KeyColumn, Requirement, Selection, Store, ValueColumn
 from plait.query.model import Column, SourceExpression, Stream
+from tests.oracle.spark_hashes import of_bytes, of_double, of_float, of_long, of_narrow, of_text, of_wide
 
 DAY = datetime.date(1970, 1, 3)
 NOON = datetime.datetime(1969, 12, 31, 23, 59, 59, 5)
@@ -91,21 +98,57 @@ def test_keys_are_the_numbers_that_spark_gives(
 @pytest.mark.parametrize(
     ("type_", "sql", "key_type"),
     [
-        ("string", "`x`", "string"),
-        ("decimal(10,2)", "`x`", "decimal(10,2)"),
-        ("timestamp_ntz", "`x`", "timestamp_ntz"),
-        ("double", "`x`", "double"),
         ("bigint", "`x` + 1", "bigint"),
         ("bigint", "`gone`", "bigint"),
         ("bigint", "`x`", "int"),
+        ("string", "`x`", "bigint"),
         ("string", "upper(`x`)", "string"),
+        ("interval day to second", "`x`", "interval day to second"),
+        ("decimal(10,2)", "`x`", "decimal(10,1)"),
+        ("decimal(18,2)", "`x`", "double"),
     ],
 )
-def test_hashes_and_what_may_fail_and_what_is_not_there_take_spark(type_: str, sql: str, key_type: str) -> None:
+def test_what_may_fail_or_round_and_what_is_not_there_takes_spark(type_: str, sql: str, key_type: str) -> None:
     source = stream(x=type_)
     key = KeyColumn(expression=expression(sql, "x"), type=key_type)
     spec = ingest_spec(source, (store(keys=(key,)),))
     assert derivation(spec, ["ts", TAU, "x"], (), source) is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "key_type", "given", "expected"),
+    [
+        ("string", "string", pa.array(["aß", None]), [of_text("aß"), None]),
+        ("binary", "binary", pa.array([b"a", None], pa.binary()), [of_bytes(b"a"), None]),
+        ("boolean", "boolean", pa.array([True, None]), [of_narrow(1), None]),
+        ("float", "float", pa.array([-0.0, None], pa.float32()), [of_float(0.0), None]),
+        ("float", "double", pa.array([1.5, None], pa.float32()), [of_double(1.5), None]),
+        ("int", "double", pa.array([7, None], pa.int32()), [of_double(7.0), None]),
+        ("timestamp_ntz", "timestamp_ntz", pa.array([NOON, None], HOURS), [of_long(-999_995), None]),
+        ("decimal(10,2)", "decimal(12,4)", pa.array([Decimal("1.25"), None], pa.decimal128(10, 2)), [of_long(12500)]),
+        ("decimal(10,2)", "decimal(22,4)", pa.array([Decimal("-1.25"), None], pa.decimal128(10, 2)), [of_wide(-12500)]),
+        ("bigint", "decimal(20,0)", pa.array([-5, None]), [of_wide(-5), None]),
+    ],
+)
+def test_keys_that_are_no_numbers_are_the_hashes_that_spark_gives(
+    type_: str, key_type: str, given: pa.Array, expected: list[int | None]
+) -> None:
+    source = stream(x=type_)
+    key = KeyColumn(expression=expression("coalesce(`x`, `x`)", "x"), type=key_type)
+    taken = taken_in(ingest_spec(source, (store(keys=(key,)),)), source, rows(source, x=given))
+    assert taken[key.name].type == pa.int64()
+    assert taken[key.name].to_pylist()[: len(expected)] == expected
+    assert taken[key.name].null_count == 1
+    assert (key.value_name is not None) == (key.value_name in taken.column_names)
+
+
+def test_the_value_behind_a_hash_is_of_the_type_that_keys_are_compared_in() -> None:
+    source = stream(x="decimal(10,2)")
+    key = KeyColumn(expression=expression("`x`", "x"), type="decimal(22,4)")
+    given = pa.array([Decimal("1.25"), None], pa.decimal128(10, 2))
+    taken = taken_in(ingest_spec(source, (store(keys=(key,)),)), source, rows(source, x=given))
+    assert key.value_name is not None
+    assert taken[key.value_name].combine_chunks().equals(pa.array([Decimal("1.2500"), None], pa.decimal128(22, 4)))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +209,33 @@ def test_more_selections_than_a_word_has_bits_fill_the_next_one() -> None:
             1 << place if place < 63 else 0,
             1 << (place - 63) if place >= 63 else 0,
         ]
+
+
+def test_many_selections_are_left_to_tasks_with_the_columns_that_they_read() -> None:
+    source = stream(x="bigint")
+    asked = (*(f"`x` < {number}" for number in range(70)), "`x` + 1 > 5", "true")
+    spec = ingest_spec(source, (store(selections=asked),))
+    taking = taking_in(spec, source)
+    assert taking.handed.selections == ("(`x` + 1 > 5)",)
+    assert [name for name, _ in taking.handed.projection] == ["ts", "x", *word_names(2)]
+    assert taking.how is not None
+    (word,) = word_names(2)
+    batch = rows(source, x=pa.array([3, 69, None])).select(["ts", "x"]).append_column(word, pa.array([0, 1, 0]))
+    table = pa.Table.from_batches(derived([batch], taking.how))
+    assert table.column_names == [name for name, _ in spec.projection]
+    for row, value in enumerate((3, 69, None)):
+        holding = {f"(`x` < {number})" for number in range(70) if value is not None and value < number} | {"true"}
+        holding |= {"(`x` + 1 > 5)"} if value == 69 else set()
+        for place, selection in enumerate(spec.selections):
+            at, bit = divmod(place, 63)
+            found = table[word_names(70)[at]][row].as_py() >> bit & 1
+            assert found == (selection in holding), (value, selection)
+
+
+def test_a_few_selections_are_left_to_spark() -> None:
+    source = stream(x="bigint")
+    spec = ingest_spec(source, (store(selections=tuple(f"`x` < {number}" for number in range(FEWEST_INDEXED - 1))),))
+    assert taking_in(spec, source) == Taking(handed=spec)
 
 
 def test_a_running_query_that_hands_dead_letters_over_otherwise_cannot_go_on() -> None:

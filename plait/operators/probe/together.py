@@ -1,0 +1,96 @@
+"""Which buckets a traversal reads as one: small ones that it would look into again and again.
+
+What a step finds does not depend on it, nor what is counted: buckets of one partition and layout of which a tuple finds
+either all or none are read together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from plait.state.buckets import OpenBucket, open_bucket
+from plait.state.joined_buckets import JoinedBucket, description
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+
+_LOOKUP_SECONDS = 5e-5
+"""What a lookup takes beside the work for the rows it finds."""
+_ROW_SECONDS, _BYTE_SECONDS = 5e-7, 1e-9
+"""What it takes to copy and index a row."""
+_MOST_BYTES = 32 << 20
+
+
+@dataclass(slots=True)
+class Together:
+    """Opens buckets, those that are read as one as such. `joined`: what they consist of, by path."""
+
+    storage: Storage
+    joined: dict[str, tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
+    _opened: dict[str, JoinedBucket] = field(default_factory=dict)
+
+    def open(self, bucket: Bucket) -> OpenBucket:
+        """Return a bucket mapped into memory."""
+        if bucket.path not in self.joined:
+            return open_bucket(self.storage, bucket)
+        opened = self._opened.get(bucket.path)
+        if opened is None:
+            opened = self._opened[bucket.path] = JoinedBucket(self.storage, *self.joined[bucket.path])
+        return opened
+
+    def require_untouched(self) -> None:
+        """Raise `CheckpointError` if what was read as one has been written to meanwhile."""
+        for opened in self._opened.values():
+            opened.require_untouched()
+
+    def join(self, buckets: Iterable[Bucket], lookups: int) -> tuple[Bucket, ...]:
+        """Return the buckets, with one in the place of those that are better read together by so many lookups."""
+        groups: dict[object, list[Bucket]] = {}
+        for bucket in buckets:
+            groups.setdefault((bucket.layout, bucket.sort_key), []).append(bucket)
+        return tuple(each for group in groups.values() for each in self._join(group, lookups))
+
+    def _join(self, group: list[Bucket], lookups: int) -> Iterator[Bucket]:
+        ordered = sorted(group, key=lambda bucket: bucket.rows)
+        count = _worth(ordered, lookups)
+        yield from ordered[count:]
+        if count == 1:
+            yield ordered[0]
+        elif count:
+            chosen = tuple(ordered[:count])
+            one = description(chosen)
+            self.joined[one.path] = one, chosen
+            yield one
+
+
+def _worth(ordered: list[Bucket], lookups: int) -> int:
+    """Return how many of these buckets, the smallest, cost less to copy than to look into one by one."""
+    seconds, size, worth = 0.0, 0, min(1, len(ordered))
+    for count, bucket in enumerate(ordered, 1):
+        seconds, size = seconds + bucket.rows * _ROW_SECONDS + bucket.bytes * _BYTE_SECONDS, size + bucket.bytes
+        if size > _MOST_BYTES:
+            break
+        if seconds < (count - 1) * lookups * _LOOKUP_SECONDS:
+            worth = count
+    return worth
+
+
+def joined_stores(
+    stores: Mapping[str, tuple[Bucket, ...]], together: Together, batch: int, lookups: Mapping[str, int]
+) -> dict[str, tuple[Bucket, ...]]:
+    """Return the buckets of each store, of which small ones that a tuple of this batch finds alike are one. `lookups`:
+    how often a bucket of a store is looked into.
+    """
+    joined: dict[str, tuple[Bucket, ...]] = {}
+    for store, buckets in stores.items():
+        groups: dict[object, list[Bucket]] = {}
+        for bucket in buckets:
+            own = (bucket.batch_max, bucket.started_by) if bucket.batch_max >= batch else None
+            place = bucket.partition, bucket.partition_by, bucket.parallelism
+            groups.setdefault((own, place), []).append(bucket)
+        parts = (together.join(group, lookups.get(store, 0)) for group in groups.values())
+        joined[store] = tuple(bucket for part in parts for bucket in part)
+    return joined
+
+
+__all__ = ["Together", "joined_stores"]

@@ -1,0 +1,50 @@
+"""Small buckets of which a tuple finds either all or none are read as one, if they are looked into often enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plait.operators.probe.together import Together, joined_stores
+from plait.state.model import Bucket
+from plait.state.storage import Storage
+from tests.unit.state.builders import A, B, described, layout
+
+
+def joined(tmp_path: Path, buckets: list[Bucket], lookups: int = 1000, batch: int = 9) -> list[set[str]]:
+    """Return which buckets are read together, by path."""
+    together = Together(Storage.open(str(tmp_path)))
+    (found,) = joined_stores({"s": tuple(buckets)}, together, batch, {"s": lookups}).values()
+    sets = [
+        {each.path for each in together.joined[one.path][1]} if one.path in together.joined else {one.path}
+        for one in found
+    ]
+    return sorted(sets, key=min)
+
+
+def test_earlier_buckets_of_a_partition_are_one_and_those_of_the_batch_another(tmp_path: Path) -> None:
+    buckets = [
+        described(path=f"p{part}b{batch}", partition=part, batch_max=batch) for part in (0, 1) for batch in (7, 8, 9)
+    ]
+    buckets += [described(path="p0b9 too", batch_max=9)]
+    assert joined(tmp_path, buckets) == [{"p0b7", "p0b8"}, {"p0b9", "p0b9 too"}, {"p1b7", "p1b8"}, {"p1b9"}]
+
+
+def test_buckets_are_apart_if_a_tuple_may_find_one_of_them_only(tmp_path: Path) -> None:
+    other = (
+        {"layout": layout(A, B)},
+        {"sort_key": (B,)},
+        {"parallelism": 2},
+        {"partition_by": (A,)},
+        {"batch_max": 9, "started_by": 1},
+        {"batch_max": 9, "started_by": 0},
+    )
+    buckets = [described(path=f"b{number}", **change) for number, change in enumerate(other)]
+    assert joined(tmp_path, buckets) == [{f"b{number}"} for number in range(len(other))]
+
+
+def test_large_buckets_stay_by_themselves_and_so_do_small_ones_that_are_seldom_looked_into(tmp_path: Path) -> None:
+    small = [described(path=f"s{number}", rows=100, bytes=10_000) for number in range(5)]
+    large = described(path="t", rows=10_000_000, bytes=1 << 30)
+    names = {bucket.path for bucket in small}
+    assert joined(tmp_path, [large, *small]) == [names, {"t"}]
+    assert joined(tmp_path, [large, *small], lookups=0) == [{name} for name in sorted(names)] + [{"t"}]
