@@ -54,6 +54,7 @@ def measured(probes: int, repeat: int, seed: int) -> ProbeCosts:
         query_base=max(float(base) / query, 0.0),
         match=_match_ns(random, probes, repeat),
         keep=PROBE_COSTS.keep,
+        store=PROBE_COSTS.store,
     )
 
 

@@ -109,7 +109,7 @@ def _scales(text: str) -> tuple[float, ...]:
 
 def remaining(left: float) -> RemainingBudget:
     """Return a budget with room for so many rows of intermediate results."""
-    return RemainingBudget(budget=StorageBudget(left=left, in_bytes=False, width_bytes={}), left=left)
+    return RemainingBudget(budget=StorageBudget(left=left, inputs=0.0, in_bytes=False, width_bytes={}), left=left)
 
 
 def _stored(scale: float, options: argparse.Namespace, console: Console) -> list[Stored]:

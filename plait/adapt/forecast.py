@@ -108,7 +108,14 @@ def measured_and_forecast(
         joins=_with_selectivities(averages.joins, cycles, outlook),
         steps=_steps(cycles, outlook),
         keys=_keys(cycles, live, outlook),
+        batch_s=_batch_s(cycles),
     )
+
+
+def _batch_s(cycles: Cycles) -> float | None:
+    """Return by how much event time moves on in a batch, in the stream that came farthest; None if nobody knows."""
+    advance_us = max((sum(series.counts[1]) for series in cycles.of("source")), default=0)
+    return advance_us / _US_PER_S / sum(cycles.batches) if advance_us > 0 and cycles.batches else None
 
 
 def _with_rates(

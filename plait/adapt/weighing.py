@@ -1,7 +1,8 @@
 """What plans cost, what they did cost, and what it costs to change from one to another, all in one unit.
 
 Judged is what the strategy minimizes, lest its plan be judged by what it was not made for: `dppick` nanoseconds of
-look-ups and matches, but for results, which whatever plan there is must find; the others probe tuples, and `ilp` the
+look-ups and matches, but for results, which whatever plan there is must find, and what intermediate stores take in
+every batch; the others probe tuples, and `ilp` the
 rows that enter intermediate stores besides. For all of them tuples are forecast as `dppick` does, from what was
 measured of the steps in force: what is measured afterwards is then compared with a forecast that knew as much as there
 was to know.
@@ -17,7 +18,7 @@ from plait.optimizer.pick.plan_cost import EdgeCost, edge_costs
 from plait.plan.changelog import StoreAdded, StoreChanged, changelog
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
-from plait.plan.traversals import fillings
+from plait.plan.traversals import fillings, intermediates
 from plait.stats.cycles import Cycles
 from plait.stats.model import Statistics
 
@@ -37,9 +38,10 @@ _WEIGHS_STORES = "ilp"
 
 def cost_of(plan: Plan, statistics: Statistics, options: PlanOptions) -> float:
     """Return what a plan is forecast to cost per second of event time."""
-    return sum(
+    steps = sum(
         _cost(edge, edge.tuples, edge.tuples * edge.step.growth, options) for edge in _edges(plan, statistics, options)
     )
+    return steps + _standing(plan, statistics, options)
 
 
 def measured_cost(plan: Plan, statistics: Statistics, options: PlanOptions, cycles: Cycles) -> float | None:
@@ -62,7 +64,7 @@ def measured_cost(plan: Plan, statistics: Statistics, options: PlanOptions, cycl
         for edge in edges:
             share = edge.tuples / expected if expected > 0 else 1 / len(edges)
             cost += _cost(edge, probes * share, matches * share, options)
-    return cost / seconds
+    return cost / seconds + _standing(plan, statistics, options)
 
 
 def advance_s(cycles: Cycles) -> float:
@@ -126,6 +128,13 @@ def _cost(edge: EdgeCost, tuples: float, matches: float, options: PlanOptions) -
     if options.strategy == _WEIGHS_STORES:
         return tuples * edge.copies * options.probe_weight + matches * edge.fills * options.store_weight
     return tuples * edge.copies
+
+
+def _standing(plan: Plan, statistics: Statistics, options: PlanOptions) -> float:
+    """Return what intermediate stores cost by themselves, where the strategy counts it."""
+    if options.strategy != _COUNTS_WORK:
+        return 0.0
+    return options.costs.of_stores(len(intermediates(plan)), statistics.batch_s)
 
 
 def _unit_ns(options: PlanOptions) -> float:

@@ -20,14 +20,22 @@ BUDGETED: Final[frozenset[StrategyName]] = frozenset({"ilp", "bushy", "chain", "
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeCosts:
     """What probing costs, in nanoseconds of one core, by the strategy `dppick`; ``python -m benchmarks costs`` measures
-    it. A look-up among κ keys costs ``query · (query_base + log₂(1 + κ))``, a pair that the index finds `match`, and a
-    row that an intermediate store keeps `keep`.
+    it. A look-up among κ keys costs ``query · (query_base + log₂(1 + κ))``, a pair that the index finds `match`, a
+    row that an intermediate store keeps `keep`, and an intermediate store by itself `store` in every batch, for its
+    files and another phase.
     """
 
     query: float = 15.0
     query_base: float = 0.0
     match: float = 15.0
     keep: float = 200.0
+    store: float = 4e6
+
+    def of_stores(self, count: int, batch_s: float | None) -> float:
+        """Return what intermediate stores cost by themselves per second of event time; `batch_s` None: a batch is
+        taken to bring a second.
+        """
+        return count * self.store / (batch_s or 1.0)
 
 
 PROBE_COSTS: Final = ProbeCosts()

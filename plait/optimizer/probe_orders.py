@@ -46,14 +46,15 @@ def choose_orders(
     """Extend every starting relation of every query by one choice after the other."""
     cardinality = Cardinality(statistics=statistics)
     return tuple(
-        ProbeOrder(query=query.name, units=tuple((alias,) for alias in _extend(sizes, start, choose)))
+        ProbeOrder(query=query.name, units=tuple((alias,) for alias in extended(sizes, start, choose)))
         for query in queries
         for sizes in (JoinSizes(query, cardinality, options),)
         for start in query.starts
     )
 
 
-def _extend(sizes: JoinSizes, start: str, choose: ChooseNext) -> tuple[str, ...]:
+def extended(sizes: JoinSizes, start: str, choose: ChooseNext) -> tuple[str, ...]:
+    """Return the relations in the order in which they are probed, by one choice after the other."""
     joined: tuple[str, ...] = (start,)
     while len(joined) < len(sizes.query.relations):
         joined = (*joined, choose(sizes, joined, may_follow(sizes.query, joined)))

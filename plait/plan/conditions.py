@@ -153,6 +153,23 @@ def _joining(predicates: Conjunction[Operand], left: str, right: str) -> Joining
     return in_order(joining.values())
 
 
+def turned(joined: Joining) -> Joining:
+    """Return what joins two relations as it is seen from the other one."""
+
+    def turn(predicate: Joined) -> Joined:
+        match predicate:
+            case Equality():
+                return Equality(left=predicate.right, right=predicate.left)
+            case Band():
+                return predicate.turned()
+            case Residual():
+                return predicate.moved(lambda place: Place(not place.at, place.name))
+            case _:
+                assert_never(predicate)
+
+    return in_order(map(turn, joined))
+
+
 def conditions_of(query: Query) -> Conditions:
     """Return all that joins the relations of a query, by alias."""
     aliases = [relation.alias for relation in query.relations]

@@ -22,6 +22,7 @@ def with_measured(declared: Statistics, measured: Statistics) -> Statistics:
         joins=tuple(each for each in measured.joins if not all(_is_declared(declared, side) for side in each.sides)),
         steps=measured.steps,
         keys=measured.keys,
+        batch_s=measured.batch_s,
     )
 
 

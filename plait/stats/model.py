@@ -83,13 +83,14 @@ class StepStatistics:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """All sources, ordered by name, the equalities that were measured, ordered by their sides, the steps, ordered
-    by name, and the keys that stores hold, ordered by store.
+    by name, and the keys that stores hold, ordered by store. `batch_s`: seconds of event time that a batch brings.
     """
 
     sources: tuple[SourceStatistics, ...] = ()
     joins: tuple[JoinSelectivity, ...] = ()
     steps: tuple[StepStatistics, ...] = ()
     keys: tuple[KeyStatistics, ...] = ()
+    batch_s: float | None = None
     _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
     _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
     _by_key: Mapping[Side, float] = field(init=False, repr=False, compare=False)

@@ -30,7 +30,7 @@ from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
-from plait.optimizer.options import PlanOptions
+from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.columns import stored_column
 from plait.plan.model import Plan
@@ -53,6 +53,9 @@ from tests.property.registered import PREDICATES
 from tests.property.structured import backquoted
 from tests.property.values import SPANS
 from tests.unit.optimizer.random_orders import random_plan
+
+FREE_STORES = replace(PROBE_COSTS, keep=0.0, store=0.0)
+"""Intermediate stores cost nothing by themselves, so that `dppick` has some although cases are small."""
 
 MOST_MESSAGES = 30_000
 """In Spark they would lie on disk; here they are all in memory, and thousands of them show nothing new."""
@@ -132,6 +135,7 @@ class DirectRun:
             sources=self.sources,
             parallelism=parallelism or self.options.parallelism_at(batch),
             storage_rows=self.options.storage_rows,
+            costs=FREE_STORES,
         )
         statistics = _random_statistics(self.case, batch)
         if options.strategy == "random":

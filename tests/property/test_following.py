@@ -23,7 +23,7 @@ from plait.state.storage import Storage
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected
 from tests.property.case import Case, describe
 from tests.property.cases import random_case
-from tests.property.direct import DirectRun, Outcome
+from tests.property.direct import FREE_STORES, DirectRun, Outcome
 from tests.property.front_end import from_text
 from tests.property.running import fault
 
@@ -48,6 +48,7 @@ class FollowingRun(DirectRun):
             sources=self.sources,
             parallelism=self.options.parallelism_at(batch),
             storage_rows=self.options.storage_rows,
+            costs=FREE_STORES,
         )
         request = PlanRequest(queries=self.queries, options=options)
         decision = reconsider(request, manifest, Standing(running=running), ALWAYS)

@@ -79,6 +79,11 @@ class Cardinality:
             return self.assumed.unbounded_stream_rows if known.rows is None else known.rows
         return self._rate(extent.source) * extent.window_us / _US_PER_S
 
+    def knows_rows(self, extent: Extent) -> bool:
+        """Tell whether |R| is known."""
+        known = self.statistics.of(extent.source)
+        return (known.rows if extent.is_table or extent.window_us is None else known.rate_rows_per_s) is not None
+
     def pace(self, extent: Extent) -> float:
         """Return how many times per second a stream brings as many rows as `rows` counts: 1 / window."""
         rows = self.rows(extent)
@@ -149,6 +154,19 @@ class Cardinality:
             if measured is not None:
                 return measured
         return self.join(((left, mine), (right, theirs)) for mine, theirs in keys) * self._others(joined)
+
+    def knows_between(self, left: Extent, right: Extent, joined: Joining) -> bool:
+        """Tell whether f(left, right) was measured, or follows from distinct keys that are known."""
+        keys = key_pairs(joined)
+        sides = (((left.source, mine), (right.source, theirs)) for mine, theirs in map(measured_name, joined))
+        if self.statistics.selectivity(*conjunction(sides)) is not None:
+            return True
+        return len(keys) == len(joined) and all(
+            self.statistics.selectivity(_side((left, mine)), _side((right, theirs))) is not None
+            or self.knows_distinct(left, mine)
+            or self.knows_distinct(right, theirs)
+            for mine, theirs in keys
+        )
 
     def _others(self, joined: Joining) -> float:
         """Return the assumed selectivity of what is no equality.

@@ -14,9 +14,12 @@ from plait.query.model import Query, Relation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageBudget:
-    """`left` rows or bytes for all intermediate stores together; `width_bytes` of one row by source."""
+    """`left` rows or bytes for all intermediate stores together, beside the `inputs`; `width_bytes` of one row by
+    source.
+    """
 
     left: float
+    inputs: float
     in_bytes: bool
     width_bytes: Mapping[str, float]
 
@@ -46,11 +49,11 @@ def storage_budget(queries: tuple[Query, ...], cardinality: Cardinality, options
     if options.storage_bytes is not None:
         taken = sum(rows[source] * widths[source] for source in sorted(rows))
         left = max(options.storage_bytes - taken, 0.0) * options.storage_share
-        return StorageBudget(left=left, in_bytes=True, width_bytes=widths)
+        return StorageBudget(left=left, inputs=taken, in_bytes=True, width_bytes=widths)
     limit = math.inf if options.storage_rows is None else options.storage_rows
     taken = sum(rows[source] for source in sorted(rows))
     left = max(limit - taken, 0.0) * options.storage_share if limit < math.inf else limit
-    return StorageBudget(left=left, in_bytes=False, width_bytes=widths)
+    return StorageBudget(left=left, inputs=taken, in_bytes=False, width_bytes=widths)
 
 
 def input_rows(relations: list[Relation], cardinality: Cardinality) -> float:

@@ -45,22 +45,38 @@ class Costs(Protocol):
     def step(self, joined: Mask, unit: Mask) -> StepCost:
         """Return what one tuple costs that probes `unit`."""
 
-    def name(self, joined: Mask, target: Mask) -> Hashable:
+    def content(self, joined: Mask, target: Mask) -> Hashable:
         """Return what has been joined, by content, as orders to `target` and to what others want may share it."""
 
 
 @dataclass(slots=True)
 class Taken:
-    """The steps that other orders of the same starting relation take, as a tree: what follows on each, by name."""
+    """The steps that other orders of the same starting relation take, as a tree: what follows on each, by content, and
+    how many `orders` take that step.
+    """
 
     after: dict[Hashable, Taken] = field(default_factory=dict)
+    orders: int = 0
 
     def add(self, costs: Costs, start: Mask, target: Mask, units: Units) -> None:
         """Take the steps of an order on the way to a target."""
         here, joined = self, start
         for unit in units:
             joined |= unit
-            here = here.after.setdefault(costs.name(joined, target), Taken())
+            here = here.after.setdefault(costs.content(joined, target), Taken())
+            here.orders += 1
+
+    def remove(self, costs: Costs, start: Mask, target: Mask, units: Units) -> None:
+        """Let go of an order that was added; steps that no other takes are gone."""
+        here, joined = self, start
+        for unit in units:
+            joined |= unit
+            content = costs.content(joined, target)
+            following = here.after[content]
+            following.orders -= 1
+            if not following.orders:
+                del here.after[content]
+            here = following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +102,7 @@ class BestOrders:
         while joined != self._target:
             if here is not None and here.after:
                 _, unit = self._beside(joined, here)
-                here = here.after.get(self._costs.name(joined | unit, self._target))
+                here = here.after.get(self._costs.content(joined | unit, self._target))
             else:
                 here, unit = None, self._choice(joined)
             units.append(unit)
@@ -122,7 +138,7 @@ class BestOrders:
         for unit in self._costs.following(joined, self._target):
             step, shared = (
                 self._costs.step(joined, unit),
-                taken.after.get(self._costs.name(joined | unit, self._target)),
+                taken.after.get(self._costs.content(joined | unit, self._target)),
             )
             if shared is None:
                 prices.append((step.price + step.growth * self.rest(joined | unit), unit))
@@ -136,7 +152,7 @@ def order_cost(costs: Costs, start: Mask, units: Units, taken: Taken | None = No
     joined, tuples, cost, here, target = start, 1.0, 0.0, taken, covered(start, units)
     for unit in units:
         step = costs.step(joined, unit)
-        here = None if here is None else here.after.get(costs.name(joined | unit, target))
+        here = None if here is None else here.after.get(costs.content(joined | unit, target))
         cost += 0.0 if here is not None else tuples * step.price
         tuples *= step.growth
         joined |= unit

@@ -7,7 +7,7 @@ Every round lowers the cost of all, so it ends; it need not be the least there i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from plait.optimizer.pick.best_order import BestOrders, Taken, Units, order_cost
@@ -31,9 +31,9 @@ class Goal:
     fills: bool = False
 
     @property
-    def name(self) -> str:
+    def content(self) -> Hashable:
         """Tell goals of one starting relation, whichever query has them, from others."""
-        return self.costs.name(self.start, self.target)
+        return self.costs.content(self.start, self.target)
 
     @property
     def rate(self) -> float:
@@ -58,54 +58,113 @@ class Reached:
         return tuples
 
 
-def reach_all(goals: Sequence[Goal]) -> tuple[Reached, ...]:
-    """Return an order for each goal, in the order of the goals."""
-    by_start: dict[str, list[int]] = {}
-    for number, goal in enumerate(goals):
-        by_start.setdefault(goal.name, []).append(number)
-    by_goal: dict[int, Reached] = {}
-    best: dict[tuple[int, Mask], BestOrders] = {}
-    for numbers in by_start.values():
-        sharing = [goals[number] for number in numbers]
-        searches = [
-            best.setdefault((id(goal.costs), goal.target), BestOrders(goal.costs, goal.target)) for goal in sharing
-        ]
-        for number, goal, units in zip(numbers, sharing, _together(sharing, searches), strict=True):
-            by_goal[number] = Reached(goal=goal, units=units)
-    return tuple(by_goal[number] for number in range(len(goals)))
+class Arrangement:
+    """An order for each of some goals, and the steps these take together. Costs are per second."""
+
+    def __init__(self) -> None:
+        self._orders: dict[Goal, Units] = {}
+        self._taken: dict[Hashable, Taken] = {}
+        self._searches: dict[tuple[QueryCosts, Mask, frozenset[Mask]], BestOrders] = {}
+
+    @property
+    def orders(self) -> tuple[Reached, ...]:
+        """The orders, in the order in which their goals first came."""
+        return tuple(Reached(goal=goal, units=units) for goal, units in self._orders.items())
+
+    def of(self, goal: Goal) -> Units:
+        """Return the order that leads to a goal."""
+        return self._orders[goal]
+
+    def alone(self, goal: Goal) -> Units:
+        """Return the cheapest order if there were no others."""
+        return self._search(goal).of(goal.start).units
+
+    def take(self, goal: Goal, units: Units | None = None) -> float:
+        """Let a new goal take an order, by default the cheapest beside the others'; return what that costs beyond
+        the steps that others take.
+        """
+        taken = self._taken.setdefault(goal.content, Taken())
+        if units is None:
+            units = self._search(goal).of(goal.start, taken).units
+        cost = goal.rate * order_cost(goal.costs, goal.start, units, taken)
+        taken.add(goal.costs, goal.start, goal.target, units)
+        self._orders[goal] = units
+        return cost
+
+    def leave(self, goal: Goal) -> float:
+        """Let a goal go; return what its order costs beyond the steps that others take."""
+        units, taken = self._orders.pop(goal), self._taken[goal.content]
+        taken.remove(goal.costs, goal.start, goal.target, units)
+        return goal.rate * order_cost(goal.costs, goal.start, units, taken)
+
+    def restore(self, orders: Iterable[Reached]) -> None:
+        """Let goals have these orders again."""
+        for each in orders:
+            now = self._orders.get(each.goal)
+            if now != each.units:
+                if now is not None:
+                    self.leave(each.goal)
+                self.take(each.goal, each.units)
+
+    def improve(self, goals: Iterable[Goal]) -> float:
+        """Let one goal after the other take the order that is cheapest beside the others', until none of them can do
+        better alone; return what that saves.
+        """
+        asked = tuple(goals)
+        waiting, saved = asked, 0.0
+        for _ in range(_ROUNDS):
+            moved = set[Hashable]()
+            for goal in waiting:
+                gain = self._improve(goal)
+                saved += gain
+                moved |= {goal.content} if gain > 0 else set()
+            waiting = tuple(goal for goal in asked if goal.content in moved)
+            if not waiting:
+                break
+        return saved
+
+    def _improve(self, goal: Goal) -> float:
+        """Return what a better order saves; 0 if there is none."""
+        units, taken = self._orders[goal], self._taken[goal.content]
+        taken.remove(goal.costs, goal.start, goal.target, units)
+        before = order_cost(goal.costs, goal.start, units, taken)
+        order = self._search(goal).of(goal.start, taken)
+        is_better = order.cost < before * (1 - _LESS)
+        if is_better:
+            units = order.units
+        taken.add(goal.costs, goal.start, goal.target, units)
+        self._orders[goal] = units
+        return goal.rate * (before - order.cost) if is_better else 0.0
+
+    def _search(self, goal: Goal) -> BestOrders:
+        asked = goal.costs, goal.target, goal.costs.kept
+        if asked not in self._searches:
+            self._searches[asked] = BestOrders(goal.costs, goal.target)
+        return self._searches[asked]
+
+
+def arranged(orders: Iterable[tuple[Goal, Units | None]]) -> Arrangement:
+    """Return goals with these orders, or the cheapest that each has by itself where there is none, made better
+    together.
+    """
+    arrangement, goals = Arrangement(), list[Goal]()
+    for goal, units in orders:
+        arrangement.take(goal, arrangement.alone(goal) if units is None else units)
+        goals.append(goal)
+    arrangement.improve(goals)
+    return arrangement
 
 
 def shared_cost(reached: Sequence[Reached]) -> float:
     """Return what all orders cost per second, each step that several take once."""
-    taken: dict[str, Taken] = {}
+    taken: dict[Hashable, Taken] = {}
     cost = 0.0
     for each in reached:
         goal = each.goal
-        tree = taken.setdefault(goal.name, Taken())
+        tree = taken.setdefault(goal.content, Taken())
         cost += goal.rate * order_cost(goal.costs, goal.start, each.units, tree)
         tree.add(goal.costs, goal.start, goal.target, each.units)
     return cost
 
 
-def _together(goals: list[Goal], searches: list[BestOrders]) -> list[Units]:
-    """Return the orders of goals of one starting relation."""
-    orders = [search.of(goal.start).units for goal, search in zip(goals, searches, strict=True)]
-    if len(goals) == 1:
-        return orders
-    for _ in range(_ROUNDS):
-        changed = False
-        for number, (goal, search) in enumerate(zip(goals, searches, strict=True)):
-            others = Taken()
-            for other, units in enumerate(orders):
-                if other != number:
-                    others.add(goals[other].costs, goals[other].start, goals[other].target, units)
-            before = order_cost(goal.costs, goal.start, orders[number], others)
-            order = search.of(goal.start, others)
-            if order.cost < before * (1 - _LESS):
-                orders[number], changed = order.units, True
-        if not changed:
-            break
-    return orders
-
-
-__all__ = ["Goal", "Reached", "reach_all", "shared_cost"]
+__all__ = ["Arrangement", "Goal", "Reached", "arranged", "shared_cost"]

@@ -6,7 +6,7 @@ How many tuples go on is |⋈ X ∪ next| / |⋈ X| (`set_sizes`), as of now, wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of
@@ -26,12 +26,28 @@ from plait.query.model import Query
 Partitionings = Mapping[str, tuple[str, ...]]
 """What stores are partitioned by, by id."""
 
+Contents = dict[Hashable, int]
+"""Numbers of relations and of what joins two of them, by content: those of one planning, whichever query has them."""
+
+
+def costs_together(
+    queries: Iterable[Query],
+    cardinality: Cardinality,
+    options: PlanOptions,
+    partitionings: Partitionings | None = None,
+) -> list[QueryCosts]:
+    """Return the costs of queries that are planned together, by name: what they have in common is known for that."""
+    contents: Contents = {}
+    ordered = sorted(queries, key=lambda query: query.name)
+    return [QueryCosts(query, cardinality, options, partitionings, contents) for query in ordered]
+
 
 class QueryCosts:
     """The steps of one query, each computed once. Relations are at their canonical positions, bit i is the i-th.
 
     `kept`: the intermediate stores that may be probed, by what they join. `partitionings`: of a plan made before; where
-    a store is unknown, a tuple that knows any of its keys is taken to know the partition.
+    a store is unknown, a tuple that knows any of its keys is taken to know the partition. `contents`: shared by all
+    queries that are planned together.
     """
 
     def __init__(
@@ -40,6 +56,7 @@ class QueryCosts:
         cardinality: Cardinality,
         options: PlanOptions,
         partitionings: Partitionings | None = None,
+        contents: Contents | None = None,
     ) -> None:
         self.query, self._cardinality, self._options = query, cardinality, options
         self.aliases = tuple(sorted((each.alias for each in query.relations), key=query.canonical))
@@ -62,7 +79,9 @@ class QueryCosts:
             cardinality,
         )
         self._joins_itself = len({relation.source for relation in query.relations}) < len(query.relations)
-        self._names: dict[tuple[Mask, Mask], str] = {}
+        self._numbers: Contents = {} if contents is None else contents
+        self._contents: dict[tuple[Mask, Mask], Hashable] = {}
+        self._members: dict[tuple[int, Mask], int] = {}
         self._steps: dict[tuple[Mask, Mask], StepCost] = {}
 
     @property
@@ -111,19 +130,42 @@ class QueryCosts:
         intermediate store counts them anew.
         """
         among = target if self._joins_itself else self.everything
-        if (joined, among) not in self._names:
-            inside = positions(joined)
-            aliases = self.among(among)
-            conditions_on = conditions(
-                predicate
-                for (left, one), (right, other) in combinations(enumerate(inside), 2)
-                for predicate in placed(self._pairs[one, other], left, right)
-            )
-            members = [
-                member_of(self.query, self.aliases[position], one_per_source, among=aliases) for position in inside
+        inside = positions(joined)
+        aliases = self.among(among)
+        conditions_on = conditions(
+            predicate
+            for (left, one), (right, other) in combinations(enumerate(inside), 2)
+            for predicate in placed(self._pairs[one, other], left, right)
+        )
+        members = [member_of(self.query, self.aliases[position], one_per_source, among=aliases) for position in inside]
+        return joined_name(members, conditions_on)
+
+    def content(self, joined: Mask, target: Mask) -> Hashable:
+        """Return what tells a join from others by content, as `name` does, without spelling it out."""
+        among = target if self._joins_itself else self.everything
+        known = self._contents.get((joined, among))
+        if known is None:
+            inside = [(self._member_number(position, among), position) for position in positions(joined)]
+            pairs = [
+                self._number((one, other, self._pairs[left, right]))
+                for (one, left), (other, right) in combinations(sorted(inside), 2)
+                if self._pairs[left, right]
             ]
-            self._names[joined, among] = joined_name(members, conditions_on)
-        return self._names[joined, among]
+            known = self._contents[joined, among] = (
+                tuple(sorted(each for each, _ in inside)),
+                tuple(sorted(pairs)),
+            )
+        return known
+
+    def _member_number(self, position: int, among: Mask) -> int:
+        known = self._members.get((position, among))
+        if known is None:
+            member = member_of(self.query, self.aliases[position], one_per_source, among=self.among(among))
+            known = self._members[position, among] = self._number(member)
+        return known
+
+    def _number(self, content: Hashable) -> int:
+        return self._numbers.setdefault(content, len(self._numbers))
 
     def store(self, mask: Mask) -> str:
         """Return the id of the store of what is joined here: of a source, or of an intermediate result."""
@@ -134,6 +176,10 @@ class QueryCosts:
     def size(self, mask: Mask) -> float:
         """Return |⋈ X|."""
         return self._set_sizes.size(mask)
+
+    def knows_size(self, mask: Mask) -> bool:
+        """Tell whether the size is measured, or follows from rows and values that are known."""
+        return self._set_sizes.knows(mask)
 
     def rate(self, start: Mask) -> float:
         """Return how many tuples of a relation arrive per second."""
@@ -182,4 +228,4 @@ class QueryCosts:
         ]
 
 
-__all__ = ["Partitionings", "QueryCosts"]
+__all__ = ["Contents", "Partitionings", "QueryCosts", "costs_together"]

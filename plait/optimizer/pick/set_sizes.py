@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.plan.conditions import Joining, conditions, key_pairs, placed
 from plait.plan.model import Member
 from plait.plan.step_names import joined_name
-from plait.query.masks import Mask, positions
+from plait.query.masks import Mask, connected_levels, positions
 from plait.stats.model import Statistics
 
 Pairs = Mapping[tuple[int, int], Joining]
@@ -33,7 +34,7 @@ class SetSizes:
     def __init__(
         self, members: Sequence[Member], extents: Sequence[Extent], pairs: Pairs, cardinality: Cardinality
     ) -> None:
-        self._members, self._pairs = members, pairs
+        self._members, self._extents, self._pairs, self._cardinality = members, extents, pairs, cardinality
         self._rows = [
             cardinality.selected_rows(extent, member.selection) for member, extent in zip(members, extents, strict=True)
         ]
@@ -52,6 +53,18 @@ class SetSizes:
         if known is None:
             known = self._sizes[mask] = self._corrected(mask)
         return known
+
+    def knows(self, mask: Mask) -> bool:
+        """Tell whether the size of a set was measured, or follows from rows and values that are known."""
+        inside = positions(mask)
+        return mask in self._known or (
+            all(self._cardinality.knows_rows(self._extents[position]) for position in inside)
+            and all(
+                self._cardinality.knows_between(self._extents[left], self._extents[right], self._pairs[left, right])
+                for left, right in combinations(inside, 2)
+                if self._pairs.get((left, right))
+            )
+        )
 
     def growth(self, joined: Mask, unit: Mask) -> float:
         """Return how many tuples of X ∪ next there are for one of X."""
@@ -102,8 +115,7 @@ class SetSizes:
         """Return the sizes of the sets of two or more relations that measured steps lead to."""
         if not statistics.steps:
             return {}
-        everything = (1 << len(self._members)) - 1
-        by_name = {self.name(mask): mask for mask in range(1, everything + 1)}
+        by_name = _sets_by_name(tuple(self._members), tuple(sorted(self._pairs.items(), key=lambda item: item[0])))
         steps = [
             (by_name[step.before], by_name[step.after], step.matching * step.matches, step.weight)
             for step in statistics.steps
@@ -118,15 +130,35 @@ class SetSizes:
                 sizes_by_set.setdefault(after, []).append((known[before] * growth, weight))
         return {mask: _average(sizes) for mask, sizes in sizes_by_set.items()}
 
-    def name(self, mask: Mask) -> str:
-        """Return the name of a set by content."""
-        inside = positions(mask)
-        joined_on = conditions(
-            predicate
-            for (left, one), (right, other) in combinations(enumerate(inside), 2)
-            for predicate in placed(self._pairs.get((one, other), ()), left, right)
-        )
-        return joined_name([self._members[position] for position in inside], joined_on)
+
+@lru_cache(maxsize=1 << 11)  # plans are made again and again for the same relations
+def _sets_by_name(
+    members: tuple[Member, ...], pairs: tuple[tuple[tuple[int, int], Joining], ...]
+) -> Mapping[str, Mask]:
+    """Return the sets that a probe order may come to, by the names of their joins."""
+    between = dict(pairs)
+    near = [0] * len(members)
+    for (left, right), on in pairs:
+        if on:
+            near[left] |= 1 << right
+            near[right] |= 1 << left
+    everything = (1 << len(members)) - 1
+    sets = {mask for level in connected_levels(near) for mask in level}
+    return {
+        _name(members, between, mask): mask
+        for mask in (sorted(sets) if everything in sets else range(1, everything + 1))
+    }
+
+
+def _name(members: Sequence[Member], pairs: Pairs, mask: Mask) -> str:
+    """Return the name of a set by content."""
+    inside = positions(mask)
+    joined_on = conditions(
+        predicate
+        for (left, one), (right, other) in combinations(enumerate(inside), 2)
+        for predicate in placed(pairs.get((one, other), ()), left, right)
+    )
+    return joined_name([members[position] for position in inside], joined_on)
 
 
 def _average(weighed: Sequence[tuple[float, float]]) -> float:

@@ -10,7 +10,7 @@ from plait.adapt.planning import PlanRequest
 from plait.adapt.reconsidering import Decision, Policy, Standing, horizon, identity, reconsider
 from plait.adapt.rule import NO_MEMORY
 from plait.optimizer.examples import example_options, example_query
-from plait.optimizer.options import PlanOptions
+from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.plan.changelog import applied
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
@@ -20,12 +20,13 @@ from plait.stats.cycles import Cycles, Series
 QUERY = example_query("q", "r.a = s.a", "s.b = t.b")
 FEW_R = (("r", 1.0), ("s", 100.0), ("t", 100.0))
 FEW_T = (("r", 100.0), ("s", 100.0), ("t", 1.0))
+FREE_STORES = replace(PROBE_COSTS, store=0.0)
 ADAPTING = ("greedy", "ilp", "bushy", "dppick", "selectivity", "shared")
 
 
 def request(strategy: str, rates: tuple[tuple[str, float], ...] = FEW_T, parallelism: int = 1) -> PlanRequest:
     options: PlanOptions = example_options(strategy, *rates, parallelism=parallelism)  # type: ignore[arg-type]
-    return PlanRequest(queries=(QUERY,), options=replace(options, store_weight=0.0))
+    return PlanRequest(queries=(QUERY,), options=replace(options, store_weight=0.0, costs=FREE_STORES))
 
 
 def manifest(number: int, *series: Series, buckets: tuple[Bucket, ...] = ()) -> Manifest:

@@ -44,7 +44,7 @@ def equal_rates() -> JoinTrees:
 
 def remaining(left: float = math.inf) -> RemainingBudget:
     return RemainingBudget(
-        budget=StorageBudget(left=left, in_bytes=False, width_bytes=dict.fromkeys("rstuv", 8.0)), left=left
+        budget=StorageBudget(left=left, inputs=0.0, in_bytes=False, width_bytes=dict.fromkeys("rstuv", 8.0)), left=left
     )
 
 

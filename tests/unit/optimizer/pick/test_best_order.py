@@ -51,7 +51,7 @@ class RandomCosts:
             )
         return self._steps[joined, unit]
 
-    def name(self, joined: Mask, target: Mask) -> Hashable:
+    def content(self, joined: Mask, target: Mask) -> Hashable:
         return joined
 
 
