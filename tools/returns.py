@@ -28,6 +28,7 @@ from plait.adapt.planning import PlanRequest
 from plait.cli.plan_options import plan_options
 from plait.cli.script import read_sound_script
 from plait.optimizer.planner import plan
+from plait.plan.strategy_names import DEFAULT_STRATEGY
 from tools.one_batch import carry_out
 
 _WORDS = (
@@ -163,7 +164,7 @@ def main() -> None:
         case []:
             stops = follow_batch()
         case [file, *strategy]:
-            stops = follow(Path(file), strategy[0] if strategy else "greedy")
+            stops = follow(Path(file), strategy[0] if strategy else DEFAULT_STRATEGY)
     opened = set[str]()
     for module, names in stops:
         print("<-" if module in opened else "  ", module.removeprefix("plait."), ", ".join(names))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Final
 
 from plait.adapt.decision import Change, Outcome
@@ -30,6 +31,7 @@ _CYCLES_AHEAD: Final = 6
 """
 
 _US_PER_S = 1_000_000
+_DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,9 @@ def horizon(plan: Plan, manifest: Manifest) -> float:
 
 
 def identity(plan: Plan) -> str:
-    """Return what tells a plan from others for the same queries: its edges, what they fill, and its partitionings."""
+    """Return what tells a plan from others for the same queries: a digest of its edges, of what they fill, and of its
+    partitionings.
+    """
     edges = [
         "+".join((step.edge, *(fill.store for fill in step.fills))) for tree in plan.trees for _, step in tree.walk()
     ]
@@ -117,7 +121,7 @@ def identity(plan: Plan) -> str:
         for store in plan.stores
         if store.parallelism > 1
     ]
-    return " ".join((*edges, *layouts))
+    return blake2b(" ".join((*edges, *layouts)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _rule(policy: Policy, horizon_s: float) -> Rule:

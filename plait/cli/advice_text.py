@@ -18,6 +18,7 @@ from plait.plan.explain.predicate_wording import joined
 from plait.plan.explain.summary import aligned, solved
 from plait.plan.explain.wording import Pace, pace_for
 from plait.plan.relations import store_name
+from plait.plan.strategy_names import DEFAULT_STRATEGY
 from plait.stats.model import SourceStatistics, Statistics
 
 if TYPE_CHECKING:
@@ -65,13 +66,13 @@ def _ladder(advice: Advice, pace: Pace) -> Iterator[str]:
 
 
 def _best(advice: Advice) -> str:
-    """Say which strategy to set: the default, which gives the plan called shared, unless another gains something."""
+    """Say which strategy to set: the default, unless another gains something."""
     costs = {cost.strategy: cost for cost in advice.costs}
-    best, default = costs[advice.best.strategy], costs["shared"]
+    best, default = costs[advice.best.strategy], costs[DEFAULT_STRATEGY]
     if _is_as_much(best.probe_tuples_per_s, default.probe_tuples_per_s) and _is_as_much(
         best.stored_rows, default.stored_rows
     ):
-        return "Best: the default, plait.strategy = greedy; to plan all queries together saves nothing here"
+        return f"Best: the default, plait.strategy = {DEFAULT_STRATEGY}; to look longer, as ilp does, saves nothing"
     return f"Best: SET plait.strategy = {best.strategy};"
 
 

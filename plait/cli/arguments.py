@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from plait.plan.strategy_names import STRATEGY_NAMES
+from plait.plan.strategy_names import DEFAULT_STRATEGY, STRATEGY_NAMES
 
 EXPLAIN_FORMATS = ("text", "json", "mermaid")
 ADVICE_FORMATS = ("text", "json")
@@ -27,8 +27,8 @@ Strategy: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=f"How to plan: {', '.join(STRATEGY_NAMES)}. Default: what the script sets, or greedy. `plait advise FILE` "
-        "says whether another one pays.",
+        help=f"How to plan: {', '.join(STRATEGY_NAMES)}. Default: what the script sets, or {DEFAULT_STRATEGY}. "
+        "`plait advise FILE` says whether another one pays.",
     ),
 ]
 

@@ -15,7 +15,7 @@ from plait.cli.script import ScriptText
 from plait.cli.sole_run import sole_run
 from plait.cli.stopping import StopOnSignal
 from plait.errors import OptionError
-from plait.plan.strategy_names import StrategyName, strategy_name
+from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.script.set_options import checked_option
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from plait.runtime.engine import Engine, RunHandle
     from plait.sql import Script
 
-DEFAULT_STRATEGY = "greedy"
 DEFAULT_TRIGGER = "1 second"
 _STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2

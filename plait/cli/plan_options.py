@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from plait.cli.execution import DEFAULT_STRATEGY
 from plait.optimizer import PlanOptions
-from plait.plan.strategy_names import strategy_name
+from plait.plan.strategy_names import DEFAULT_STRATEGY, strategy_name
 from plait.query.model import Source
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
 

@@ -143,6 +143,13 @@ INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {
 }
 
 
+def computes(plan: Plan, queries: Queries) -> bool:
+    """Tell whether the plan is for exactly these queries."""
+    if sorted(query.name for query in queries) != list(plan.queries):
+        return False
+    return not any(True for _, covers in INVARIANTS.values() for _ in covers(plan, queries))
+
+
 def _alias_at(output: Output, position: int) -> str:
     return next(alias for alias, at in output.positions if at == position)
 

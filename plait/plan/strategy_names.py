@@ -12,6 +12,8 @@ StrategyName: TypeAlias = Literal[
 
 STRATEGY_NAMES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 
+DEFAULT_STRATEGY: Final[StrategyName] = "dppick"
+
 
 def strategy_name(text: str) -> StrategyName:
     """Return the strategy of this name. Raises OptionError if there is none."""

@@ -17,6 +17,7 @@ from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.microbatch import BatchProcessor
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Prepared
+from plait.runtime.checkpoint.taken_back import note_taken_back
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +69,8 @@ class Batches:
         if outcome is not None:
             note_outcome(storage, epoch.number, outcome)
             self.processor.tell(outcome=outcome)
+            if outcome.taken_back:
+                note_taken_back(storage, self.adapter.memory.refused)
         if change is not None and change.restarts is not None:
             self.awaited = change
         elif change is not None:

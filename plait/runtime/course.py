@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
@@ -34,6 +34,7 @@ from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
 from plait.runtime.checkpoint.preparing import Asked, Prepared, go_on, prepare
+from plait.runtime.checkpoint.taken_back import read_taken_back
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
@@ -91,6 +92,9 @@ class Course:
         `carried`: what the start before leaves.
         """
         prepared, carried = prepare(asked), carried or Carried()
+        memory_of_plans = carried.memory
+        if not memory_of_plans.refused:
+            memory_of_plans = replace(memory_of_plans, refused=read_taken_back(prepared.storage))
         processor = BatchProcessor(
             asked.spark,
             prepared.storage,
@@ -115,7 +119,7 @@ class Course:
             batches=Batches(
                 prepared=prepared,
                 processor=processor,
-                adapter=Adapter(asked.request, asked.settings.habits, carried.memory),
+                adapter=Adapter(asked.request, asked.settings.habits, memory_of_plans),
                 admission=admission,
                 clock=clock,
             ),

@@ -18,7 +18,7 @@ from plait.arguments import path, shown
 from plait.errors import OptionError, PlaitError
 from plait.plan.explain import ExplainFormat, Shown
 from plait.plan.model import Plan
-from plait.plan.strategy_names import StrategyName
+from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query, Stream
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.run_errors import explained
@@ -59,7 +59,7 @@ class Engine(Declarations):
         spark: SparkSession,
         *,
         checkpoint: str,
-        strategy: StrategyName = "greedy",
+        strategy: StrategyName = DEFAULT_STRATEGY,
         parallelism: int | None = None,
         routing: RoutingChoice = "auto",
         listener: Callable[[BatchEvent], None] | None = None,

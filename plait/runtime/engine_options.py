@@ -19,7 +19,7 @@ from plait.adapt.reconsidering import Policy
 from plait.arguments import is_truth
 from plait.errors import OptionError
 from plait.optimizer.options import BUDGETED, PlanOptions
-from plait.plan.strategy_names import StrategyName
+from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query, Source
 from plait.runtime.admission.survey import BATCH_ROWS, batch_rows_option
 from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning_option
@@ -62,7 +62,7 @@ def written(name: object, value: object) -> tuple[str, str]:
 class EngineOptions:
     """Current values. `parallelism` None: as many partitions as tasks run at a time."""
 
-    strategy: StrategyName = "greedy"
+    strategy: StrategyName = DEFAULT_STRATEGY
     parallelism: int | None = None
     routing: RoutingChoice = "auto"
     trigger: str = "1 second"

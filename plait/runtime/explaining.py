@@ -7,7 +7,7 @@ from plait.adapt.planning import PlanRequest
 from plait.optimizer.advise.comparing import compare
 from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
-from plait.plan import coverage
+from plait.plan.coverage import computes
 from plait.plan.explain import EVERYTHING, ExplainFormat, Measured, Shown, checked_format, explain, wording
 from plait.plan.model import Plan
 from plait.query.model import Query
@@ -39,13 +39,6 @@ def explained_plan(
         notes=(*_notes(plan, request.queries, fits, measured), *more),
         shown=shown,
     )
-
-
-def computes(plan: Plan, queries: tuple[Query, ...]) -> bool:
-    """Tell whether the plan is for exactly these queries."""
-    if sorted(query.name for query in queries) != list(plan.queries):
-        return False
-    return not any(True for _, covers in coverage.INVARIANTS.values() for _ in covers(plan, queries))
 
 
 def _notes(plan: Plan, queries: tuple[Query, ...], fits: bool, measured: Measured | None) -> list[str]:

@@ -13,6 +13,7 @@ from plait.optimizer.assemble.covering import cover
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.explain import EdgeCount, Measured, StoreCount
 from plait.plan.model import Solution
+from plait.plan.strategy_names import DEFAULT_STRATEGY
 from plait.query.model import Query, Source
 from tests.unit.optimizer.queries import equality, query, stream, table
 
@@ -26,7 +27,7 @@ class Case:
 
     queries: tuple[Query, ...]
     sources: tuple[Source, ...]
-    strategy: str = "greedy"
+    strategy: str = DEFAULT_STRATEGY
     parallelism: int = 4
     formats: tuple[str, ...] = ("text",)
     orders: tuple[ProbeOrder, ...] = ()
@@ -141,13 +142,17 @@ def _renamed() -> tuple[Query, ...]:
 CASES: Mapping[str, Case] = MappingProxyType(
     {
         "paper_shared": Case(
-            queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, formats=("text", "mermaid")
+            queries=_PAPER_QUERIES,
+            sources=_PAPER_SOURCES,
+            strategy="greedy",
+            parallelism=1,
+            formats=("text", "mermaid"),
         ),
         "paper_independent": Case(
             queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="independent"
         ),
         "paper_dppick": Case(queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="dppick"),
-        "shop_dppick": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, strategy="dppick"),
+        "shop_greedy": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, strategy="greedy"),
         "paper_fixed": Case(queries=_PAPER_QUERIES, sources=_PAPER_SOURCES, parallelism=1, strategy="fixed"),
         "shop": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, formats=("text", "json", "mermaid")),
         "shop_selectivity": Case(queries=_SHOP_QUERIES, sources=_SHOP_SOURCES, strategy="selectivity"),
@@ -206,6 +211,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
             measured=Measured(
                 batch=7,
                 batches=3,
+                sampled=44,
                 edges=tuple(
                     EdgeCount(edge=edge, probe_tuples=count, span_us=span_us)
                     for edge, count, span_us in (

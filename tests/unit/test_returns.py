@@ -23,7 +23,7 @@ CREATE QUERY q INTO json OPTIONS (path 'out')
 """
 
 
-@pytest.mark.parametrize(("strategy", "most"), [("greedy", 7), ("ilp", 9)])
+@pytest.mark.parametrize(("strategy", "most"), [("greedy", 7), ("dppick", 15), ("ilp", 9)])
 def test_a_reader_seldom_goes_back_to_a_module_already_left(tmp_path: Path, strategy: str, most: int) -> None:
     for name in "rst":
         (tmp_path / name).mkdir()

@@ -15,12 +15,14 @@ from plait.optimizer.strategies import STRATEGIES
 from plait.plan.explain import PlanCost, expected_cost
 from plait.plan.explain.sharing import sharing_of
 from plait.plan.model import Plan, Solution
-from plait.plan.strategy_names import StrategyName
+from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query
 from plait.stats.model import Statistics
 
-LADDER: Final[tuple[StrategyName, ...]] = ("independent", "shared", "ilp")
-"""Strategies that share nothing, what is equal anyway, and as much as pays."""
+LADDER: Final[tuple[StrategyName, ...]] = ("independent", "shared", DEFAULT_STRATEGY, "ilp")
+"""Strategies that share nothing, what is equal anyway, what pays for a query after the other, and as much as pays for
+all together.
+"""
 
 _APART = 10.0
 """How far from the truth an assumption may well be, either way."""

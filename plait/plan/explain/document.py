@@ -96,6 +96,7 @@ def _measured(measured: Measured) -> Json:
         "batch": measured.batch,
         "batches": measured.batches,
         "probe_tuples_per_s": rounded(measured.probe_tuples_per_s),
+        "sampled_tuples": measured.sampled,
         "edges": {
             count.edge: {
                 "probe_tuples": count.probe_tuples,

@@ -35,12 +35,21 @@ class StoreCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Counts up to batch `batch`: on edges over the last `batches` batches, all of them under the plan explained."""
+    """Counts up to batch `batch`: on edges over the last `batches` batches, all of them under the plan explained.
+    `sampled`: the probe tuples that samples of other orders took in these batches, which are on none of the edges.
+    """
 
     batch: int
     batches: int
     edges: tuple[EdgeCount, ...] = ()
     stores: tuple[StoreCount, ...] = ()
+    sampled: int = 0
+
+    @property
+    def sampled_share(self) -> float | None:
+        """Return the probe tuples of samples against those of the plan; None if there are none."""
+        counted = sum(count.probe_tuples for count in self.edges)
+        return self.sampled / counted if self.sampled and counted else None
 
     @property
     def by_edge(self) -> Mapping[str, float]:

@@ -27,6 +27,11 @@ def summary(shown: Explanation) -> Iterator[str]:
     yield from shown.notes
     if shown.measured is not None:
         yield _counted(shown.measured)
+        if shown.measured.sampled_share is not None:
+            yield (
+                "Samples of other orders, by which these are known, took "
+                f"{plural(shown.measured.sampled, 'probe tuple')} more ({shown.measured.sampled_share:.1%})"
+            )
     yield ""
     others = () if shown.comparison is None else shown.comparison.others
     yield from aligned([*cost_table(own, others, shown.measured)])

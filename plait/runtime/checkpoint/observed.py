@@ -111,6 +111,7 @@ def measured(made: Plan, last: Manifest, before: Manifest | None, *, batches: in
         batches=batches,
         edges=tuple(sorted(edges, key=lambda count: count.edge)),
         stores=stores,
+        sampled=last.sampled - (0 if before is None else before.sampled) if batches else 0,
     )
 
 

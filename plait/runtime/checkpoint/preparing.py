@@ -33,6 +33,7 @@ from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, whose
+from plait.runtime.checkpoint.taken_back import unless_taken_back
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
@@ -198,7 +199,10 @@ def _evolved(asked: Asked, opened: Opened) -> Catalog:
 
 def _planned(asked: Asked, opened: Opened) -> Plan:
     """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
-    plan = asked.plan or asked.request.plan(opened.manifest)
+    plan = asked.plan
+    if plan is None:
+        wanted = asked.request.plan(opened.manifest)
+        plan = unless_taken_back(opened.storage, opened.manifest, wanted, asked.request.queries)
     _refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
     return plan
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from plait.kernels.sketch import kmv
-from plait.stats.live_keys import MOST_FOLLOWED, LiveKeys, added_and_expired, with_arrived, without_expired
+from plait.stats.live_keys import (
+    FEWEST_FOLLOWED,
+    MOST_FOLLOWED,
+    MOST_FOLLOWED_IN_ALL,
+    LiveKeys,
+    added_and_expired,
+    most_followed,
+    with_arrived,
+    without_expired,
+)
 
 EMPTY = LiveKeys(store="r", key="k")
 
@@ -40,6 +49,22 @@ def test_the_count_of_a_window_is_right_within_the_error_of_the_sample(keys: int
         assert len(live.hashes) <= MOST_FOLLOWED
         real = len(np.unique(np.concatenate(batches[-window:])))
         assert live.count == pytest.approx(real, rel=0.4)
+
+
+def test_of_many_keys_each_is_followed_by_few_values_which_tell_how_large_it_is() -> None:
+    for keys in (1, 16, 17, 100, 128, 129, 5_000):
+        followed, most = most_followed(keys)
+        assert followed * most <= MOST_FOLLOWED_IN_ALL
+        assert followed <= keys
+        assert FEWEST_FOLLOWED <= most <= MOST_FOLLOWED
+    random, live, off = np.random.default_rng(1), EMPTY, list[float]()
+    for batch in range(60):
+        drawn = random.integers(0, 3_000, 2_000)
+        live = with_arrived(live, sketch(*drawn.tolist()), until_ms=batch, most=FEWEST_FOLLOWED)
+        live = without_expired(live, batch - 4, FEWEST_FOLLOWED)
+        assert len(live.hashes) <= FEWEST_FOLLOWED
+        off.append(abs(np.log2(max(live.count, 1) / 2_900)))
+    assert np.median(off[5:]) < 0.6  # a look-up is priced by the logarithm
 
 
 def test_a_store_that_becomes_smaller_is_counted_right_again() -> None:

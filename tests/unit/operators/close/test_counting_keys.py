@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from plait.optimizer.planner import plan
 from plait.state.codec import from_json, to_json
 from plait.state.model import Manifest
 from plait.stats.cycles import CycleLength, Cycles, with_batch
+from plait.stats.live_keys import MOST_FOLLOWED_IN_ALL
 from plait.stats.model import Statistics
 
 OPTIONS = example_options("fixed")
@@ -53,6 +56,18 @@ def test_what_came_and_what_went_is_counted_by_cycle() -> None:
     added, expired = series.counts
     assert (sum(added), sum(expired)) == (90, 80)
     assert added[:3] == (50, 30, 10)
+
+
+def test_what_is_followed_of_many_keys_takes_no_more_of_the_manifest() -> None:
+    conditions = [f"r.k{number} = s.k{number}" for number in range(90)]
+    made = plan((example_query("q", *conditions),), Statistics(), OPTIONS)
+    sketches = tuple((key.name, tuple(kmv(np.arange(5_000)).tolist())) for key in made.store("r").keys)
+    reports = [IngestReport(source=name, rows=9, tau_min=0, tau_max=0, sketches=sketches) for name in "rs"]
+    found = counted_keys(None, made, reports)
+    assert sum(len(each.hashes) for each in found.live) <= MOST_FOLLOWED_IN_ALL
+    document = to_json(Manifest(batch=0, watermark_us=None, plan="p", live_keys=found.live))
+    assert len(json.dumps(document["live_keys"])) < 120_000
+    assert {each.store for each in found.live} == {"r", "s"}
 
 
 def test_what_a_store_holds_is_forecast_from_what_it_held() -> None:

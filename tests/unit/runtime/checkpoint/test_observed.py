@@ -36,8 +36,12 @@ class Checkpoint:
     def govern(self, name: str, plan: Plan) -> None:
         self.storage.write_file(f"plans/{name}.json", encode(plan).encode())
 
-    def batch(self, number: int, plan: str, r_to_s: int, seconds: int, buckets: tuple[Bucket, ...] = ()) -> None:
-        """Commit a batch up to which edge r→s sent `r_to_s` tuples and both streams reached second `seconds`."""
+    def batch(
+        self, number: int, plan: str, r_to_s: int, seconds: int, buckets: tuple[Bucket, ...] = (), sampled: int = 0
+    ) -> None:
+        """Commit a batch up to which edge r→s sent `r_to_s` tuples, samples took `sampled`, and both streams reached
+        second `seconds`.
+        """
         sources = tuple(SourceProgress(source=name, rows=9, tau_min=0, tau_max=seconds * SECOND_US) for name in "rs")
         self.log.commit(
             Manifest(
@@ -47,6 +51,7 @@ class Checkpoint:
                 sources=sources,
                 buckets=buckets,
                 probe_tuples=(("r→s", r_to_s), ("s→r", 0)),
+                sampled=sampled,
             )
         )
 
@@ -137,6 +142,17 @@ def test_counts_of_a_late_stretch_behind_endless_streams_are_brought_to_the_aver
     # Beyond half of the run, an edge behind one endless stream sends three quarters of all that it sends.
     assert spans["r→s"] == 10 * SECOND_US
     assert spans["r→s→t"] == 15 * SECOND_US
+
+
+def test_samples_are_counted_over_the_same_batches_as_the_edges(checkpoint: Checkpoint) -> None:
+    checkpoint.govern("1-a", OTHER)
+    checkpoint.govern("2-b", PLAN)
+    checkpoint.batch(0, "1-a", 500, 2, sampled=30)
+    checkpoint.batch(1, "2-b", 600, 4, sampled=31)
+    checkpoint.batch(2, "2-b", 700, 6, sampled=32)
+    measured = observe(checkpoint.uri).measured
+    assert (counted(observe(checkpoint.uri)).probe_tuples, measured.sampled) == (200, 2)
+    assert measured.sampled_share == 0.01
 
 
 def test_stored_rows_and_bytes_are_those_of_the_live_buckets(checkpoint: Checkpoint) -> None:
