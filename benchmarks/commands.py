@@ -25,6 +25,7 @@ _COMPONENTS = {
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
+    "overhead": ("benchmarks.components.overhead", "what statistics and planning take of the processor"),
     "following": ("benchmarks.simulator.following", "how well plans follow the data, by counts"),
     "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
 }

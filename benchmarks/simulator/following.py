@@ -1,7 +1,8 @@
 """`python -m benchmarks following`: how well plans follow the data, by counts, without Spark (papers 000 and 003).
 
-`returns` is paper 003's experiment: work by initial order and policy. `regret` compares what plans took with the best
-ones in hindsight on data that drifts. `forecasts` compares γ and μ as forecast with what the next cycle showed.
+`returns` is paper 003's experiment: work by initial order and policy; `curves` the same by the length of a cycle and by
+the cycles that are kept. `turns` are paper 000's two. `regret` compares what plans took with the best ones in hindsight
+on data that drifts. `forecasts` compares γ and μ as forecast with what the next cycle showed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from rich.table import Table
 
 from benchmarks.arguments import parser, positive
 from benchmarks.figures import count, write_json
+from benchmarks.simulator.curves import by_history, by_length, flooded, turned
 from benchmarks.simulator.experiments import Experiment, returns
 from benchmarks.simulator.measuring import (
     ABLATIONS,
     COMPARED,
     METHODS,
+    Drifting,
     Regret,
     by_order,
     forecast_errors,
@@ -33,8 +36,11 @@ from benchmarks.simulator.replay import Policy, best_by_cycle, best_single
 from benchmarks.surroundings import surroundings
 from benchmarks.workloads.tpcds_returns import ORDERS
 from plait.adapt.smoothing import Method
+from plait.plan.strategy_names import StrategyName
 
-_EXPERIMENTS = ("returns", "regret", "forecasts")
+_EXPERIMENTS = ("returns", "curves", "turns", "regret", "forecasts")
+_TURNING: tuple[StrategyName, ...] = ("greedy", "dppick")
+_STORING: tuple[StrategyName, ...] = ("dppick", "bushy", "ilp")
 _JUDGED = tuple(policy for policy in COMPARED if policy.name in ("greedy", "dppick"))
 
 
@@ -44,8 +50,12 @@ def main(arguments: list[str]) -> int:
     made.add_argument("--only", choices=_EXPERIMENTS, nargs="+", default=_EXPERIMENTS, help="which experiments")
     made.add_argument("--scale", type=float, default=0.3, help="TPC-DS scale factor of `returns`")
     made.add_argument("--cycles", type=positive, default=40, help="cycles of `returns`")
-    made.add_argument("--orders", type=positive, default=len(ORDERS), help="initial orders of `returns`")
-    made.add_argument("--workloads", type=positive, default=50, help="random workloads of the others")
+    made.add_argument("--seconds", type=positive, default=240, help="batches of a second of `curves`")
+    made.add_argument("--orders", type=positive, default=len(ORDERS), help="initial orders of `returns` and `curves`")
+    made.add_argument("--workloads", type=int, default=50, help="random workloads of the others")
+    made.add_argument("--first", type=int, default=0, help="seed of the first random workload")
+    made.add_argument("--small-scale", type=float, default=0.02, help="scale factor of TPC data in `regret`")
+    made.add_argument("--no-named", action="store_true", help="random workloads only")
     made.add_argument("--rate", type=positive, default=1_000, help="rows of a stream in a cycle of these")
     options = made.parse_args(arguments)
     console, report = Console(), dict[str, Any]()
@@ -53,8 +63,22 @@ def main(arguments: list[str]) -> int:
         first, *_ = ORDERS
         recording = _recorded(returns(options.scale, first, options.cycles, options.seed))
         report["returns"] = _returns(console, recording, tuple(ORDERS)[: options.orders])
+    if "curves" in options.only:
+        first, *_ = ORDERS
+        recording = _recorded(returns(options.scale, first, options.seconds, options.seed))
+        report["curves"] = _curves(console, recording, tuple(ORDERS)[: options.orders])
+    if "turns" in options.only:
+        report["turns"] = _turns(console)
     if {"regret", "forecasts"} & {*options.only}:
-        report |= _drifting(console, options.workloads, float(options.rate), options.only)
+        seeds = range(options.first, options.first + options.workloads)
+        wanted = Drifting(
+            seeds=seeds,
+            rate=float(options.rate),
+            scale=options.small_scale,
+            directory=options.dir,
+            named=not options.no_named,
+        )
+        report |= _drifting(console, wanted, options.only)
     if options.json is not None:
         write_json(options.json, {"benchmark": "following", **surroundings(), **report})
     return 0
@@ -87,16 +111,44 @@ def _returns(console: Console, recording: Recording, orders: Sequence[str]) -> d
     return {"operations": operations, "work_ns": weighed, "least": least}
 
 
-def _drifting(console: Console, workloads: int, rate: float, wanted: Sequence[str]) -> dict[str, Any]:
+def _curves(console: Console, recording: Recording, orders: Sequence[str]) -> dict[str, Any]:
+    """Show the operations of `dppick` against `fixed` by T and by L."""
+    found = {"T": by_length(recording, orders), "L": by_history(recording, orders)}
+    for name, curve in found.items():
+        table = _table(name, *map(str, curve))
+        table.add_row("operations against fixed", *(f"{value:+.2%}" for value in curve.values()))
+        console.print(table)
+    return {name: {str(value): share for value, share in curve.items()} for name, curve in found.items()}
+
+
+def _turns(console: Console) -> dict[str, Any]:
+    """Show how plans come through paper 000's two turns of the data."""
+    turns, floods = list(turned(_TURNING, 1_000)), list(flooded(_STORING, 10))
+    table = _table("turn", "recovered after", "operations a cycle", "of the plan before")
+    for turn in turns:
+        table.add_row(turn.strategy, f"{turn.recovered} cycles", count(round(turn.after)), count(round(turn.static)))
+    console.print(table)
+    table = _table("flood", "store after", "operations a cycle", "of the plan before")
+    for flood in floods:
+        table.add_row(flood.strategy, f"{flood.appeared} cycles", count(round(flood.after)), count(round(flood.static)))
+    console.print(table)
+    return {"turn": [asdict(each) for each in turns], "flood": [asdict(each) for each in floods]}
+
+
+def _drifting(console: Console, drifting: Drifting, wanted: Sequence[str]) -> dict[str, Any]:
     regrets: dict[str, dict[str, Regret]] = {}
     errors: dict[tuple[str, Method], list[float]] = {}
-    for experiment in shifting(workloads, rate):
+    for experiment in shifting(drifting):
         recording = _recorded(experiment)
         if "regret" in wanted:
-            regrets[experiment.name] = {policy.name: regret(recording, policy) for policy in _JUDGED}
+            found = regrets[experiment.name] = {policy.name: regret(recording, policy) for policy in _JUDGED}
+            told = "; ".join(
+                f"{name} {each.by_cycle:+.1%} {each.single:+.1%} {each.changes}" for name, each in found.items()
+            )
+            console.print(f"{experiment.name}: {told} changes of {found['dppick'].shifts} shifts", highlight=False)
         if "forecasts" in wanted:
-            for key, found in forecast_errors(recording).items():
-                errors.setdefault(key, []).extend(found)
+            for key, each_error in forecast_errors(recording).items():
+                errors.setdefault(key, []).extend(each_error)
     report: dict[str, Any] = {}
     if regrets:
         _show_regret(console, regrets, _JUDGED)
@@ -119,6 +171,7 @@ def _show_regret(console: Console, regrets: dict[str, dict[str, Regret]], polici
     over = (sum(one.single > 0.03 for one in each) for each in found.values())
     table.add_row("more than 3 % above the best single plan", *(f"{each} of {len(regrets)}" for each in over))
     table.add_row("changes", *(count(sum(one.changes for one in each)) for each in found.values()))
+    table.add_row("shifts of the data", *(count(sum(one.shifts for one in each)) for each in found.values()))
     console.print(f"Probe tuples on {len(regrets)} workloads, samples included:")
     console.print(table)
 

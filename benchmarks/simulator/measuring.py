@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from benchmarks.simulator.experiments import Drift, Experiment, Partners, chain, joined, random_drift, step_at
+from benchmarks.simulator.experiments import (
+    Drift,
+    Experiment,
+    Partners,
+    chain,
+    joined,
+    random_drift,
+    returns,
+    step_at,
+)
 from benchmarks.simulator.recording import EdgeCounts, Recording, plan_options
-from benchmarks.simulator.replay import Policy, Replayed, best_by_cycle, best_single, replay
+from benchmarks.simulator.replay import Policy, Replayed, best_by_cycle, best_single, real_shifts, replay
+from benchmarks.simulator.tpch import tpch_random
 from benchmarks.workloads.chains import PARTNERS, WINDOWS_S
 from benchmarks.workloads.tpcds_returns import ORDERS
 from plait.adapt.forecast import FEWEST_PROBES, Outlook
@@ -58,12 +69,14 @@ def by_order(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
     """By which share more probe tuples, samples included, a policy takes than the best orders `by_cycle` in hindsight,
-    and than the best ones for all cycles (`single`; below 0 where it takes less). `changes`: how many it made.
+    and than the best ones for all cycles (`single`; below 0 where it takes less). `changes`: how many it made, and how
+    many `shifts` of the data there were.
     """
 
     by_cycle: float
     single: float
     changes: int
+    shifts: int
 
 
 def regret(recording: Recording, policy: Policy) -> Regret:
@@ -71,22 +84,46 @@ def regret(recording: Recording, policy: Policy) -> Regret:
     replayed = replay(recording, policy)
     best, single = sum(best_by_cycle(recording, "probes")), best_single(recording, "probes")
     return Regret(
-        by_cycle=replayed.probes / best - 1, single=replayed.probes / single - 1, changes=len(replayed.changes)
+        by_cycle=replayed.probes / best - 1,
+        single=replayed.probes / single - 1,
+        changes=len(replayed.changes),
+        shifts=len(real_shifts(recording)),
     )
 
 
-def shifting(seeds: int, rate: float) -> Iterator[Experiment]:
-    """Yield the workloads that regret is measured on: `drift`, `chains`, and random ones."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drifting:
+    """Which workloads regret is measured on. `directory`: where TPC data is kept."""
+
+    seeds: Sequence[int]
+    rate: float
+    scale: float
+    directory: Path
+    named: bool = True
+
+
+def shifting(wanted: Drifting) -> Iterator[Experiment]:
+    """Yield the workloads that regret is measured on: `drift`, `chains`, `tpch-random` and `tpcds-returns` if `named`,
+    and random ones.
+    """
+    if wanted.named:
+        yield from _named(wanted)
+    for seed in wanted.seeds:
+        yield random_drift(seed, rate=wanted.rate)
+
+
+def _named(wanted: Drifting) -> Iterator[Experiment]:
+    rate = wanted.rate
     flat: Partners = lambda _: rate  # noqa: E731
     turn = 20
     partners = (step_at(turn, 10.0, 0.1), lambda _: 1.0, step_at(turn, 0.1, 10.0))
     yield chain("drift", Drift(rates=(flat,) * 4, partners=partners, cycles=2 * turn))
+    yield from tpch_random(wanted.scale, 2 * turn, wanted.directory)
+    yield returns(wanted.scale, next(iter(ORDERS)), 2 * turn)
     for letters in WINDOWS_S:
         if letters != "HHHH":  # whatever the order, results are all it finds
             steady = tuple((lambda _, each=PARTNERS[letter]: each) for letter in letters)
             yield chain(f"chains {letters}", Drift(rates=(flat,) * 5, partners=steady, cycles=2 * turn))
-    for seed in range(seeds):
-        yield random_drift(seed, rate=rate)
 
 
 def forecast_errors(
@@ -144,6 +181,7 @@ __all__ = [
     "COMPARED",
     "FIXED",
     "METHODS",
+    "Drifting",
     "Regret",
     "by_order",
     "forecast_errors",

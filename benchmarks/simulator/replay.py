@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benchmarks.simulator.operators import EVERY_BATCH
 from benchmarks.simulator.recording import Cycle, EdgeCounts, Recording, plan_options, plans_of
 from plait.adapt.adapter import YOUNG
 from plait.adapt.history import Batch, batch_counts, with_sample
@@ -21,14 +20,19 @@ from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.state.model import Manifest
-from plait.stats.cycles import Cycles, with_batch
+from plait.stats.cycles import HISTORY, CycleLength, Cycles, with_batch
 from plait.stats.model import Statistics
+
+_WORTH = 0.3
+"""What a change of the best orders saves for it to be a shift of the data, of what all take in a cycle."""
+_APART = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How plans are chosen: by which strategy and costs, and how that is decided. `adapts` False: never. `samples`:
-    whether orders that are not in force are tried with a few tuples.
+    whether orders that are not in force are tried with a few tuples. `cycle`: how many batches one has; `history`: how
+    many of them are kept. `until`: after so many batches the plan stays, None for never.
     """
 
     name: str
@@ -37,6 +41,9 @@ class Policy:
     how: Deciding = field(default_factory=Deciding)
     adapts: bool = True
     samples: bool = True
+    cycle: int = 1
+    history: int = HISTORY
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +89,7 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
         queries=(recording.query,), options=replace(options, strategy=policy.strategy, costs=policy.costs)
     )
     standing, cycles, found = Standing(running=running), Cycles(), Replayed()
-    samples = _Samples()
+    samples, length = _Samples(), CycleLength(batches=policy.cycle)
     for number, cycle in enumerate(recording.cycles):
         counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(standing.running)}
         own = taken(counts.values())
@@ -93,11 +100,13 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
             own = Taken(probes=own.probes + sampled[1].probes, matches=own.matches + sampled[1].matches)
             found.sampled += sampled[1].probes
         found.taken.append(own)
-        cycles = with_batch(cycles, number * 10_000, counted, EVERY_BATCH)
-        if not policy.adapts:
+        cycles = with_batch(cycles, number * 10_000, counted, length, policy.history)
+        is_young = number + 1 in YOUNG
+        stays = not policy.adapts or (policy.until is not None and number >= policy.until)
+        if stays or not (is_young or length.is_over(cycles)):
             continue
         manifest = _manifest(number, cycle, cycles)
-        decision = reconsider(request, manifest, standing, replace(policy.how, is_young=number + 1 in YOUNG))
+        decision = reconsider(request, manifest, standing, replace(policy.how, is_young=is_young))
         if decision.change is not None:
             _on(stores, decision.after.running)
             found.changes.append((number, edges_of(decision.after.running)))
@@ -126,7 +135,8 @@ class _Samples:
         counts = {edge: self._thinned(cycle.edges.get(edge, EdgeCounts()), every) for edge in edges_of(self.plan)}
         own = taken(counts.values())
         self._allowance.note(rows // every, own.probes)
-        return _batch(self.plan, cycle, counts), own
+        plan, self.plan = self.plan, None
+        return _batch(plan, cycle, counts), own
 
     def _thinned(self, counts: EdgeCounts, every: int) -> EdgeCounts:
         probes = int(self._random.binomial(counts.probes, 1 / every))
@@ -195,6 +205,36 @@ def best_single(recording: Recording, by: str = "operations") -> int:
     return sum(min(costs.values()) for costs in sums.values())
 
 
+def real_shifts(recording: Recording, by: str = "probes") -> tuple[int, ...]:
+    """Return after which cycles the best orders in hindsight change, if a change must save `_WORTH` of what a cycle
+    takes; those a few cycles apart are one.
+    """
+    cycles = _by_start(recording, by)
+    penalty = _WORTH * sum(best_by_cycle(recording, by)) / max(len(cycles), 1)
+    changed = set[int]()
+    for start in cycles[0] if cycles else ():
+        changed |= _changes([each[start] for each in cycles], penalty)
+    found: list[int] = []
+    for cycle in sorted(changed):
+        if not found or cycle - found[-1] > _APART:
+            found.append(cycle)
+    return tuple(found)
+
+
+def _changes(costs: Sequence[Mapping[str, int]], penalty: float) -> set[int]:
+    """Return where the cheapest way through the cycles goes from one order to another."""
+    ways: dict[str, tuple[float, tuple[int, ...]]] = {order: (float(cost), ()) for order, cost in costs[0].items()}
+    for cycle, each in enumerate(costs[1:]):
+        cheapest, moves = min(ways.values())
+        jumped = cheapest + penalty, (*moves, cycle)
+        ways = {
+            order: (before[0] + cost, before[1])
+            for order, cost in each.items()
+            for before in (min(ways[order], jumped),)
+        }
+    return set(min(ways.values())[1])
+
+
 def _by_start(recording: Recording, by: str) -> Sequence[Mapping[str, Mapping[str, int]]]:
     plans = plans_of(recording.query, recording.orders, plan_options(recording.streams))
     paths: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -214,4 +254,14 @@ def _by_start(recording: Recording, by: str) -> Sequence[Mapping[str, Mapping[st
     ]
 
 
-__all__ = ["Policy", "Replayed", "Taken", "best_by_cycle", "best_single", "edges_of", "replay", "taken"]
+__all__ = [
+    "Policy",
+    "Replayed",
+    "Taken",
+    "best_by_cycle",
+    "best_single",
+    "edges_of",
+    "real_shifts",
+    "replay",
+    "taken",
+]

@@ -6,15 +6,11 @@ from statistics import mean
 
 import pytest
 
+from benchmarks.simulator.curves import FLOOD, lived
 from benchmarks.simulator.experiments import Experiment, flooded_chain
-from benchmarks.simulator.living import Lived, live
-from plait.adapt.planning import PlanRequest
-from plait.adapt.reconsidering import Policy
 from plait.operators.traversal import sampler
-from plait.optimizer.options import PlanOptions
 from plait.plan.strategy_names import StrategyName
 
-FLOOD = 8
 SETTLED = slice(FLOOD + 7, None)
 """Cycles in which all that was stored before the flood has expired."""
 
@@ -22,16 +18,6 @@ SETTLED = slice(FLOOD + 7, None)
 @pytest.fixture(scope="module")
 def flood() -> Experiment:
     return flooded_chain(rows_per_cycle=5, cycles=FLOOD + 10, flood=FLOOD)
-
-
-def lived(experiment: Experiment, strategy: StrategyName, until: int | None = None) -> Lived:
-    """Run it from the orders of `greedy` on, which has no intermediate stores."""
-
-    def request(strategy: StrategyName) -> PlanRequest:
-        options = PlanOptions(strategy=strategy, sources=experiment.streams, parallelism=1)
-        return PlanRequest(queries=(experiment.query,), options=options)
-
-    return live(experiment, request(strategy), Policy(), first=request("greedy").plan(None), until=until)
 
 
 @pytest.mark.parametrize("strategy", ["dppick", "bushy", "ilp"])
