@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from plait.adapt.forecast import NEXT_CYCLE, Outlook, forecast
+from plait.optimizer.incremental.former import Former
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan, Store
+from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
 from plait.state.model import Manifest
+from plait.stats.model import QuerySets
+
+Sampled: TypeAlias = Callable[[Manifest | None], tuple[QuerySets, ...]]
+"""Samples the query sets of what a manifest says is stored."""
+
+GROUPING: Final[frozenset[StrategyName]] = frozenset({"adhoc", "ilp"})
+"""The strategies that let queries share steps although they take different rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """Everything a plan depends on except statistics."""
+    """Everything a plan depends on except statistics. `sampled` looks at what is stored for the part of these that no
+    batch has counted: which selections rows pass together.
+    """
 
     queries: tuple[Query, ...]
     options: PlanOptions
+    sampled: Sampled | None = field(default=None, compare=False)
 
-    def plan(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Plan:
-        """Return the plan for these queries with today's forecast; None: nothing has been measured yet."""
-        return plan(self.queries, forecast(self.options.sources, manifest, outlook), self.options)
+    def plan(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE, former: Former | None = None) -> Plan:
+        """Return the plan for these queries with today's forecast; None: nothing has been measured yet. `former`: the
+        plan in force, of which all that is not touched by other queries stays as it is.
+        """
+        statistics = forecast(self.options.sources, manifest, outlook)
+        if self.sampled is not None and self.options.strategy in GROUPING:
+            statistics = replace(statistics, query_sets=self.sampled(manifest))
+        return plan(self.queries, statistics, self.options, former)
 
 
 def probing_only(running: Plan, wanted: Plan) -> Plan | None:

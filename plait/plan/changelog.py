@@ -6,7 +6,7 @@ that do the same have an empty changelog.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -130,18 +130,23 @@ def _stores(old: Plan, new: Plan) -> Iterator[PlanChange]:
             yield StoreRemoved(store=store_id)
         elif store_id not in before:
             yield StoreAdded(store=after[store_id])
-        elif before[store_id] != after[store_id]:
+        elif before[store_id] is not after[store_id] and before[store_id] != after[store_id]:
             yield StoreChanged(store=after[store_id])
 
 
 def _trees(old: Plan, new: Plan) -> Iterator[PlanChange]:
-    before, after = _by_start(old), _by_start(new)
+    before = {tree.start: tree for tree in old.trees}
+    after = {tree.start for tree in new.trees}
     yield from (TreeRemoved(start=start) for start in before if start not in after)
-    yield from (TreeSet(tree=tree) for tree in new.trees if after[tree.start] != before.get(tree.start))
+    yield from (TreeSet(tree=tree) for tree in new.trees if not _does_the_same(tree, before.get(tree.start)))
 
 
-def _by_start(plan: Plan) -> Mapping[Member, ProbeTree]:
-    return {tree.start: replace(tree, children=_without_estimates(tree.children)) for tree in plan.trees}
+def _does_the_same(tree: ProbeTree, other: ProbeTree | None) -> bool:
+    return tree is other or (other is not None and _bare(tree) == _bare(other))
+
+
+def _bare(tree: ProbeTree) -> ProbeTree:
+    return replace(tree, children=_without_estimates(tree.children))
 
 
 def _without_estimates(steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from plait.errors import CheckpointError
-from plait.plan.model import Plan
+from plait.plan.model import Plan, ProbeTree, Step, Store
 
 FORMAT = 6
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
@@ -23,9 +23,50 @@ _STORED_AS = {"residual_filters": "narrowings"}
 """Fields that stand under an earlier name in the JSON, so that plans of this format are read whoever wrote them."""
 
 
-def encode(plan: Plan) -> str:
-    """Return the plan as JSON text, the same text for an equal plan."""
-    return json.dumps({"format": FORMAT, "plan": _to_plain(plan)}, ensure_ascii=False, separators=(",", ":"))
+_PARTS = (Store, ProbeTree, Step)
+
+
+def encode(plan: Plan, written: PartTexts | None = None) -> str:
+    """Return the plan as JSON text, the same text for an equal plan. `written`: what is known of plans before it, of
+    which most parts may be in this one.
+    """
+    known = PartTexts() if written is None else written
+    text = _record_text(plan, known)
+    known.forget_all_but(plan)
+    return f'{{"format":{FORMAT},"plan":{text}}}'
+
+
+@dataclass(slots=True)
+class PartTexts:
+    """The JSON of stores, trees and steps that have been written, each by the very object it is of."""
+
+    texts: dict[int, tuple[object, str]] = field(default_factory=dict)
+
+    def of(self, part: Store | ProbeTree | Step) -> str:
+        """Return the JSON of a part."""
+        known = self.texts.get(id(part))
+        if known is None:
+            known = self.texts[id(part)] = part, _record_text(part, self)
+        return known[1]
+
+    def forget_all_but(self, plan: Plan) -> None:
+        """Let go of the parts that are not in a plan, once these are many."""
+        live = {id(part) for part in (*plan.stores, *plan.trees)}
+        live.update(id(step) for tree in plan.trees for _, step in tree.walk())
+        if len(self.texts) > 2 * len(live):
+            self.texts = {key: known for key, known in self.texts.items() if key in live}
+
+
+def _record_text(record: Any, known: PartTexts) -> str:
+    """Return a record as `_to_plain` and JSON would have it, its parts as they are known."""
+    fields_of = ((each.name, getattr(record, each.name)) for each in fields(record) if each.init)
+    return "{" + ",".join(f'"{_stored_as(name)}":{_text(value, known)}' for name, value in fields_of) + "}"
+
+
+def _text(value: Any, known: PartTexts) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], _PARTS):
+        return "[" + ",".join(map(known.of, value)) + "]"
+    return json.dumps(_to_plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def decode(text: str) -> Plan:

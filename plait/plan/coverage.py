@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from plait.plan.conditions import conditions_of, conditions_text, renamed
-from plait.plan.model import Member, Output, Plan, ResidualFilter, Selection, Step
-from plait.plan.relations import projected_columns, requirement_of, selection_of, window_of
+from plait.plan.model import Member, Output, Plan, Requirement, ResidualFilter, Selection, Step, Store
+from plait.plan.relations import (
+    one_per_query,
+    one_per_source,
+    projected_columns,
+    requirement_of,
+    selection_of,
+    window_of,
+)
 from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
 
@@ -63,6 +70,16 @@ def _stands_for(
         return False
     is_wider = window_us is not None and (member.window_us is None or member.window_us > window_us)
     return member.window_us == window_us or (is_wider and residual.window_us == window_us)
+
+
+def takes_all_of(wide: Member, own: Member) -> bool:
+    """Tell whether one member can stand for another: of the same relation, with a selection and a window that take in
+    those of the other.
+    """
+    if (wide.store, wide.ordinal) != (own.store, own.ordinal):
+        return False
+    is_long = wide.window_us is None or (own.window_us is not None and wide.window_us >= own.window_us)
+    return is_long and (wide.selection == own.selection or _includes(wide.selection, own.selection))
 
 
 def _includes(wide: Selection, own: Selection) -> bool:
@@ -134,13 +151,44 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
                 yield f"'{alias}' of query '{output.query}' lacks columns {missing} via {_edge(steps)}"
 
 
+def stores_keep_no_more(plan: Plan, queries: Queries) -> Iterator[str]:
+    """Yield relations whose tuples or columns a store of a source does not keep, and requirements that no query has:
+    those of a query that is gone would be met for ever.
+    """
+    store_name = one_per_source if all(store.id == store.source for store in _of_sources(plan)) else one_per_query
+    wanted: dict[str, set[Requirement]] = {store.id: set() for store in _of_sources(plan)}
+    for query in queries:
+        for relation in query.relations:
+            name = store_name(query.name, relation.source)
+            if name not in wanted:
+                yield f"query '{query.name}' has no store for '{relation.alias}'"
+                continue
+            wanted[name].add(requirement_of(query, relation))
+            missing = set(projected_columns(query, relation.alias)).difference(plan.store(name).columns)
+            if missing:
+                yield f"store '{name}' lacks columns {sorted(missing)} of query '{query.name}'"
+    for store in _of_sources(plan):
+        lacking, idle = wanted[store.id] - set(store.requirements), set(store.requirements) - wanted[store.id]
+        yield from (f"store '{store.id}' lacks requirement {need}" for need in lacking)
+        if not store.keeps_all:
+            yield from (f"store '{store.id}' has requirement {need}, which is no query's" for need in idle)
+
+
+def _of_sources(plan: Plan) -> Iterator[Store]:
+    return (store for store in plan.stores if store.intermediate is None)
+
+
 INVARIANTS: dict[int, tuple[str, Callable[[Plan, Queries], Iterator[str]]]] = {
     12: ("each stream relation of each query starts exactly one path", each_start_once),
     13: ("every path covers the query's relations exactly once", paths_cover_relations),
     14: ("every path requires exactly the query's join predicates", paths_match_predicates),
     15: ("no avoidable cross product", cross_steps_are_last),
-    16: ("stores keep what the queries require", requirements_cover_relations),
+    16: ("paths find what the queries require", requirements_cover_relations),
+    21: ("stores keep what the queries require, and nothing for others", stores_keep_no_more),
 }
+
+OF_PATHS: Final = frozenset({13, 14, 15, 16})
+"""The invariants that look at each path of a query by itself."""
 
 
 def computes(plan: Plan, queries: Queries) -> bool:

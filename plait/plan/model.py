@@ -209,11 +209,17 @@ class Store:
     keeps_all: bool = False
     intermediate: Intermediate | None = None
     values: tuple[ValueColumn, ...] = ()
+    _selections: tuple[Selection, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Hundreds of queries have as many, and every path that reads the store asks for them.
+        distinct = {need.selection for need in self.requirements}
+        object.__setattr__(self, "_selections", tuple(sorted(distinct, key=lambda selection: selection.sql)))
 
     @property
     def selections(self) -> tuple[Selection, ...]:
         """The distinct selections, ordered by text; their position is their bit."""
-        return tuple(sorted({need.selection for need in self.requirements}, key=lambda selection: selection.sql))
+        return self._selections
 
     def key(self, name: str) -> KeyColumn:
         """Return the key column with this name."""

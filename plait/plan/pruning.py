@@ -57,6 +57,16 @@ def part_for(plan: Plan, queries: Collection[str] | None, streams: Collection[st
     )
 
 
+def only_queries(plan: Plan, queries: frozenset[str]) -> Plan:
+    """Return the plan with the paths alone that end in these queries."""
+
+    def is_theirs(start: Member, ending: Ending) -> bool:
+        return isinstance(ending, Output) and ending.query in queries
+
+    trees = (_prune_tree(tree, is_theirs) for tree in plan.trees)
+    return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
+
+
 def _from_last_starts(plan: Plan, is_wanted: Callable[[Ending], bool]) -> Plan:
     last: dict[str, tuple[int, int]] = {}
     for tree in plan.trees:

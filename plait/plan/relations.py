@@ -19,6 +19,9 @@ from plait.spelling import backquoted
 _PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
 _OWN_STORE = re.compile(r"(?:[^/]|//)*/((?:[^/]|//)+)")
 
+_REMEMBERED = 1 << 13
+"""Of so many relations of queries: each request of a user asks about those of all queries there are."""
+
 UNKNOWN_TYPE = "?"
 """Stands for the type of an operand until Spark has been asked (`Operand.type` is None)."""
 
@@ -47,6 +50,7 @@ def key_of(operand: Operand, order: Order | None = None) -> KeyColumn:
     return key if order is None or key.encoding == order else replace(key, by_size=True)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
     """Return the keys of a relation, each once, ordered by name."""
     keys: dict[str, KeyColumn] = {}
@@ -98,11 +102,13 @@ def values_read(query: Query, alias: str, others: Collection[str] | None = None)
     )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def requirement_of(query: Query, relation: Relation) -> Requirement:
     """Return why a store keeps tuples for this relation."""
     return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def projected_columns(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}

@@ -7,7 +7,18 @@ from typing import Final, Literal, TypeAlias, get_args
 from plait.errors import OptionError
 
 StrategyName: TypeAlias = Literal[
-    "fixed", "selectivity", "greedy", "dppick", "ilp", "flat", "left-deep", "chain", "bushy", "independent", "shared"
+    "fixed",
+    "selectivity",
+    "greedy",
+    "dppick",
+    "ilp",
+    "adhoc",
+    "flat",
+    "left-deep",
+    "chain",
+    "bushy",
+    "independent",
+    "shared",
 ]
 
 STRATEGY_NAMES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)

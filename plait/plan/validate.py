@@ -7,14 +7,16 @@ the queries too, because they say that the plan computes these queries and nothi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from typing_extensions import assert_never
 
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
-from plait.plan.model import Member, Plan, Probed, Store
+from plait.plan.model import Encoding, Member, Plan, Probed, Store
+from plait.plan.pruning import only_queries
 from plait.plan.traversals import endings, members, path_members, probes
 from plait.query.model import Query
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
@@ -31,6 +33,19 @@ def validate(plan: Plan, queries: Iterable[Query] | None = None) -> None:
     known = tuple(queries)
     for number, (statement, covers) in coverage.INVARIANTS.items():
         _raise_first(plan, number, statement, covers(plan, known))
+
+
+def validate_change(plan: Plan, queries: Iterable[Query], touched: frozenset[str]) -> None:
+    """Raise InvalidPlanError if a plan is broken whose paths to other queries than those `touched` are as they were in
+    a plan that was not; their stores may be others.
+    """
+    validate(plan)
+    known = tuple(queries)
+    concerned = only_queries(plan, touched)
+    theirs = tuple(query for query in known if query.name in touched)
+    for number, (statement, covers) in coverage.INVARIANTS.items():
+        is_of_paths = number in coverage.OF_PATHS
+        _raise_first(plan, number, statement, covers(concerned, theirs) if is_of_paths else covers(plan, known))
 
 
 def _raise_first(plan: Plan, number: int, statement: str, violations: Iterator[str]) -> None:
@@ -79,8 +94,9 @@ def members_have_stores(plan: Plan) -> Iterator[str]:
 
 def members_are_selected(plan: Plan) -> Iterator[str]:
     """Yield members whose selection has no bit in their store."""
+    told = {store.id: frozenset(store.selections) for store in plan.stores}
     for member in members(plan):
-        if not set(member.selection.alternatives) <= set(plan.store(member.store).selections):
+        if not told[member.store].issuperset(member.selection.alternatives):
             yield f"store '{member.store}' does not tell which tuples satisfy {member.selection.sql}"
 
 
@@ -103,29 +119,44 @@ def predicates_name_columns(plan: Plan) -> Iterator[str]:
     """Yield predicates that look at a later position, at a key that the probing or the probed store lacks, by an order
     it does not have, or at a column that is not there.
     """
+    columns = {store.id: _Columns.of(store) for store in plan.stores}
     for path, step in probes(plan):
-        if len(set(step.predicates)) < len(step.predicates):
+        if len(step.predicates) > 1 and len(set(step.predicates)) < len(step.predicates):
             yield f"edge '{step.edge}' repeats a predicate"
         for predicate in step.predicates:
             for place in operands_of(predicate):
                 if place.at is not None and not 0 <= place.at < len(path):
                     yield f"edge '{step.edge}' looks at position {place.at} of a path of {len(path)}"
                 else:
-                    store = plan.store(step.member.store if place.at is None else path[place.at].store)
-                    yield from (f"edge '{step.edge}' {what}" for what in _wrong_column(store, place.name, predicate))
+                    known = columns[step.member.store if place.at is None else path[place.at].store]
+                    yield from (f"edge '{step.edge}' {what}" for what in _wrong_column(known, place.name, predicate))
 
 
-def _wrong_column(store: Store, name: str, predicate: Predicate[Probed]) -> Iterator[str]:
-    encodings = {key.name: key.encoding for key in store.keys}
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What predicates may name of a store: keys with what their int64 is, and what residual predicates read."""
+
+    store: str
+    encodings: Mapping[str, Encoding]
+    values: frozenset[str]
+
+    @classmethod
+    def of(cls, store: Store) -> _Columns:
+        values = frozenset((*store.columns, *(value.name for value in store.values)))
+        return cls(store.id, {key.name: key.encoding for key in store.keys}, values)
+
+
+def _wrong_column(known: _Columns, name: str, predicate: Predicate[Probed]) -> Iterator[str]:
+    encodings = known.encodings
     match predicate:
         case Equality() | Band():
             if name not in encodings:
-                yield f"compares key '{name}', which store '{store.id}' does not have"
+                yield f"compares key '{name}', which store '{known.store}' does not have"
             elif isinstance(predicate, Band) and encodings[name] != predicate.order:
                 yield f"looks up key '{name}' by the order of {predicate.order}s, but it is a {encodings[name]}"
         case Residual():
-            if name not in {*store.columns, *(value.name for value in store.values)}:
-                yield f"reads column '{name}', which store '{store.id}' does not have"
+            if name not in known.values:
+                yield f"reads column '{name}', which store '{known.store}' does not have"
         case _:
             assert_never(predicate)
 

@@ -224,8 +224,14 @@ class Query:
     _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
     _canonical: Mapping[str, tuple[str, int]] = field(init=False, compare=False, repr=False)
     _between: Mapping[frozenset[str], Conjunction[Operand]] = field(init=False, compare=False, repr=False)
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        return self._hash  # what is worked out of queries is remembered, and hundreds of them are asked about each time
 
     def __post_init__(self) -> None:
+        content = self.name, self.relations, self.predicates, self.output, self.sink, self.text
+        object.__setattr__(self, "_hash", hash(content))
         # Asked for at every step of every probe order that an optimizer looks at.
         by_alias = {relation.alias: relation for relation in self.relations}
         canonical: dict[str, tuple[str, int]] = {}

@@ -15,6 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.adapter import Adapter
 from plait.adapt.decision import Change
+from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest
 from plait.adapt.rule import NO_MEMORY, Memory
 from plait.filesystems import for_spark
@@ -22,6 +23,7 @@ from plait.operators.close.lacking import Lacking
 from plait.operators.ingest.governing import changes_path, note_changes
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.residuals import Predicates
+from plait.optimizer.incremental.former import Former
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.runtime.admission.bounding import Admission
@@ -34,6 +36,7 @@ from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
 from plait.runtime.checkpoint.preparing import Asked, Prepared, go_on, prepare
+from plait.runtime.checkpoint.stored_for_planning import sampling
 from plait.runtime.checkpoint.taken_back import read_taken_back
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.runtime.losses.malformed import Explainer, read_in_part
@@ -48,11 +51,13 @@ from plait.state.model import Bucket
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
     """What outlasts a start for the same queries and options: the `change` that Spark's query is started anew for, None
-    if it is for something else, and what is remembered of changes.
+    if it is for something else, and what is remembered of changes. `former`: the plan beside which that for other
+    queries is made, None if all are to be planned anew.
     """
 
     change: Change | None = None
     memory: Memory = NO_MEMORY
+    former: Former | None = None
 
     @property
     def plan(self) -> Plan | None:
@@ -64,7 +69,8 @@ class Carried:
 class Course:
     """What `asked` has come to. `warnings`: what tables lost when they were read, and what has changed outside the
     checkpoint. `running`: what the streaming query's tasks were started for; `changes`: where they find what else they
-    are to do since.
+    are to do since. `ahead`: the plan that was made for what is asked meanwhile, with the one it was made beside; and
+    `changed` how many queries have come or gone since all were planned at once.
     """
 
     asked: Asked
@@ -74,6 +80,8 @@ class Course:
     offered: tuple[tuple[str, int], ...]
     running: tuple[IngestSpec, ...]
     changes: str
+    ahead: tuple[Former, Plan] | None = None
+    changed: int = 0
 
     @classmethod
     def begin(
@@ -119,7 +127,7 @@ class Course:
             batches=Batches(
                 prepared=prepared,
                 processor=processor,
-                adapter=Adapter(asked.request, asked.settings.habits, memory_of_plans),
+                adapter=Adapter(sampling(asked.request, prepared.storage), asked.settings.habits, memory_of_plans),
                 admission=admission,
                 clock=clock,
             ),
@@ -137,6 +145,7 @@ class Course:
             ),
             running=prepared.stream_specs,
             changes=changes_path(prepared.epoch.number),
+            changed=_changed_since(asked.former, prepared.epoch.plan, asked.request),
         )
 
     def take_up(self, asked: Asked, predicates: Predicates) -> bool:
@@ -146,7 +155,9 @@ class Course:
         before = self.batches.processor.before
         if before is None or before.batch < 0 or asked.settings != self.asked.settings:
             return False
-        prepared = go_on(asked, self.prepared, before, self.running)
+        former = self._former(asked)
+        plan, prepared = go_on(replace(asked, former=former), self.prepared, before, self.running)
+        self._note_ahead(former, plan, asked.request)
         if prepared is None:
             return False
         note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
@@ -154,9 +165,35 @@ class Course:
         same = {name for name, binding in asked.bindings.items() if self.asked.bindings.get(name) is binding}
         self.batches.processor.handover.keep_claims(same)
         self.batches.processor.predicates = dict(predicates)
-        self.batches.begin_with(prepared, Adapter(asked.request, asked.settings.habits))
+        request = sampling(asked.request, prepared.storage)
+        self.batches.begin_with(prepared, Adapter(request, asked.settings.habits))
         self.asked, self.prepared = asked, prepared
+        self.changed, self.ahead = _changed_since(former, plan, asked.request), None
         return True
+
+    def plan_ahead(self, asked: Asked) -> None:
+        """Plan for what is asked now, beside the batch that is under way: on what the last one has shown."""
+        before = self.batches.processor.before
+        if asked.settings == self.asked.settings:
+            former = self._former(asked)
+            plan = sampling(asked.request, self.prepared.storage).plan(before, NEXT_CYCLE, former)
+            self._note_ahead(former, plan, asked.request)
+
+    def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest) -> None:
+        changed = _changed_since(former, plan, request)
+        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), self.epoch.plan
+
+    def _former(self, asked: Asked) -> Former | None:
+        """Return the plan beside which that for what is asked now is made; None if options have changed with it."""
+        mine, theirs = (replace(each.request.options, sources=()) for each in (self.asked, asked))
+        if mine != theirs:
+            return None
+        in_force, ahead = self.epoch.plan, self.ahead
+        if ahead is not None and ahead[1] is in_force:
+            return ahead[0]
+        # One that came by reconsidering was made for all queries at once.
+        changed = self.changed if in_force is self.prepared.epoch.plan else 0
+        return Former(plan=in_force, queries=self.asked.request.queries, changed=changed)
 
     def unknown(self, bindings: Mapping[str, Binding]) -> frozenset[str]:
         """Return the names under which no batch answers these queries yet."""
@@ -171,7 +208,9 @@ class Course:
     def carried(self, request: PlanRequest) -> Carried:
         """Return what another start for this request takes over."""
         if request != self.asked.request:
-            return Carried()
+            ahead = self.ahead
+            is_ahead = ahead is not None and ahead[1] is self.epoch.plan
+            return Carried(former=ahead[0] if ahead is not None and is_ahead else None)
         return Carried(change=self.batches.awaited, memory=self.batches.adapter.memory)
 
     def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
@@ -257,6 +296,11 @@ class Course:
         """
         self.batches.processor.close()
         self.batches.adapter.close(wait=not is_replaced)
+
+
+def _changed_since(former: Former | None, plan: Plan, request: PlanRequest) -> int:
+    """Return how many queries have come or gone since all were planned at once."""
+    return 0 if former is None else former.after(plan, request.queries).changed
 
 
 __all__ = ["Course"]

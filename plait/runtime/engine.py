@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.requests import Request
+from plait.runtime.run_handle import RunHandle
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.runtime.telling import Telling
@@ -145,6 +147,16 @@ class Engine(Declarations):
             return self._take_up()
         return self._taken_up_singly(course, added)
 
+    def _plan_ahead(self) -> None:
+        """Plan for what is registered now while a batch may be under way. What fails here fails when it is taken up."""
+        course = self._course
+        if course is None or not self._registry.bindings or not self._requests.waiting():
+            return
+        with self._declaring:
+            asked = self._asked()
+        with suppress(Exception):  # whatever a strategy or its solver raises
+            course.plan_ahead(asked)
+
     def _added(self, course: Course) -> list[str]:
         """Return the queries that wait to be answered for the first time, or otherwise than before."""
         unknown = course.unknown(self._bindings())
@@ -208,6 +220,7 @@ class Engine(Declarations):
             lambda: self._start_streaming(run, trigger),
             is_endless=trigger is not None,
             take_up=self._take_up,
+            plan_ahead=self._plan_ahead,
             explain=self._explained,
         )
         self._run = run
@@ -237,7 +250,7 @@ class Engine(Declarations):
         with self._declaring:
             request, waiting = self._request(), self._requests.waiting()
             carried = Carried() if self._course is None else self._course.carried(request)
-            asked = self._asked(carried.plan)
+            asked = replace(self._asked(carried.plan), former=carried.former)
         try:
             self._course = Course.begin(
                 asked,
@@ -366,33 +379,6 @@ class Engine(Declarations):
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
-
-
-@dataclass(slots=True)
-class RunHandle:
-    """A running engine."""
-
-    _run: Run
-    _finish: Callable[[Run], Summary]
-    _status: Callable[[], dict[str, Any]]
-
-    def stop(self) -> Summary:
-        """Finish the batch under way and end; return the summary. Raises what ended the run, if it failed."""
-        self._run.stop()
-        return self._finish(self._run)
-
-    def status(self) -> dict[str, Any]:
-        """Return the engine's status."""
-        return self._status()
-
-    def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the run ends, at most `timeout` seconds; tell whether it did. Raises what ended it, if it
-        failed.
-        """
-        ended = self._run.wait(timeout)
-        if ended:
-            self._run.raise_failure()
-        return ended
 
 
 __all__ = ["Engine", "QueryHandle", "RunHandle"]

@@ -7,7 +7,7 @@ is None; the optimizer, not this module, decides what to assume then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -81,9 +81,39 @@ class StepStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySets:
+    """A sample of the rows of a source by the selections they pass (paper 004, section 4): `sets` has for each set of
+    them, bit i standing for ``selections[i]``, the number of rows that pass just these.
+
+    >>> sample = QuerySets(source="v", selections=("a", "b", "c"), sets=((0b011, 3), (0b001, 1), (0b100, 2)))
+    >>> sample.overlap(("a", "b")), sample.overlap(("a", "c")), sample.overlap(("a", "d"))
+    (0.5714285714285714, 1.0, None)
+    """
+
+    source: str
+    selections: tuple[str, ...]
+    sets: tuple[tuple[int, int], ...]
+
+    def rows(self, selections: Iterable[str]) -> int:
+        """Return Crd: the rows that pass one of these selections at least."""
+        mask = sum(1 << self.selections.index(each) for each in set(selections))
+        return sum(rows for passed, rows in self.sets if passed & mask)
+
+    def overlap(self, selections: Sequence[str]) -> float | None:
+        """Return the rows that pass one of these selections as a share of what they pass each; None if the sample says
+        nothing of one of them.
+        """
+        if not set(selections) <= set(self.selections):
+            return None
+        each = [self.rows((selection,)) for selection in selections]
+        return self.rows(selections) / sum(each) if all(each) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """All sources, ordered by name, the equalities that were measured, ordered by their sides, the steps, ordered
     by name, and the keys that stores hold, ordered by store. `batch_s`: seconds of event time that a batch brings.
+    by name, the keys that stores hold, ordered by store, and samples of query sets, ordered by source.
     """
 
     sources: tuple[SourceStatistics, ...] = ()
@@ -91,6 +121,7 @@ class Statistics:
     steps: tuple[StepStatistics, ...] = ()
     keys: tuple[KeyStatistics, ...] = ()
     batch_s: float | None = None
+    query_sets: tuple[QuerySets, ...] = ()
     _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
     _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
     _by_key: Mapping[Side, float] = field(init=False, repr=False, compare=False)
@@ -107,6 +138,10 @@ class Statistics:
     def kept(self, store: str, key: str) -> float | None:
         """Return κ of a store, None if it was not measured."""
         return self._by_key.get((store, key))
+
+    def overlap(self, source: str, selections: Sequence[str]) -> float | None:
+        """Return how much selections of a source overlap (`QuerySets.overlap`), None if there is no sample of them."""
+        return next((each.overlap(selections) for each in self.query_sets if each.source == source), None)
 
     def of(self, source: str) -> SourceStatistics:
         """Return what is known about this source; all unknown if it was never seen."""

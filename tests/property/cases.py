@@ -13,8 +13,9 @@ from tests.property.queries import CROSS_ROWS, NO_THETAS, Thetas, random_query
 from tests.property.values import BY_NAME, KINDS, TEXTS_OF_OTHERS, Domain, Kind, time_value
 
 TREES = ("flat", "left-deep", "chain", "bushy")
-STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", "dppick", "ilp", "random", "random", *TREES)
-SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", "dppick", "ilp", "random", "random", *TREES[1:])
+TOGETHER = ("dppick", "ilp", "adhoc")
+STRATEGIES = ("fixed", "selectivity", "greedy", "shared", "independent", *TOGETHER, "random", "random", *TREES)
+SWITCHABLE = ("fixed", "selectivity", "greedy", "shared", *TOGETHER, "random", "random", *TREES[1:])
 """Strategies whose plans have the same stores, so that one can follow another on the same state; `independent` has
 others.
 """

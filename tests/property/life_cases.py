@@ -15,7 +15,7 @@ from tests.property.plain import plain_query, simpler_queries
 from tests.property.queries import NO_THETAS, Thetas, random_query, random_selection
 from tests.property.values import BY_NAME, may_meet
 
-STRATEGIES = ("fixed", "selectivity", "greedy", "dppick", "shared", "ilp", "left-deep", "chain", "bushy")
+STRATEGIES = ("fixed", "selectivity", "greedy", "dppick", "shared", "ilp", "adhoc", "left-deep", "chain", "bushy")
 FAIL_POINTS = ("stored", "probed", "delivered", "committed", "published")
 ENDLESS_US = 10**17
 """A delay that never ends: nothing is late and nothing is forgotten."""

@@ -73,6 +73,7 @@ _ONE_IDEA = {
     "codec": "what is kept on disk, to JSON and back",
     "figures": "numbers as a person reads them",
     "flights": "the demo's data, and the benchmark on it",
+    "groups": "queries that are joined as one: formed, and told by EXPLAIN",
     "model": "the records of a layer",
     "options": "what may be set, as a table",
     "sketch": "distinct counts: made by a kernel, read as statistics",

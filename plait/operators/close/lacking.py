@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from plait.operators.ingest.ingest import highest
@@ -26,7 +27,7 @@ from plait.plan.relations import (
     window_of,
 )
 from plait.query.model import Query, Relation
-from plait.state.model import Bucket, Forgotten, KeptFor, Manifest, SourceProgress, Unstored
+from plait.state.model import Bucket, Forgotten, KeptFor, Layout, Manifest, SourceProgress, Unstored
 
 _MOST_SPANS = 8
 _MOST_FORGOTTEN = 16
@@ -152,29 +153,46 @@ def lacking_after(
         return ()
     known_queries = {query.query for query in manifest.queries}
     progress = {lacking.source: lacking for lacking in manifest.sources}
-    layouts = _Layouts.of(manifest.buckets)
+    reasons = {lacking.source: tuple(map(_Reasons.of, lacking.unstored)) for lacking in manifest.sources}
+    layouts = _Layouts.of(manifest.buckets, plan)
     lacking: list[Lacking] = []
     for query in queries:
         streams = [relation for relation in query.relations if not relation.is_table]
         # What joins one stream with tables is found when its rows arrive: it needs none of those that were there.
         needs_earlier = len(streams) > 1 or (backfill and query.name not in known_queries)
         for relation in streams if needs_earlier else ():
-            lacking += layouts.lacking(query, relation, plan, manifest.watermark_us)
+            lacking += layouts.lacking(query, relation, manifest.watermark_us)
             known = progress.get(relation.source)
             if known is not None:
-                lacking += _unstored(query, relation, known, manifest.watermark_us)
+                lacking += _unstored(query, relation, reasons[known.source], manifest.watermark_us)
                 lacking += _forgotten(query, relation, known, manifest.watermark_us)
     return _merged(lacking)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    """Why rows of a time were stored: for a query of that time a look-up tells that its rows were among them."""
+
+    span: Unstored
+    known: frozenset[KeptFor]
+
+    @classmethod
+    def of(cls, span: Unstored) -> _Reasons:
+        return cls(span, frozenset(span.kept))
+
+    def cover(self, need: Requirement) -> bool:
+        mine = KeptFor(selection=_texts(need.selection), keys=need.keys)
+        return mine in self.known or any(_covers(kept, need) for kept in self.span.kept)
+
+
 def _unstored(
-    query: Query, relation: Relation, progress: SourceProgress, watermark_us: int | None
+    query: Query, relation: Relation, spans: Iterable[_Reasons], watermark_us: int | None
 ) -> Iterable[Lacking]:
     need = requirement_of(query, relation)
-    for each in progress.unstored:
-        until = _until(each.tau_max_us, window_of(relation))
-        if not any(_covers(kept, need) for kept in each.kept) and _matters(until, watermark_us):
-            yield Lacking(query=query.name, stream=relation.source, columns=(), rows=each.rows, until_us=until)
+    for each in spans:
+        until = _until(each.span.tau_max_us, window_of(relation))
+        if _matters(until, watermark_us) and not each.cover(need):
+            yield Lacking(query=query.name, stream=relation.source, columns=(), rows=each.span.rows, until_us=until)
 
 
 def _forgotten(
@@ -201,25 +219,40 @@ def _covers(kept: KeptFor, need: Requirement) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Layouts:
-    """Buckets by store and layout, so that each layout is looked at once."""
+    """Buckets by store and layout, each with what they hold, so that each layout is looked at once; and the stores of
+    sources by id, and by source where there is just one.
+    """
 
-    by_store: Mapping[str, Mapping[object, list[Bucket]]]
+    by_store: Mapping[str, tuple[tuple[frozenset[str], list[Bucket]], ...]]
+    stores: Mapping[str, Store]
+    only: Mapping[str, Store]
 
     @classmethod
-    def of(cls, buckets: Iterable[Bucket]) -> _Layouts:
-        grouped: dict[str, dict[object, list[Bucket]]] = {}
+    def of(cls, buckets: Iterable[Bucket], plan: Plan) -> _Layouts:
+        grouped: dict[str, dict[Layout, list[Bucket]]] = {}
         for bucket in buckets:
             grouped.setdefault(bucket.store, {}).setdefault(bucket.layout, []).append(bucket)
-        return cls(grouped)
+        by_source: dict[str, list[Store]] = {}
+        for store in plan.stores:
+            by_source.setdefault(store.source or "", []).append(store)
+        return cls(
+            by_store={
+                store: tuple((frozenset((*layout.carried, *layout.selections)), those) for layout, those in by.items())
+                for store, by in grouped.items()
+            },
+            stores={store.id: store for store in plan.stores if store.source is not None},
+            only={source: mine[0] for source, mine in by_source.items() if len(mine) == 1},
+        )
 
-    def lacking(self, query: Query, relation: Relation, plan: Plan, watermark_us: int | None) -> Iterable[Lacking]:
-        store = _store_of(plan, query, relation)
-        needed = {} if store is None else needed_of(query, relation)
-        for buckets in () if store is None else self.by_store.get(store.id, {}).values():
-            held = {*buckets[0].layout.carried, *buckets[0].layout.selections}
-            missing = tuple(dict.fromkeys(text for name, text in needed.items() if name not in held))
-            if not missing:
+    def lacking(self, query: Query, relation: Relation, watermark_us: int | None) -> Iterable[Lacking]:
+        store = self._store_of(query, relation)
+        if store is None or store.id not in self.by_store:
+            return
+        needed = needed_of(query, relation)
+        for held, buckets in self.by_store[store.id]:
+            if held.issuperset(needed):
                 continue
+            missing = tuple(dict.fromkeys(text for name, text in needed.items() if name not in held))
             window = window_of(relation)
             concerned = [bucket for bucket in buckets if _matters(_until(bucket.tau_max, window), watermark_us)]
             if concerned:
@@ -232,14 +265,13 @@ class _Layouts:
                     until_us=_until(tau_max, window),
                 )
 
-
-def _store_of(plan: Plan, query: Query, relation: Relation) -> Store | None:
-    """Return the store that keeps the relation's rows for this query: its own under strategy ``independent``."""
-    mine = [store for store in plan.stores if store.source == relation.source]
-    own = own_store(query.name, relation.source)
-    return next((store for store in mine if store.id == own), mine[0] if len(mine) == 1 else None)
+    def _store_of(self, query: Query, relation: Relation) -> Store | None:
+        """Return the store that keeps the relation's rows for this query: its own under strategy ``independent``."""
+        own = self.stores.get(own_store(query.name, relation.source))
+        return own if own is not None and own.source == relation.source else self.only.get(relation.source)
 
 
+@lru_cache(maxsize=1 << 13)  # of hundreds of queries, each time that one of them comes or goes
 def needed_of(query: Query, relation: Relation) -> dict[str, str]:
     """Return what a query needs of a relation's stored rows: names in a layout, each with the user's words for it."""
     alias = relation.alias

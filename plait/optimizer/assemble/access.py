@@ -25,7 +25,7 @@ def choose_indexes_and_partitionings(draft: Draft) -> Draft:
     for tree in draft.trees:
         for _, step in tree.walk():
             store = by_id[step.member.store]
-            telling = tuple(name for name in step.index if _source_of(store, name, by_id) not in at_random)
+            telling = tuple(name for name in step.index if source_of_key(store, name, by_id) not in at_random)
             arriving = draft.flows[step.edge].arriving_per_s
             _count(traffic[store.id], step.index, arriving)
             if step.equalities and telling:
@@ -46,7 +46,7 @@ def _count(probes: dict[tuple[str, ...], float], keys: tuple[str, ...], arriving
     probes[keys] = probes.get(keys, 0.0) + arriving
 
 
-def _source_of(store: Store, key: str, stores: Mapping[str, Store]) -> str | None:
+def source_of_key(store: Store, key: str, stores: Mapping[str, Store]) -> str | None:
     """Return the source that a key of a store comes from."""
     part = store.key(key).part
     if store.intermediate is None or part is None:

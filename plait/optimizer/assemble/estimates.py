@@ -47,20 +47,25 @@ def _estimate(step: Step, store: Store, flow: Flow) -> Estimate:
     )
 
 
-def with_stored(plan: Plan, cardinality: Cardinality) -> Plan:
-    """Return the plan with what its stores keep; overlaps between selections are not known and not subtracted."""
+def with_stored(plan: Plan, cardinality: Cardinality, before: Plan | None = None) -> Plan:
+    """Return the plan with what its stores keep; overlaps between selections are not known and not subtracted. Stores
+    that are the very same in a plan `before` keep what they did.
+    """
     kept = kept_stores(plan)
     sizes = MemberSizes(stores=plan.stores, cardinality=cardinality)
     stores = [store for store in plan.stores if store.id in kept]
-    rows = {
-        store.id: _kept_rows(store, cardinality) if store.intermediate is None else sizes.size(store.intermediate)
-        for store in stores
-    }
+    known = {} if before is None else {each.store: each for each in before.stored}
+    same = frozenset[str]() if before is None else frozenset(map(id, before.stores))
+
+    def estimated(store: Store) -> StoredEstimate:
+        if id(store) in same and store.id in known:
+            return known[store.id]
+        rows = _kept_rows(store, cardinality) if store.intermediate is None else sizes.size(store.intermediate)
+        return StoredEstimate(store=store.id, rows=rows, bytes=rows * _row_bytes(plan, store, cardinality))
+
+    stored = tuple(map(estimated, stores))
     made = {store.id for store in stores if store.intermediate is not None}
-    stored = tuple(
-        StoredEstimate(store=store.id, rows=rows[store.id], bytes=rows[store.id] * _row_bytes(plan, store, cardinality))
-        for store in stores
-    )
+    rows = {each.store: each.rows for each in stored}
     total = storage_cost(
         (count for name, count in rows.items() if name not in made), (rows[name] for name in sorted(made))
     )

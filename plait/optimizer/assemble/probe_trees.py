@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeAlias
@@ -61,20 +61,32 @@ def _insert(
     joined = order.units[0]
     node = roots.setdefault(member_of(query, joined[0], store_name, among=among), _Node())
     for unit in order.units[1:]:
-        if len(unit) == 1:
-            member = member_of(query, unit[0], store_name, among=among)
-            arrow = Arrow(member=member, predicates=_probing(query, joined, unit, lambda _, name: name))
-        else:
-            subset = Subset.of(query, unit, store_name)
-            unit = subset.aliases
-            arrow = Arrow(
-                member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=subset.window_us),
-                predicates=_probing(query, joined, unit, _names_in(unit)),
-                parts=tuple(member_of(query, alias, store_name, among=among) for alias in unit),
-            )
+        arrow, added = arrow_to(query, joined, unit, store_name, among)
         node = node.children.setdefault(arrow, _Node())
-        joined = (*joined, *unit)
+        joined = (*joined, *added)
     return node, joined
+
+
+def arrow_to(
+    query: Query,
+    joined: tuple[str, ...],
+    unit: tuple[str, ...],
+    store_name: StoreName,
+    among: Collection[str] | None = None,
+) -> tuple[Arrow, tuple[str, ...]]:
+    """Return the step from what has been joined, aliases by position, to what is probed next, and the aliases that it
+    adds, by position. `among`: the aliases of which ordinals count occurrences, default all.
+    """
+    if len(unit) == 1:
+        member = member_of(query, unit[0], store_name, among=among)
+        return Arrow(member=member, predicates=_probing(query, joined, unit, lambda _, name: name)), unit
+    subset = Subset.of(query, unit, store_name)
+    arrow = Arrow(
+        member=Member(store=subset.store, ordinal=0, selection=Selection(), window_us=subset.window_us),
+        predicates=_probing(query, joined, subset.aliases, _names_in(subset.aliases)),
+        parts=tuple(member_of(query, alias, store_name, among=among) for alias in subset.aliases),
+    )
+    return arrow, subset.aliases
 
 
 StoredName: TypeAlias = Callable[[str, str], str]
@@ -126,7 +138,7 @@ def _paths(path: Path, node: _Node) -> Iterable[Path]:
 
 def _freeze(path: Path, node: _Node, names: dict[Path, str]) -> tuple[Step, ...]:
     steps = []
-    for arrow in sorted(node.children, key=_arrow_order):
+    for arrow in sorted(node.children, key=arrow_order):
         child = node.children[arrow]
         here = (*path, arrow)
         steps.append(
@@ -147,7 +159,8 @@ def _sorted_outputs(node: _Node) -> tuple[Output, ...]:
     return tuple(sorted(node.outputs, key=lambda output: (output.query, output.positions)))
 
 
-def _arrow_order(arrow: Arrow) -> tuple[object, ...]:
+def arrow_order(arrow: Arrow) -> tuple[object, ...]:
+    """Return what steps that follow on one path are ordered by."""
     return arrow.member.order, content_of(arrow.predicates), [part.order for part in arrow.parts]
 
 
@@ -159,12 +172,31 @@ class Arrow:
     predicates: Conjunction[Probed] = ()
     parts: tuple[Member, ...] = ()
 
+    @classmethod
+    def of(cls, step: Step) -> Arrow:
+        """Return what a step does, whatever comes of it."""
+        return cls(member=step.member, predicates=step.predicates, parts=step.parts)
+
+    def is_of(self, step: Step) -> bool:
+        """Tell whether a step does this."""
+        return self.member == step.member and self.predicates == step.predicates and self.parts == step.parts
+
 
 Path: TypeAlias = tuple[Arrow, ...]
 """A probe path from its starting member on."""
 
 
 _SHORTEST_DIGEST = 4
+
+
+def path_name(path: Path) -> str:
+    """Return the stores of a path."""
+    return "→".join(member_name(arrow.member) for arrow in path)
+
+
+def path_digest(path: Path) -> str:
+    """Return what tells a path from others over the same stores."""
+    return blake2b(_content(path).encode(), digest_size=16).hexdigest()
 
 
 def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
@@ -174,7 +206,7 @@ def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
     """
     groups: dict[str, list[Path]] = {}
     for path in paths:
-        groups.setdefault("→".join(member_name(arrow.member) for arrow in path), []).append(path)
+        groups.setdefault(path_name(path), []).append(path)
     names: dict[Path, str] = {}
     for name, group in groups.items():
         if len(group) == 1:
@@ -186,7 +218,7 @@ def edge_names(paths: Iterable[Path]) -> dict[Path, str]:
 
 def _digests(paths: list[Path]) -> dict[Path, str]:
     """Return the shortest digests, all of one length, that tell the paths apart."""
-    full = {path: blake2b(_content(path).encode(), digest_size=16).hexdigest() for path in paths}
+    full = {path: path_digest(path) for path in paths}
     length = _SHORTEST_DIGEST
     while len({digest[:length] for digest in full.values()}) < len(full):
         length += 1

@@ -44,13 +44,16 @@ def lay_out_source_stores(draft: Draft) -> Draft:
             uses.setdefault(store_id, []).append(Use(query=query, relation=relation))
     read = {source.name for source in sources.values()}
     for source in options.sources:
-        if _keeps_all(source) and source.name not in read:
+        if keeps_all(source) and source.name not in read:
             sources[draft.store_name("", source.name)] = source
-    stores = (_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources))
+    stores = (
+        source_store(store_id, sources[store_id], uses.get(store_id, []), options) for store_id in sorted(sources)
+    )
     return replace(draft, stores=tuple(stores))
 
 
-def _store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
+def source_store(store_id: str, source: Source, uses: list[Use], options: PlanOptions) -> Store:
+    """Return the store of a source with all that relations use of it."""
     keys = {key.name: key for use in uses for key in keys_of(use.query, use.relation.alias)}
     return Store(
         id=store_id,
@@ -63,19 +66,20 @@ def _store(store_id: str, source: Source, uses: list[Use], options: PlanOptions)
         partition_by=(),
         parallelism=options.parallelism_of(source.name),
         window_us=_window_us(source, uses),
-        keeps_all=_keeps_all(source),
+        keeps_all=keeps_all(source),
         values=_values(source, uses),
     )
 
 
-def _keeps_all(source: Source) -> bool:
+def keeps_all(source: Source) -> bool:
+    """Tell whether a source is stored whole, whoever reads it."""
     return isinstance(source, Stream) and source.keep == "all"
 
 
 def _columns(source: Source, uses: list[Use]) -> tuple[str, ...]:
     needed = {column for use in uses for column in projected_columns(use.query, use.relation.alias)}
     needed |= {operand for operand in _operands(uses) if isinstance(operand, str)}
-    if _keeps_all(source):
+    if keeps_all(source):
         needed |= {column.name for column in source.schema or () if not is_calendar(column.type)}
     return tuple(sorted(needed))
 
@@ -86,7 +90,7 @@ def _operands(uses: list[Use]) -> Iterator[str | ValueColumn]:
 
 def _values(source: Source, uses: list[Use]) -> tuple[ValueColumn, ...]:
     values = {operand.name: operand for operand in _operands(uses) if not isinstance(operand, str)}
-    if _keeps_all(source):
+    if keeps_all(source):
         kept = (bare_value(column) for column in source.schema or () if is_calendar(column.type))
         values.update((value.name, value) for value in kept)
     return tuple(values[name] for name in sorted(values))
@@ -95,7 +99,7 @@ def _values(source: Source, uses: list[Use]) -> tuple[ValueColumn, ...]:
 def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
     """Return the distinct requirements, ordered: an equal one of a second query changes nothing."""
     needs = {requirement_of(use.query, use.relation) for use in uses}
-    if _keeps_all(source):
+    if keeps_all(source):
         needs.add(Requirement(selection=Selection(), keys=()))
     return tuple(sorted(needs, key=lambda need: (need.selection.sql, need.keys)))
 
@@ -104,6 +108,6 @@ def _window_us(source: Source, uses: list[Use]) -> int | None:
     if not isinstance(source, Stream):
         return None
     windows = [window_of(use.relation) for use in uses]
-    if _keeps_all(source):
+    if keeps_all(source):
         windows.append(source.window_us)
     return widest_window(windows)

@@ -99,11 +99,21 @@ class Cardinality:
         if selection.sql in known:
             return known[selection.sql]
         if selection.any_of:
-            return 1.0 - prod(1.0 - self.selectivity(source, alternative) for alternative in selection.any_of)
+            return self._any_of(source, selection.any_of)
         passing = 1.0
         for conjunct in selection.conjuncts:
             passing *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_selectivity)
         return passing
+
+    def _any_of(self, source: str, alternatives: tuple[Selection, ...]) -> float:
+        """Return the share of rows for which one of some selections holds: as a sample of query sets shows it, else as
+        if they were independent.
+        """
+        each = [self.selectivity(source, alternative) for alternative in alternatives]
+        overlap = self.statistics.overlap(source, [alternative.sql for alternative in alternatives])
+        if overlap is None:
+            return 1.0 - prod(1.0 - share for share in each)
+        return min(overlap * sum(each), 1.0)
 
     def selected_rows(self, extent: Extent, selection: Selection) -> float:
         """Return |R| after the selection."""

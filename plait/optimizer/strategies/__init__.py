@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from plait.optimizer.options import PlanOptions
+from plait.optimizer.strategies.adhoc import adhoc
 from plait.optimizer.strategies.bushy import bushy
 from plait.optimizer.strategies.chain import chain
 from plait.optimizer.strategies.dppick import dppick
@@ -32,6 +33,7 @@ STRATEGIES: Mapping[StrategyName, Strategy] = MappingProxyType(
         "greedy": greedy,
         "dppick": dppick,
         "ilp": ilp,
+        "adhoc": adhoc,
         "flat": flat,
         "left-deep": left_deep,
         "chain": chain,

@@ -13,6 +13,7 @@ from typing_extensions import assert_never
 
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.groups import groups_of
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
 from plait.plan.model import (
@@ -54,6 +55,10 @@ def _document(shown: Explanation) -> Json:
         "comparison": None if shown.comparison is None else _comparison(shown.comparison),
         "measured": None if shown.measured is None else _measured(shown.measured),
         "streams_by_rank": list(plan.ranks),
+        "groups": [
+            {"queries": list(group.queries), "relations": [_member(member) for member in group.members]}
+            for group in groups_of(part)
+        ],
         "stores": [_store(plan, store, store.id in kept, sharing) for store in part.stores],
         "trees": [_tree(plan, tree, sharing) for tree in part.trees],
         "rules": [

@@ -10,6 +10,7 @@ from typing_extensions import assert_never
 from plait.plan.explain import wording
 from plait.plan.explain.costs import expected_cost
 from plait.plan.explain.explanation import Explanation
+from plait.plan.explain.groups import Group, groups_of
 from plait.plan.explain.predicate_wording import join_wording, joined
 from plait.plan.explain.run_counts import off_by
 from plait.plan.explain.sharing import QueryOrder, Sharing, sharing_of
@@ -40,6 +41,7 @@ def to_text(shown: Explanation) -> str:
     text = _Text(shown)
     sections = (
         Branch(text="Queries", below=tuple(text.query(query) for query in shown.part.queries)),
+        Branch(text="Groups", below=tuple(map(text.group, groups_of(shown.part)))),
         Branch(text="Stores", below=tuple(text.store(store) for store in shown.part.stores)),
         Branch(text="Probe trees", below=tuple(text.tree(tree) for tree in shown.part.trees)),
         Branch(text="Rules", below=tuple(_rules(shown.part))),
@@ -71,6 +73,13 @@ class _Text:
         self.expected = {estimate.store: estimate for estimate in shown.plan.stored}
         self.edges = {} if shown.measured is None else shown.measured.by_edge
         self.counts = {} if shown.measured is None else shown.measured.by_store
+
+    def group(self, group: Group) -> Branch:
+        """Return who shares relations that are wider than some of them take them."""
+        members = (wording.member_text(member, self.plan.store(member.store)) for member in group.members)
+        return Branch(
+            text=f"{wording.some(group.queries, _NAMED)} share", below=tuple(Branch(text=text) for text in members)
+        )
 
     def store(self, store: Store) -> Branch:
         """Return what a store keeps, for whom, and how it is reached."""

@@ -97,6 +97,9 @@ for _logger in ("py4j.clientserver", "py4j.java_gateway"):
 
 _POLL_SECONDS = 0.01
 
+PATIENCE_S = 0.1
+"""So long a batch waits for what is being planned to begin with it; what takes longer begins with a later one."""
+
 RESTART_EVERY_S = 1.0
 """While it goes on, a run starts the streaming query anew at most this often for what it is asked."""
 
@@ -106,7 +109,7 @@ class Run:
 
     `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `take_up` lets
     the next batch begin with what has been asked for meanwhile, and tells whether the streaming query can go on for it;
-    else it is started anew. `explain` says what ended it.
+    else it is started anew; `plan_ahead` gets ready for that while a batch is under way. `explain` says what ended it.
     """
 
     def __init__(
@@ -115,10 +118,13 @@ class Run:
         *,
         is_endless: bool,
         take_up: Callable[[], bool] = lambda: False,
+        plan_ahead: Callable[[], None] = lambda: None,
         explain: Callable[[BaseException], PlaitError] = explained,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
-        self._take_up = take_up
+        self._take_up, self._plan_ahead = take_up, plan_ahead
+        self._ready = threading.Event()
+        self._ready.set()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
         self._ending = self._restarting = self._is_over = False
@@ -151,12 +157,21 @@ class Run:
             if self._is_over:
                 return
             try:
+                self._get_ready()
                 rest_s = self.settle()
             except BaseException as error:  # whatever ends this thread ends the run, and must be said
                 self.failure = self.failure or error
                 self._stop(self._query)
                 return
             time.sleep(rest_s)
+
+    def _get_ready(self) -> None:
+        """Plan ahead. Until that is done no batch takes up anything: it would have to plan the same."""
+        self._ready.clear()
+        try:
+            self._plan_ahead()
+        finally:
+            self._ready.set()
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
@@ -193,7 +208,8 @@ class Run:
         with self._between:
             if not self._is_to_end:
                 try:
-                    self._settle()
+                    if self._ready.wait(PATIENCE_S):
+                        self._settle()
                     is_to_restart = not self._restarting and carry_out(frame, number)
                 except BaseException as error:
                     self.failure = error

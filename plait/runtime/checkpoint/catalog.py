@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plait.errors import CheckpointError
-from plait.plan.codec import encode
+from plait.plan.codec import PartTexts, encode
 from plait.plan.model import Plan
 from plait.query.model import Column, Source, Stream
 from plait.state.garbage import plan_path
@@ -89,9 +89,11 @@ def read_catalog(storage: Storage, version: str) -> Catalog | None:
         ) from error
 
 
-def write_epoch(storage: Storage, catalog: Catalog, plan: Plan) -> str:
-    """Write the catalog and the plan of its epoch; return the plan's name: epoch and content."""
-    text = encode(plan).encode()
+def write_epoch(storage: Storage, catalog: Catalog, plan: Plan, written: PartTexts | None = None) -> str:
+    """Write the catalog and the plan of its epoch; return the plan's name: epoch and content. `written`: what plans
+    before it were written as.
+    """
+    text = encode(plan, written).encode()
     name = f"{catalog.epoch}-{hashlib.sha256(text).hexdigest()[:12]}"
     write_catalog(storage, catalog, __version__)
     storage.write_file(plan_path(name), text)

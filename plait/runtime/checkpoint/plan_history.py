@@ -1,14 +1,16 @@
 """Which plan was in force when, why, and what it brought: kept in the checkpoint for people, read by nobody else.
 
-An epoch is noted before its first batch: one that a kill keeps from its first batch is followed by another.
+An epoch is noted before its first batch: one that a kill keeps from its first batch is followed by another. Queries
+come and go one by one, so of the probe orders a file has those that an epoch has more than the one before, and those
+that it has no longer.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from plait.adapt.decision import Change, Outcome
@@ -75,16 +77,38 @@ def order_texts(plan: Plan) -> tuple[str, ...]:
 
 def read_history(storage: Storage) -> tuple[Entry, ...]:
     """Return the epochs, oldest first. Raises CheckpointError if what is there cannot be read."""
-    if not storage.exists(FILE):
-        return ()
     try:
-        document = json.loads(storage.read_bytes(FILE))
-        return tuple(Entry(**{**entry, "orders": tuple(entry["orders"])}) for entry in document["epochs"])
+        entries, orders = [], set[str]()
+        for noted in _read(storage):
+            _go_on(orders, noted)
+            known = {name: value for name, value in noted.items() if name not in ("more", "less")}
+            entries.append(Entry(**{**known, "orders": tuple(sorted(orders))}))
+        return tuple(entries)
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"'{storage.name(FILE)}' is not a history of plans that this version reads ({error}); delete it to begin "
             "another, nothing else depends on it"
         ) from error
+
+
+def _read(storage: Storage) -> list[dict[str, Any]]:
+    """Return the epochs as they are noted."""
+    if not storage.exists(FILE):
+        return []
+    epochs = json.loads(storage.read_bytes(FILE))["epochs"]
+    if not isinstance(epochs, list):
+        raise TypeError(f"expected a list of epochs, found {type(epochs).__name__}")
+    return epochs
+
+
+def _go_on(orders: set[str], noted: Mapping[str, Any]) -> None:
+    """Make the probe orders of an epoch of those of the one noted before it."""
+    if "orders" in noted:
+        orders.clear()
+        orders.update(noted["orders"])
+    else:
+        orders.difference_update(noted["less"])
+        orders.update(noted["more"])
 
 
 def history_of(checkpoint: str) -> tuple[Entry, ...]:
@@ -97,30 +121,45 @@ def history_of(checkpoint: str) -> tuple[Entry, ...]:
 
 def note_epoch(storage: Storage, entry: Entry) -> None:
     """Add an epoch; of others that were to begin with the same batch none has come to anything."""
-    _write(storage, (*(other for other in _known(storage) if other.batch < entry.batch), entry))
+    noted = [other for other in _known(storage) if other["batch"] < entry.batch]
+    added = entry.as_json()
+    if noted:
+        before, orders = _orders_of_last(noted), set(added.pop("orders"))
+        added |= {"more": sorted(orders - before), "less": sorted(before - orders)}
+    _write(storage, [*noted, added])
 
 
 def note_outcome(storage: Storage, epoch: int, outcome: Outcome) -> None:
     """Add what an epoch has brought."""
-    _write(
-        storage,
-        tuple(
-            replace(entry, outcome=outcome.as_json()) if entry.epoch == epoch else entry for entry in _known(storage)
-        ),
-    )
+    brought = {"outcome": outcome.as_json()}
+    _write(storage, [noted | brought if noted["epoch"] == epoch else noted for noted in _known(storage)])
 
 
-def _known(storage: Storage) -> tuple[Entry, ...]:
-    """Return the epochs noted so far; none if they cannot be read, for which no run should end."""
+def _known(storage: Storage) -> list[dict[str, Any]]:
+    """Return the epochs as noted so far; none if they cannot be read, for which no run should end."""
     try:
-        return read_history(storage)
-    except CheckpointError:
-        return ()
+        noted = _read(storage)
+        _orders_of_last(noted)
+        return noted if all({"batch", "epoch"} <= each.keys() for each in noted) else []
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
-def _write(storage: Storage, entries: Sequence[Entry]) -> None:
-    document = {"epochs": [entry.as_json() for entry in entries[-MOST_ENTRIES:]]}
-    storage.write_file(FILE, json.dumps(document, indent=1).encode())
+def _orders_of_last(noted: Iterable[Mapping[str, Any]]) -> set[str]:
+    orders = set[str]()
+    for each in noted:
+        _go_on(orders, each)
+    return orders
+
+
+def _write(storage: Storage, noted: list[dict[str, Any]]) -> None:
+    kept = noted[-MOST_ENTRIES:]
+    if len(kept) < len(noted):
+        orders = _orders_of_last(noted[: len(noted) - len(kept) + 1])
+        whole = {name: value for name, value in kept[0].items() if name not in ("more", "less")}
+        kept = [whole | {"orders": sorted(orders)}, *kept[1:]]
+    lines = ",\n".join(json.dumps(each) for each in kept)
+    storage.write_file(FILE, f'{{"epochs": [\n{lines}\n]}}\n'.encode())
 
 
 __all__ = [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from plait.adapt.decision import Change
+from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
@@ -24,7 +25,9 @@ from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
+from plait.optimizer.incremental.former import Former
 from plait.plan.changelog import applied
+from plait.plan.codec import PartTexts
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
@@ -33,6 +36,8 @@ from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, whose
+from plait.runtime.checkpoint.shared_storage import share
+from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
 from plait.runtime.checkpoint.taken_back import unless_taken_back
 from plait.runtime.inputs.loading import load_table, rewrite
 from plait.runtime.inputs.opening import OpenSource
@@ -40,17 +45,15 @@ from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources, is_ansi
-from plait.runtime.spark.tasks import REPORT, look_at, reports
-from plait.state.mark import leave_mark, not_shared
 from plait.state.model import Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
-from plait.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
-    out: results that their sinks have not taken are discarded. `plan`: made for just this, None to make one.
+    out: results that their sinks have not taken are discarded. `plan`: made for just this, None to make one, beside a
+    `former` one if there is one.
     """
 
     spark: SparkSession
@@ -62,6 +65,7 @@ class Asked:
     clock_ms: int
     dropped: frozenset[str] = frozenset()
     plan: Plan | None = None
+    former: Former | None = None
 
     def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
         """Return the streams that the plan reads, in order of registration."""
@@ -92,7 +96,8 @@ class Prepared:
     nothing of; `notices`: what else the user should know; `dropped`: as it was asked for, done once the first batch is;
     `claimed`: the queries whose sinks are known to be theirs; `committed`: the buckets of the last manifest;
     `stream_specs`: what a streaming query that is started for this hands over, `taken_in`: what the tasks of one that
-    is started or goes on make of it, by source, where that is more than it hands over.
+    is started or goes on make of it, by source, where that is more than it hands over; `specs`: how the plan wants rows
+    taken in, by source; `written`: what plans have been written as.
     """
 
     storage: Storage
@@ -100,7 +105,7 @@ class Prepared:
     catalog: Catalog
     before: Manifest | None
     epoch: Epoch
-    stream_specs: tuple[IngestSpec, ...]
+    stream_specs: tuple[IngestSpec, ...] = ()
     loaded: tuple[IngestReport, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -108,14 +113,15 @@ class Prepared:
     claimed: frozenset[str] = frozenset()
     committed: tuple[Bucket, ...] = ()
     taken_in: Mapping[str, Derivation] = field(default_factory=dict)
+    specs: Mapping[str, IngestSpec] = field(default_factory=dict)
+    written: PartTexts = field(default_factory=PartTexts)
 
     def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
         """Return the epoch after a change of probing alone, and note it in the catalog."""
         plan = applied(change.changes, epoch.plan)
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
-        return replace(
-            epoch, number=self.catalog.epoch, plan=plan, plan_id=write_epoch(self.storage, self.catalog, plan)
-        )
+        plan_id = write_epoch(self.storage, self.catalog, plan, self.written)
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=plan_id)
 
 
 def prepare(asked: Asked) -> Prepared:
@@ -128,12 +134,16 @@ def prepare(asked: Asked) -> Prepared:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
-    return _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
+    ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
+    return _with_takings(asked, ready)
 
 
-def go_on(asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]) -> Prepared | None:
-    """Return the checkpoint, ready for what is asked now, with the streaming query that goes on; None if that has to be
-    started anew. `manifest`: of the last batch, none being under way; `running`: what the query was started for.
+def go_on(
+    asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]
+) -> tuple[Plan, Prepared | None]:
+    """Return the plan for what is asked now, and the checkpoint, ready for it with the streaming query that goes on;
+    None if that has to be started anew. `manifest`: of the last batch, none being under way; `running`: what the query
+    was started for.
 
     Nothing is written unless it can go on. Its tasks have to be told of ``taken_in``.
     """
@@ -143,19 +153,28 @@ def go_on(asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequenc
     plan = _planned(asked, opened)
     streams = asked.streams_of(plan)
     if [stream.name for stream in streams] != [spec.source for spec in running]:
-        return None
-    specs = (_spec(asked.sources[stream.name], plan) for stream in streams)
+        return plan, None
+    specs = [_spec(asked.sources[stream.name], plan, prepared.specs.get(stream.name)) for stream in streams]
     found = {
-        spec.source: derivation_from_running(spec, known, stream)
+        spec.source: prepared.taken_in[spec.source]
+        if spec is prepared.specs.get(spec.source) and spec.source in prepared.taken_in
+        else derivation_from_running(spec, known, stream)
         for spec, known, stream in zip(specs, running, streams, strict=True)
     }
     taken_in = {source: derivation for source, derivation in found.items() if derivation is not None}
     if len(taken_in) < len(found) or not is_ansi(asked.spark):
-        return None
+        return plan, None
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
-    plan_id = write_epoch(storage, catalog, plan)
-    return replace(_brought_up(asked, opened, catalog, plan, plan_id, finished, goes_on=True), taken_in=taken_in)
+    plan_id = write_epoch(storage, catalog, plan, prepared.written)
+    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, goes_on=True)
+    return plan, replace(
+        ready,
+        stream_specs=prepared.stream_specs,
+        taken_in=taken_in,
+        specs={spec.source: spec for spec in specs},
+        written=prepared.written,
+    )
 
 
 def _brought_up(
@@ -201,9 +220,10 @@ def _planned(asked: Asked, opened: Opened) -> Plan:
     """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
     plan = asked.plan
     if plan is None:
-        wanted = asked.request.plan(opened.manifest)
-        plan = unless_taken_back(opened.storage, opened.manifest, wanted, asked.request.queries)
-    _refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
+        plan = sampling(asked.request, opened.storage).plan(opened.manifest, NEXT_CYCLE, asked.former)
+        if asked.former is None:
+            plan = unless_taken_back(opened.storage, opened.manifest, plan, asked.request.queries)
+    refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
     return plan
 
 
@@ -245,20 +265,12 @@ def _ready(
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
     queries = tuple(binding.query for binding in asked.bindings.values())
-    specs = [_spec(asked.sources[stream.name], plan) for stream in streams]
-    may_derive = is_ansi(asked.spark)
-    takings = [
-        taking_in(spec, stream) if may_derive else Taking(handed=spec)
-        for spec, stream in zip(specs, streams, strict=True)
-    ]
     return Prepared(
         storage=opened.storage,
         identity=opened.owner.identity,
         catalog=catalog,
         before=before,
         epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
-        stream_specs=tuple(taking.handed for taking in takings),
-        taken_in={taking.handed.source: taking.how for taking in takings if taking.how is not None},
         lacking=lacking_after(queries, plan, before, backfill=asked.settings.backfill),
         dropped=asked.dropped,
         committed=() if opened.manifest is None else opened.manifest.buckets,
@@ -274,24 +286,27 @@ def _ready(
     )
 
 
-def _refuse_other_sharing(buckets: tuple[Bucket, ...], plan: Plan) -> None:
-    """Refuse a plan that shares stores where the checkpoint has one per query, or the reverse.
+def _with_takings(asked: Asked, ready: Prepared) -> Prepared:
+    """Settle what a streaming query that is started hands over, and what its tasks make of it."""
+    streams, may_derive = ready.epoch.streams, is_ansi(asked.spark)
+    specs = [_spec(asked.sources[stream.name], ready.epoch.plan) for stream in streams]
+    takings = [
+        taking_in(spec, stream) if may_derive else Taking(handed=spec)
+        for spec, stream in zip(specs, streams, strict=True)
+    ]
+    return replace(
+        ready,
+        stream_specs=tuple(taking.handed for taking in takings),
+        taken_in={taking.handed.source: taking.how for taking in takings if taking.how is not None},
+        specs={spec.source: spec for spec in specs},
+    )
 
-    Tuples kept once a query cannot be told apart when they are merged, and leaving them behind would lose results.
-    """
-    planned = {store.source: store.id for store in plan.stores if store.source is not None}
-    for kept in sorted({bucket.store for bucket in buckets}):
-        wanted = planned.get(kept.rpartition("/")[2])
-        if wanted is not None and ("/" in kept) != ("/" in wanted):
-            raise CheckpointError(
-                f"the checkpoint keeps '{kept}', strategy '{plan.strategy}' wants '{wanted}': "
-                "strategy 'independent' has a store for each query, the others share theirs. "
-                "Use the kind of strategy this checkpoint was begun with, or another checkpoint."
-            )
 
-
-def _spec(opened: OpenSource, plan: Plan) -> IngestSpec:
+def _spec(opened: OpenSource, plan: Plan, before: IngestSpec | None = None) -> IngestSpec:
+    """Return how rows of a source are taken in: as `before` where its stores are still the same."""
     stores = tuple(store for store in plan.stores if store.source == opened.source.name)
+    if before is not None and tuple(store for store, _ in before.stores) == stores:
+        return before
     return ingest_spec(opened.source, stores, corrupt_column=opened.corrupt_column)
 
 
@@ -376,18 +391,4 @@ def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: P
     return tuple(loaded)
 
 
-def share(spark: SparkSession, storage: Storage, slots: int) -> Storage:
-    """Return the storage with a mark that the executors there are now see; raise CheckpointError if one does not.
-
-    Executors that come later are asked too: every task looks for the mark before it does anything.
-    """
-    marked = leave_mark(storage, __version__)
-    tasks = 2 * slots
-    looked = reports(spark.range(0, tasks, 1, tasks).mapInArrow(look_at(marked), REPORT).collect())
-    blind = tuple(sorted({host for host, sees in looked if not sees}))
-    if blind:
-        raise not_shared(marked, blind)
-    return marked
-
-
-__all__ = ["Asked", "Prepared", "prepare", "share"]
+__all__ = ["Asked", "Prepared", "go_on", "prepare", "share"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import CheckpointError
-from plait.plan.codec import FORMAT, decode, encode
+from plait.plan.codec import FORMAT, PartTexts, decode, encode
 from plait.plan.model import ResidualFilter
 from tests.unit.optimizer.queries import planned, query
 
@@ -24,6 +24,23 @@ PLAN = planned(
 def test_a_plan_comes_back_equal_and_encodes_to_the_same_text() -> None:
     assert decode(encode(PLAN)) == PLAN
     assert encode(decode(encode(PLAN))) == encode(PLAN)
+
+
+def test_parts_that_were_written_before_are_written_the_same() -> None:
+    written = PartTexts()
+    assert encode(PLAN, written) == encode(PLAN)
+    other = replace(PLAN, stores=PLAN.stores[:1], trees=(replace(PLAN.trees[0], children=()), *PLAN.trees[1:]))
+    assert encode(other, written) == encode(other)
+    assert encode(PLAN, written) == encode(PLAN) == encode(decode(encode(PLAN)), written)
+
+
+def test_what_is_known_of_parts_stays_in_bounds() -> None:
+    written = PartTexts()
+    for _ in range(9):
+        plan = decode(encode(PLAN))
+        encode(plan, written)
+    parts = len(plan.stores) + len(plan.trees) + sum(1 for tree in plan.trees for _ in tree.walk())
+    assert parts <= len(written.texts) <= 2 * parts
 
 
 def test_unknown_and_whole_estimates_survive() -> None:

@@ -25,6 +25,7 @@ QUERIES = (
 SOUND = planned(QUERIES, "fixed")
 A = "#k bigint `a`"
 B = "#k bigint `b`"
+IDLE = Requirement(selection=Selection(conjuncts=(expression("`gone` = 1"),)), keys=(B,))
 Break = Callable[[Plan], Plan]
 
 
@@ -144,6 +145,7 @@ BROKEN: list[tuple[int, Break]] = [
     (15, lambda plan: reordered(plan, ("z", "ced"), ("z", "dce"))),
     (16, lambda plan: store(plan, "n", columns=())),
     (16, lambda plan: store(plan, "s", requirements=(Requirement(selection=Selection(), keys=()),))),
+    (21, lambda plan: store(plan, "n", requirements=(IDLE, *plan.store("n").requirements))),
 ]  # fmt: skip
 
 

@@ -103,6 +103,22 @@ def test_a_batch_begins_with_what_was_asked_for_before(runs: Runs) -> None:
     assert order == ["taken up", "carried out"]
 
 
+def test_a_batch_does_not_wait_for_long_planning_and_what_is_planned_begins_with_a_later_one(runs: Runs) -> None:
+    run = runs.begin()
+    runs.goes_on = True
+    may_end, order = threading.Event(), list[str]()
+    take_up = run._take_up
+    run._plan_ahead = lambda: bool(may_end.wait(20)) or None  # type: ignore[assignment, return-value]
+    run._take_up = lambda: bool(order.append("taken up")) or take_up()
+    run.ask()
+    wait_for(lambda: not run._ready.is_set())
+    run.batch(lambda frame, number: bool(order.append("first")), None, 0)  # type: ignore[arg-type]
+    may_end.set()
+    wait_for(lambda: runs.taken_up == 1)
+    run.batch(lambda frame, number: bool(order.append("second")), None, 1)  # type: ignore[arg-type]
+    assert order == ["first", "taken up", "second"]
+
+
 def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
     run = runs.begin()
 

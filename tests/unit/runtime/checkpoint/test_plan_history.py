@@ -83,12 +83,30 @@ def test_an_epoch_that_never_had_a_batch_gives_way_to_the_next(tmp_path: Path) -
     assert [entry.epoch for entry in read_history(storage)] == [1, 3]
 
 
+def test_a_file_has_the_orders_of_queries_that_come_and_go_once(tmp_path: Path) -> None:
+    storage, entry = Storage.open(str(tmp_path)), entry_of(EPOCH, 0, 0, None)
+    orders = [("q: r s", "p: r s"), ("q: r s",), ("q: r s", "x: s t"), ("q: s r", "x: s t")]
+    for number, each in enumerate(orders):
+        note_epoch(storage, replace(entry, epoch=number, batch=number, orders=each))
+    text = storage.read_bytes(FILE).decode()
+    assert [text.count(each) for each in ("q: r s", "p: r s", "x: s t")] == [2, 2, 1]
+    assert [kept.orders for kept in read_history(storage)] == [tuple(sorted(each)) for each in orders]
+
+
+def test_a_history_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    storage, entry = Storage.open(str(tmp_path)), entry_of(EPOCH, 0, 0, None)
+    storage.write_file(FILE, json.dumps({"epochs": [entry.as_json()]}).encode())
+    note_epoch(storage, replace(entry, epoch=2, batch=1))
+    assert [kept.orders for kept in read_history(storage)] == [entry.orders] * 2
+
+
 def test_it_is_bounded(tmp_path: Path) -> None:
     storage = Storage.open(str(tmp_path))
     for number in range(MOST_ENTRIES + 3):
         note_epoch(storage, entry_of(replace(EPOCH, number=number), number, 0, None))
     kept = read_history(storage)
     assert (len(kept), kept[-1].epoch) == (MOST_ENTRIES, MOST_ENTRIES + 2)
+    assert kept[0].orders == kept[-1].orders == entry_of(EPOCH, 0, 0, None).orders
 
 
 def test_one_that_cannot_be_read_ends_no_run_but_is_named_where_it_is_asked_for(tmp_path: Path) -> None:
