@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from plait.cli.opened_session import opened_session
 from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
-from plait.cli.sole_run import sole_run
 from plait.cli.stopping import StopOnSignal
 from plait.errors import OptionError
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.script.set_options import checked_option
+from plait.state.sole_run import sole_run
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import Summary

@@ -45,6 +45,7 @@ from plait.sinks.kinds import kind_of
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.state.manifest import ManifestLog
+from plait.state.sole_run import sole_run
 from plait.state.storage import Storage
 from plait.stats.latency import LatencyWindow
 
@@ -222,6 +223,7 @@ class Engine(Declarations):
             take_up=self._take_up,
             plan_ahead=self._plan_ahead,
             explain=self._explained,
+            alone=sole_run(self._checkpoint, "plait"),
         )
         self._run = run
         run.begin()

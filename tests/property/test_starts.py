@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.errors import CheckpointError
 from plait.runtime.batch.events import BatchEvent
 from plait.sql import load_script
 from tests.property.standin.session import Session
@@ -107,3 +108,20 @@ def write_rows(path: Path, *rows: tuple[int, int, int]) -> None:
     columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
     times = pa.array([1_000_000] * len(rows), pa.int64()).cast(pa.timestamp("us", "UTC"))
     pq.write_table(pa.table([times, *columns], names=["ts", "k", "v", "w"]), path)
+
+
+def test_a_second_engine_on_a_checkpoint_is_refused_while_the_first_one_runs(place: Place) -> None:
+    place.arrive(1)
+    refused: list[str] = []
+
+    def intrude(event: BatchEvent) -> None:
+        with pytest.raises(CheckpointError) as raised:
+            run(place.folder, script)
+        refused.append(str(raised.value))
+
+    script = STREAMS + "CREATE QUERY q INTO memory AS SELECT a.v FROM a JOIN b ON a.k = b.k;"
+    engine = run(place.folder, script, listener=intrude)
+    assert refused
+    assert all(text.startswith("another run works on checkpoint") for text in refused)
+    assert engine.results("q").num_rows == 1
+    run(place.folder, script)

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
 from pyspark.errors import PySparkException
@@ -110,6 +111,7 @@ class Run:
     `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `take_up` lets
     the next batch begin with what has been asked for meanwhile, and tells whether the streaming query can go on for it;
     else it is started anew; `plan_ahead` gets ready for that while a batch is under way. `explain` says what ended it.
+    `alone` is entered for as long as it lasts.
     """
 
     def __init__(
@@ -120,9 +122,10 @@ class Run:
         take_up: Callable[[], bool] = lambda: False,
         plan_ahead: Callable[[], None] = lambda: None,
         explain: Callable[[BaseException], PlaitError] = explained,
+        alone: AbstractContextManager[None] | None = None,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
-        self._take_up, self._plan_ahead = take_up, plan_ahead
+        self._take_up, self._plan_ahead, self._alone = take_up, plan_ahead, alone or nullcontext()
         self._ready = threading.Event()
         self._ready.set()
         self._query: StreamingQuery | None = None
@@ -229,28 +232,32 @@ class Run:
 
     def _supervise(self) -> None:
         try:
-            while True:
-                with self._between:
-                    self._query, self._restart_at = None, None
-                    query = self._query = self._start()
-                    self._started_at = time.monotonic()
-                self._begun.set()
-                if query is not None:
-                    self._go_on_with(query)
-                elif self._is_endless:
-                    self._asked.wait()
-                with self._between:
-                    if self._ending or not self._restarting or self.failure is not None:
-                        self._ending = True  # nothing is taken up any more, also by who waits for this lock
-                        return
-                    self._restarting = False
-                    self._asked.clear()
+            with self._alone:
+                self._keep_going()
         except BaseException as error:  # whatever ends this thread ends the run, and must be said
             self.failure = self.failure or error
         finally:
             self._ending = self._is_over = True
             self._begun.set()
             self._requested.set()  # lets the attendant go home
+
+    def _keep_going(self) -> None:
+        while True:
+            with self._between:
+                self._query, self._restart_at = None, None
+                query = self._query = self._start()
+                self._started_at = time.monotonic()
+            self._begun.set()
+            if query is not None:
+                self._go_on_with(query)
+            elif self._is_endless:
+                self._asked.wait()
+            with self._between:
+                if self._ending or not self._restarting or self.failure is not None:
+                    self._ending = True  # nothing is taken up any more, also by who waits for this lock
+                    return
+                self._restarting = False
+                self._asked.clear()
 
     def _go_on_with(self, query: StreamingQuery) -> None:
         with self._between:

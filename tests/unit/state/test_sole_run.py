@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from plait.cli.sole_run import sole_run
 from plait.errors import CheckpointError
+from plait.state.sole_run import sole_run
 
 HOLDING = """
 import sys, time
-from plait.cli.sole_run import sole_run
+from plait.state.sole_run import sole_run
 with sole_run(sys.argv[1]):
     print("in", flush=True)
     time.sleep(60)
 """
 
 
-def enter(checkpoint: Path | str) -> None:
-    with sole_run(str(checkpoint)):
+def enter(checkpoint: Path | str, within: str = "") -> None:
+    with sole_run(str(checkpoint), within):
         pass
 
 
@@ -33,6 +33,21 @@ def test_a_second_run_is_refused_until_the_first_is_over(tmp_path: Path) -> None
             enter(f"file://{checkpoint}")
         enter(tmp_path / "other")
     enter(checkpoint)
+
+
+def test_a_directory_within_has_a_lock_of_its_own_and_stays_if_something_is_in_it(tmp_path: Path) -> None:
+    with (
+        sole_run(str(tmp_path)),
+        sole_run(str(tmp_path), "plait"),
+        pytest.raises(CheckpointError, match=f"another run works on checkpoint 'file://{tmp_path}'"),
+    ):
+        enter(f"file://{tmp_path}", "plait")
+    assert not list(tmp_path.iterdir())
+    with sole_run(str(tmp_path), "plait"):
+        (tmp_path / "plait" / "catalog.json").write_text("{}")
+        with pytest.raises(CheckpointError, match="another run"):
+            enter(tmp_path, "plait")
+    assert (tmp_path / "plait" / "catalog.json").exists()
 
 
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
