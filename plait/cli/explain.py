@@ -48,13 +48,18 @@ def explain(
     # Imported here because they load Arrow and the kernels, which the other commands must not wait for.
     from plait.adapt.planning import PlanRequest
     from plait.cli.plan_options import plan_options
-    from plait.plan.explain import Shown, checked_format
+    from plait.errors import OptionError
+    from plait.plan.explain import EVERYTHING, Shown, checked_format
+    from plait.query.model import Stream
     from plait.runtime.admission.survey import explained_bounds
     from plait.runtime.checkpoint.observed import observe, with_types_of
     from plait.runtime.explaining import explained_plan
 
     format = checked_format(output_format)
+    shown = Shown(queries=tuple(query or ()), streams=tuple(stream or ()))
     if history:
+        if shown != EVERYTHING:
+            raise OptionError("--history tells of whole plans: leave out --query and --stream")
         typer.echo(_history(checkpoint or default_checkpoint(file), format), nl=False)
         return
     script = read_sound_script(file)
@@ -63,8 +68,9 @@ def explain(
         queries=loaded.queries, options=plan_options(loaded.settings, loaded.sources, strategy, parallelism)
     )
     bounds = (explained_bounds(loaded.sources, checkpoint, loaded.settings),)
-    shown = Shown(queries=tuple(query or ()), streams=tuple(stream or ()))
     if checkpoint is None:
+        streams = [source.name for source in loaded.sources if isinstance(source, Stream)]
+        shown.require([each.name for each in loaded.queries], streams)  # planning hundreds of queries takes a while
         typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds, shown), nl=False)
         return
     observed = observe(checkpoint)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
 
 Ending: TypeAlias = Output | Fill
 Wanted = Callable[[Member, Ending], bool]
@@ -28,7 +28,8 @@ def last_filling(plan: Plan, store: str) -> Plan:
 
 def part_for(plan: Plan, queries: Collection[str] | None, streams: Collection[str] | None) -> Plan:
     """Return the part of a plan that these queries need when a row of these streams arrives, None: of whichever: the
-    ways that end in the queries, those that fill the intermediate stores on the way, and all stores that these probe.
+    ways that end in the queries, those that fill the intermediate stores on the way, and all stores that these probe,
+    with what the ways require of them.
     """
     probed = frozenset[str]()
 
@@ -53,8 +54,21 @@ def part_for(plan: Plan, queries: Collection[str] | None, streams: Collection[st
         plan,
         queries=tuple(name for name in plan.queries if name in served),
         trees=trees,
-        stores=tuple(store for store in plan.stores if store.id in stores),
+        stores=tuple(_required(store, trees) for store in plan.stores if store.id in stores),
     )
+
+
+def _required(store: Store, trees: Iterable[ProbeTree]) -> Store:
+    """Return a store with the requirements of the members that it has in these trees."""
+    members = (member for tree in trees for member in _members(tree) if member.store == store.id)
+    wanted = {selection.sql for member in members for selection in member.selection.alternatives}
+    return replace(store, requirements=tuple(need for need in store.requirements if need.selection.sql in wanted))
+
+
+def _members(tree: ProbeTree) -> Iterator[Member]:
+    yield tree.start
+    for _, step in tree.walk():
+        yield from step.members
 
 
 def only_queries(plan: Plan, queries: frozenset[str]) -> Plan:

@@ -121,11 +121,11 @@ class LiveOutput:
         fresh, totals = dict(self._last.results) if self._last else {}, dict(self._totals)
         shown = busiest(fresh, totals, _MOST_QUERIES)
         for query in shown:
-            table.add_row(query, f"+{count(fresh.get(query, 0))}", count(totals[query]))
+            table.add_row(Text(query), f"+{count(fresh.get(query, 0))}", count(totals[query]))
         if len(totals) > len(shown):
             others = totals.keys() - set(shown)
             more = sum(fresh.get(query, 0) for query in others), sum(totals[query] for query in others)
-            table.add_row(Text(f"{len(others):,} others", style="dim"), f"+{count(more[0])}", count(more[1]))
+            table.add_row(Text(plural(len(others), "other"), style="dim"), f"+{count(more[0])}", count(more[1]))
             table.add_section()
             table.add_row("all", f"+{count(sum(fresh.values()))}", count(sum(totals.values())))
         return table
@@ -145,18 +145,18 @@ class LiveOutput:
             *([("latency", said)] if (said := latency(last.latency)) else []),
             ("stored", f"{plural(last.stored_tuples, 'tuple')}, {size(last.stored_bytes)}"),
         ):
-            grid.add_row(Text(label, style="dim"), value)
+            grid.add_row(Text(label, style="dim"), Text(value))
         if self._sampled_tuples:
             grid.add_row(Text("sampled", style="dim"), f"{count(self._sampled_tuples)} to try other orders")
         if self._shuffled_bytes:
             shuffled = f"{size(self._shuffled_bytes)} (last batch {size(last.shuffled_bytes)})"
             grid.add_row(Text("shuffled", style="dim"), shuffled)
         for name, rows in self._kept_out():
-            grid.add_row(Text(name, style="dim"), rows)
+            grid.add_row(Text(name, style="dim"), Text(rows))
         for query, reason in last.failing[:_MOST_FAILING]:
-            grid.add_row(Text("not delivered", style="red"), f"{query}: {reason}")
-        if len(last.failing) > _MOST_FAILING:
-            grid.add_row(Text("not delivered", style="red"), f"{len(last.failing) - _MOST_FAILING:,} queries more")
+            grid.add_row(Text("not delivered", style="red"), Text(f"{query}: {reason}"))
+        if (more := len(last.failing) - _MOST_FAILING) > 0:
+            grid.add_row(Text("not delivered", style="red"), f"{plural(more, 'query', 'queries')} more")
         return grid
 
     def _kept_out(self) -> Iterator[tuple[str, str]]:

@@ -118,7 +118,8 @@ def summary_lines(summary: Summary) -> list[str]:
     results = [line for query in shown for line in _results(query, rows[query], hints)]
     if len(rows) > len(shown):
         others = rows.keys() - set(shown)
-        results.append(f"  {len(others):,} other queries: {plural(sum(rows[query] for query in others), 'result')}")
+        left = plural(len(others), "other query", "other queries")
+        results.append(f"  {left}: {plural(sum(rows[query] for query in others), 'result')}")
     lost = [*loss_lines(summary.sources)]
     titled = ["Rows that came to nothing:", *lost] if lost else []
     return [read, kept, *([said] if said else []), *results, *failing, *titled, *map(warning_line, summary.warnings)]
@@ -130,7 +131,8 @@ def _found(rows: Mapping[str, int]) -> list[str]:
     shown = found if len(found) <= _MOST_NAMED else sorted(busiest(found, found, _MOST_NAMED))
     others = [number for query, number in found.items() if query not in shown]
     parts = [f"{query} +{count(found[query])}" for query in shown]
-    return [*parts, f"{len(others):,} other queries +{count(sum(others))}"] if others else parts
+    left = plural(len(others), "other query", "other queries")
+    return [*parts, f"{left} +{count(sum(others))}"] if others else parts
 
 
 def _results(query: str, rows: int, hints: Mapping[str, str]) -> list[str]:

@@ -25,29 +25,38 @@ class Shown:
     @property
     def note(self) -> str:
         """Say what is left out."""
-        needed = (
-            f" that {' and '.join(self.queries)} need{'' if len(self.queries) > 1 else 's'}" if self.queries else ""
-        )
+        need = "need" if len(self.queries) > 1 else "needs"
+        needed = f"that {' and '.join(self.queries)} {need}" if self.queries else "that is used"
         begun = f" when a row of {' or '.join(self.streams)} arrives" if self.streams else ""
-        return f"Shown is the part of the plan{needed}{begun}; the costs are those of all queries"
+        return f"Shown is the part of the plan {needed}{begun}; the costs are those of all queries"
+
+    def require(self, queries: Iterable[str], streams: Iterable[str]) -> None:
+        """Raise OptionError for a query or stream that is none of these."""
+        _require("query", "queries", self.queries, queries)
+        _require("stream", "streams", self.streams, streams)
 
     def part(self, plan: Plan) -> Plan:
-        """Return the part. Raises OptionError for a query or stream that the plan does not know."""
-        _require("query", "queries", self.queries, plan.queries)
-        _require("stream", "streams", self.streams, [store.source for store in plan.stores if store.source is not None])
-        return part_for(plan, self.queries or None, self.streams or None) if self != EVERYTHING else plan
+        """Return the part. Raises OptionError for what the plan does not know, and if nothing is left."""
+        self.require(plan.queries, [store.source for store in plan.stores if store.source and not store.is_table])
+        part = part_for(plan, self.queries or None, self.streams or None) if self != EVERYTHING else plan
+        if self.queries and self.streams and not part.trees:
+            raise OptionError(
+                f"{' and '.join(self.queries)} wait{'' if len(self.queries) > 1 else 's'} for no row of "
+                f"{' or '.join(self.streams)}; leave --stream out to see what is waited for"
+            )
+        return part
 
 
 EVERYTHING = Shown()
 
 
 def _require(kind: str, kinds: str, asked: Iterable[str], known: Iterable[str]) -> None:
-    names = list(dict.fromkeys(known))
+    names = sorted(set(known))
     for name in asked:
         if name not in names:
-            raise OptionError(
-                f"the plan has no {kind} '{name}'{did_you_mean(name, names)}; leave it out to see all {kinds}"
-            )
+            hint = did_you_mean(name, names)
+            rest = f"{hint} Without" if hint.endswith("?") else f"{hint}; without"
+            raise OptionError(f"the plan has no {kind} '{name}'{rest} a name all {kinds} are shown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

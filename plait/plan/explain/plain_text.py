@@ -107,7 +107,7 @@ class _Text:
         if store.intermediate is not None:
             return [joined(store.intermediate, self.plan)]
         told = [wording.requirement(store, need) for need in store.requirements[:_REASONS]]
-        more = len(store.requirements) - len(told)
+        more = len(self.plan.store(store.id).requirements) - len(told)
         return [*told, f"and for {more:,} reasons more"] if more else told
 
     def _uses(self, store: Store) -> Iterator[tuple[str, list[str]]]:

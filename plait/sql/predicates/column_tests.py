@@ -212,7 +212,10 @@ class _Reader:
         operation = taken_apart(self.text, inner)
         if operation is None:
             return literal(self.text, inner)
-        constant = self._literal(operation.parts[0]) if operation.kind == "SIGN" else None
+        # One sign only: -(-2147483648) is an error to Spark.
+        constant = (
+            literal(self.text, without_outer_parentheses(operation.parts[0])) if operation.kind == "SIGN" else None
+        )
         if constant is None or not isinstance(constant.value, Decimal):
             return None
         sign = operation.pieces[0].strip()

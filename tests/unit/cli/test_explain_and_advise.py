@@ -84,8 +84,52 @@ def test_explain_shows_what_one_query_needs_or_one_stream_goes_through(
     assert "Shown is the part of the plan that rs needs; the costs are those of all queries" in text
     assert "shared with rst" in text
     assert "store t" not in text
-    assert plait(monkeypatch, "explain", str(script), "--query", "rx") == 2
-    assert "the plan has no query 'rx'; there are 'rs', 'rst', 'st'" in capsys.readouterr().err
+    assert plait(monkeypatch, "explain", str(script), "--stream", "t") == 0
+    assert "Shown is the part of the plan that is used when a row of t arrives" in capsys.readouterr().out
+
+
+def test_of_a_store_those_rows_are_told_of_that_the_shown_query_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "many.sql"
+    asked = "CREATE QUERY q{0} INTO noop AS SELECT r.a FROM r JOIN s ON r.a = s.a WHERE r.a > {0};\n"
+    file.write_text(SCRIPT.split("CREATE QUERY")[0] + "".join(asked.format(number) for number in range(20)))
+    assert plait(monkeypatch, "explain", str(file), "--query", "q7") == 0
+    kept = [line for line in capsys.readouterr().out.splitlines() if "keeps" in line]
+    assert [line.partition("keeps")[2].strip() for line in kept] == [
+        "every row where (a > 7) with a not null",
+        "and for 19 reasons more",
+        "every row with a not null",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--query", "rx"),
+            "the plan has no query 'rx'; there are 'rs', 'rst', 'st', 'uu'; without a name all queries",
+        ),
+        (("--query", "RST"), "the plan has no query 'RST'; did you mean 'rst'? Without a name all queries are shown"),
+        (("--stream", "rs"), "the plan has no stream 'rs'; did you mean"),
+        (("--stream", "t"), "the plan has no stream 't'; there are 'r', 's', 'u'"),
+        (("--query", "rs", "--stream", "u"), "rs waits for no row of u; leave --stream out"),
+        (("--query", "rs", "--history"), "leave out --query and --stream"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(
+    arguments: tuple[str, ...],
+    message: str,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stream_t = "CREATE STREAM t (b BIGINT, w INT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 1 MINUTE;"
+    table_t = "CREATE TABLE t (b BIGINT, w INT) USING mine; CREATE QUERY uu INTO noop AS SELECT c FROM u;"
+    stream_u = "CREATE STREAM u (c BIGINT, ts TIMESTAMP) USING mine TIMESTAMP BY ts;"
+    script.write_text(SCRIPT.replace(stream_t, stream_u + table_t))
+    assert plait(monkeypatch, "explain", str(script), *arguments) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.fixture

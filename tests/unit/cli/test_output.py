@@ -211,6 +211,35 @@ def test_of_hundreds_of_queries_the_busiest_are_named_and_all_are_counted() -> N
     assert f"  400 other queries: {sum(range(400)):,} results" in summary
 
 
+@pytest.mark.parametrize(("number", "said"), [(16, "1 other"), (17, "2 others")])
+def test_one_query_that_is_not_named_is_said_to_be_one(number: int, said: str) -> None:
+    results = MANY[1 : number + 1]
+    console = Console(file=io.StringIO(), force_terminal=False, width=100)
+    live = LiveOutput(console)
+    live.starting(replace(INFO, queries=tuple(query for query, _ in results)))
+    live.batch(replace(BATCH, results=results, failing=(("q001", "disk full"),) * 6))
+    console.print(live._render())
+    assert isinstance(console.file, io.StringIO)
+    assert f" {said} " in console.file.getvalue()
+    assert "1 query more" in console.file.getvalue()
+    stream = io.StringIO()
+    with PlainOutput(stream) as plain:
+        plain.batch(replace(BATCH, results=MANY[1:14]))
+        plain.finished(replace(SUMMARY, queries=MANY[1:102]))
+    assert "1 other query +1" in stream.getvalue()
+    assert "  1 other query: 1 result" in stream.getvalue().splitlines()
+
+
+def test_names_and_reasons_with_brackets_are_shown_as_they_are() -> None:
+    console = Console(file=io.StringIO(), force_terminal=False, width=100)
+    live = LiveOutput(console)
+    live.starting(INFO)
+    live.batch(replace(BATCH, results=(("a[/b]", 1),), failing=(("a[/b]", "cannot write [/data/out] [bold]today"),)))
+    console.print(live._render())
+    assert isinstance(console.file, io.StringIO)
+    assert "a[/b]: cannot write [/data/out] [bold]today" in console.file.getvalue()
+
+
 def test_numbers_read_well_at_their_limits() -> None:
     assert rate(10, 0) == "- rows/s"
     assert (size(0), size(999), size(1000), size(10**15)) == ("0 B", "999 B", "1.0 kB", "1000.0 TB")

@@ -108,6 +108,11 @@ def test_conditions_that_connect_columns_are_not_in_the_index() -> None:
     assert selection_index([*asked, None], TYPES).places == (1,)
 
 
+def test_constants_that_spark_cannot_compute_are_left_to_it() -> None:
+    asked = [selection(f"`c_i` = {constant}") for constant in ("-5", "(+(5))", "-(-2147483648)", "- (- 5)")]
+    assert selection_index(asked, TYPES).places == (0, 1)
+
+
 def test_all_rows_of_hundreds_of_ranges_are_counted_as_often_as_they_are_in_one() -> None:
     rows = pa.table({"c_l": pa.array(np.arange(500))})
     found = holding([selection(f"`c_l` BETWEEN {low} AND {low + 9}") for low in range(490)], rows)
