@@ -120,7 +120,7 @@ def join_counts(batch: Batch) -> tuple[Count, ...]:
 
     The predicates of one step are measured together: of several it cannot be told which one a pair failed.
     """
-    sight = _Sight(batch.stored, batch.arrived)
+    sight, shares = _Sight(batch.stored, batch.arrived), _Shares(batch.after)
     plan, summed = batch.plan, dict[tuple[str, ...], Counts]()
     sent = _totals(report.probe_tuples for report in batch.probed)
     matched = _totals(report.matches for report in batch.probed)
@@ -135,7 +135,7 @@ def join_counts(batch: Batch) -> tuple[Count, ...]:
                 continue
             copies = 1 if is_routed(target, step) else target.parallelism
             rows = sight.rows(tree.start, step.member, plan.rank(step.member) < plan.rank(tree.start))
-            rows *= _share_selected(step.member.selection, target, batch.after.get(target.source))
+            rows *= shares.of(step.member.selection, target)
             sides = conjunction(
                 ((source, mine), (target.source, theirs)) for mine, theirs in map(measured_name, joined)
             )
@@ -212,12 +212,26 @@ def _share_within(bucket: Bucket, reach: tuple[float, float]) -> float:
     return 1.0 if span == 0 else (high - low) / span
 
 
-def _share_selected(selection: Selection, store: Store, progress: SourceProgress | None) -> float:
-    """Return the share of the store's tuples that satisfy the selection."""
-    kept = {} if progress is None else dict(progress.kept)
-    everything = min(sum(kept.get(each.sql, 0) for each in store.selections), 0 if progress is None else progress.rows)
-    wanted = sum(kept.get(each.sql, 0) for each in selection.alternatives)
-    return min(wanted / everything, 1.0) if everything else 1.0
+@dataclass(slots=True)
+class _Shares:
+    """What share of a store's tuples satisfies a selection, by what was counted of its source; each store is looked at
+    once, whatever the number of steps that probe it.
+    """
+
+    after: Mapping[str, SourceProgress]
+    known: dict[str, tuple[Mapping[str, int], int]] = field(default_factory=dict)
+
+    def of(self, selection: Selection, store: Store) -> float:
+        """Return the share."""
+        if store.id not in self.known:
+            progress = None if store.source is None else self.after.get(store.source)
+            kept = {} if progress is None else dict(progress.kept)
+            selected = {need.selection.sql for need in store.requirements}
+            everything = min(sum(kept.get(sql, 0) for sql in selected), 0 if progress is None else progress.rows)
+            self.known[store.id] = kept, everything
+        kept_rows, everything = self.known[store.id]
+        wanted = sum(kept_rows.get(each.sql, 0) for each in selection.alternatives)
+        return min(wanted / everything, 1.0) if everything else 1.0
 
 
 __all__ = ["Batch", "Counted", "batch_counts", "join_counts", "with_sample"]

@@ -50,7 +50,7 @@ def test_hashes_of_keys_of_every_type_are_sparks(spark: SparkSession) -> None:
     columns = (*COLUMNS, *columns)
     handed = spark.createDataFrame(table, ddl(columns)).coalesce(1)
     hashed = [column for column in columns if HASHED.fullmatch(column.type)]
-    assert len(hashed) == 38 + 2 + 13
+    assert len(hashed) == 38 + 2 + 12
     sql = "CASE WHEN `{0}` IS NULL THEN NULL ELSE xxhash64(CAST((`{0}`) AS {1})) END AS `h {0}`"
     found = handed.selectExpr("*", *(sql.format(column.name, column.type.upper()) for column in hashed)).toArrow()
     for column in hashed:
@@ -69,6 +69,6 @@ def test_hundreds_of_selections_of_every_type_hold_where_spark_says_so(spark: Sp
     asked = (f"({each.sql}) IS TRUE AS w{place}" for place, each in enumerate(selections))
     found = handed.selectExpr("*", *asked).toArrow()
     ours = holding(selections, found)
-    assert len(ours) > 180
+    assert len(ours) > 140
     for place, holds in ours.items():
         assert holds == found[f"w{place}"].to_pylist(), selections[place].sql

@@ -78,8 +78,8 @@ class Counts:
         self.matches[edge] = self.matches.get(edge, 0) + matches
 
 
-def visible_buckets(context: ProbeContext, start: Member, step: Step, partition: int) -> Iterator[Bucket]:
-    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store.
+def visible_buckets(context: ProbeContext, start: Member, step: Step, partition: int | None) -> Iterator[Bucket]:
+    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store, or in all.
 
     Arrived before it: all earlier batches, and its own batch if the stored relation ranks lower. A bucket of an earlier
     partitioning belongs to no partition of today's: a routed tuple, which visits one partition only, finds it there; a
@@ -92,7 +92,9 @@ def visible_buckets(context: ProbeContext, start: Member, step: Step, partition:
         # The part that made an intermediate result of this batch is the one of the highest rank in it.
         if bucket.batch_max >= context.batch and not ranks_lower[bucket.started_by or 0]:
             continue
-        if (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
+        if partition is None:
+            here = True
+        elif (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
             here = bucket.partition == partition
         else:
             here = is_routed(store, step) or bucket.partition % store.parallelism == partition
@@ -100,21 +102,31 @@ def visible_buckets(context: ProbeContext, start: Member, step: Step, partition:
             yield bucket
 
 
-def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Partials]]:
-    """Yield (partition, the partials sent there): one partition each if the partitioning key is known, else all.
-
-    Partials with a NULL key are sent nowhere.
+def with_keys(partials: Partials, step: Step) -> tuple[Partials, tuple[Int64s, ...]]:
+    """Return the partials that have what the step looks up by, and their keys that must be equal. One with a NULL there
+    is sent nowhere.
     """
-    store = plan.store(step.member.store)
     kinds = by_kind(step.predicates)
     for band in kinds.bands:
         _, valid = partials.of(band.left)
         if valid is not None:
             partials = partials.at(np.flatnonzero(valid).astype(np.int32))
-    if kinds.equalities:
-        keys = probe_keys(partials, kinds.equalities)
-        if keys.rows is not None:
-            partials = partials.at(keys.rows)
+    if not kinds.equalities:
+        return partials, ()
+    keys = probe_keys(partials, kinds.equalities)
+    return partials if keys.rows is None else partials.at(keys.rows), keys.parts
+
+
+def copies_of(step: Step, plan: Plan) -> int:
+    """Return to how many partitions each partial result is sent."""
+    store = plan.store(step.member.store)
+    return 1 if is_routed(store, step) else store.parallelism
+
+
+def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Partials]]:
+    """Yield (partition, the partials sent there): one partition each if the partitioning key is known, else all."""
+    store = plan.store(step.member.store)
+    partials, parts = with_keys(partials, step)
     if partials.count == 0:
         return
     if store.parallelism == 1:
@@ -123,7 +135,8 @@ def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Par
         for partition in range(store.parallelism):
             yield partition, partials
     else:
-        known = {equal.right.name: part for equal, part in zip(kinds.equalities, keys.parts, strict=True)}
+        equalities = by_kind(step.predicates).equalities
+        known = {equal.right.name: part for equal, part in zip(equalities, parts, strict=True)}
         partitions = partition_of(combine([known[name] for name in store.partition_by]), store.parallelism)
         for partition in range(store.parallelism):
             rows = np.flatnonzero(partitions == partition).astype(np.int32)
@@ -167,13 +180,13 @@ def probe_partition(
     partials: Partials,
     step: Step,
     tree: ProbeTree,
-    partition: int,
+    partition: int | None,
     context: ProbeContext,
     demand: Demand,
     matched: Matched,
 ) -> Iterator[Partials]:
-    """Yield the partials extended by their matches in one partition, in pieces of about ``context.capacity``; note in
-    `matched` which had any.
+    """Yield the partials extended by their matches in one partition, or in all at once, in pieces of about
+    ``context.capacity``; note in `matched` which had any.
 
     A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
     need, and the others must not suffer for it.
@@ -220,7 +233,7 @@ def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
 
 
 def _find(
-    partials: Partials, step: Step, tree: ProbeTree, partition: int, context: ProbeContext, demand: Demand
+    partials: Partials, step: Step, tree: ProbeTree, partition: int | None, context: ProbeContext, demand: Demand
 ) -> Iterator[Piece]:
     store = context.plan.store(step.member.store)
     gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])

@@ -1,7 +1,7 @@
 """Which buckets a traversal reads as one: small ones that it would look into again and again.
 
-What a step finds does not depend on it, nor what is counted: buckets of one partition and layout of which a tuple finds
-either all or none are read together.
+What a step finds does not depend on it, nor which tuples are counted: buckets of one layout of which a tuple finds
+either all or none are read together, if their store is small whatever their partitions.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ _LOOKUP_SECONDS = 5e-5
 _ROW_SECONDS, _BYTE_SECONDS = 5e-7, 1e-9
 """What it takes to copy and index a row."""
 _MOST_BYTES = 32 << 20
+_WHOLE_ROWS = 100_000
 
 
 @dataclass(slots=True)
 class Together:
-    """Opens buckets, those that are read as one as such. `joined`: what they consist of, by path."""
+    """Opens buckets, those that are read as one as such. `joined`: what they consist of, by path; `whole`: the stores
+    whose partitions are probed at once.
+    """
 
     storage: Storage
     joined: dict[str, tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
+    whole: set[str] = field(default_factory=set)
     _opened: dict[str, JoinedBucket] = field(default_factory=dict)
 
     def open(self, bucket: Bucket) -> OpenBucket:
@@ -83,11 +87,13 @@ def joined_stores(
     """
     joined: dict[str, tuple[Bucket, ...]] = {}
     for store, buckets in stores.items():
+        if sum(bucket.rows for bucket in buckets) <= _WHOLE_ROWS:
+            together.whole.add(store)
         groups: dict[object, list[Bucket]] = {}
         for bucket in buckets:
             own = (bucket.batch_max, bucket.started_by) if bucket.batch_max >= batch else None
             place = bucket.partition, bucket.partition_by, bucket.parallelism
-            groups.setdefault((own, place), []).append(bucket)
+            groups.setdefault((own, None if store in together.whole else place), []).append(bucket)
         parts = (together.join(group, lookups.get(store, 0)) for group in groups.values())
         joined[store] = tuple(bucket for part in parts for bucket in part)
     return joined

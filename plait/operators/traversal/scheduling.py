@@ -6,7 +6,7 @@ can find. The same traversal with what is stored fills new stores and new querie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.traverse import ProbeTask
+from plait.operators.traversal.traverse import ProbeTask, Start
 from plait.plan.model import Plan, Store
 from plait.plan.pruning import last_filling
 from plait.plan.traversals import intermediates, phases
@@ -37,29 +37,58 @@ class Spread:
     rows_per_start: int = 250_000
 
 
+_STEP_ROWS = 2_000
+"""A step takes as long as what is done for so many rows, however few there are."""
+
+
 def probe_tasks(plan: Plan, trees: Iterable[int], delta: Iterable[Bucket], spread: Spread) -> tuple[ProbeTask, ...]:
-    """Spread the starting tuples of a batch for these trees (by number) over tasks of about equal rows, largest pieces
+    """Spread the starting tuples of a batch for these trees (by number) over tasks of about equal work, largest shares
     first.
     """
-    pieces = []
+    shares: list[_Share] = []
     stores = by_store(delta)
     for number in trees:
-        for bucket in stores.get(plan.trees[number].start.store, ()):
-            count = max(1, -(-bucket.rows // spread.rows_per_start))
-            bounds = [bucket.rows * part // count for part in range(count + 1)]
-            pieces += [(number, bucket, low, high) for low, high in pairwise(bounds)]
-    pieces.sort(key=lambda piece: (piece[2] - piece[3], piece[0], piece[1].path, piece[2]))
-    bins: list[list[tuple[int, Bucket, int, int]]] = [[] for _ in range(min(spread.slots, len(pieces)))]
+        tree = plan.trees[number]
+        shares += _shares(number, stores.get(tree.start.store, ()), sum(1 for _ in tree.walk()), spread)
+    shares.sort(key=lambda share: (-share.work, share.starts[0][0], share.starts[0][1].path, share.starts[0][2]))
+    bins: list[list[Start]] = [[] for _ in range(min(spread.slots, len(shares)))]
     loads = [0] * len(bins)
-    fair = sum(piece[3] - piece[2] for piece in pieces) / max(len(bins), 1)
-    for piece in pieces:
+    fair = sum(share.work for share in shares) / max(len(bins), 1)
+    for share in shares:
         # One partition's tuples mostly stay in it, so that a task maps few buckets; but not at the price of balance.
-        chosen = piece[1].partition % len(bins)
-        if loads[chosen] + piece[3] - piece[2] > 1.25 * fair:
+        chosen = share.partition % len(bins)
+        if loads[chosen] + share.work > 1.25 * fair:
             chosen = loads.index(min(loads))
-        bins[chosen].append(piece)
-        loads[chosen] += piece[3] - piece[2]
+        bins[chosen] += share.starts
+        loads[chosen] += share.work
     return tuple(ProbeTask(number=number, starts=tuple(starts)) for number, starts in enumerate(filter(None, bins)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What one task starts with in one tree. `work`: in rows; `partition`: where it mostly stays."""
+
+    starts: tuple[Start, ...]
+    work: int
+    partition: int
+
+
+def _shares(number: int, buckets: Iterable[Bucket], steps: int, spread: Spread) -> Iterator[_Share]:
+    """Yield the shares of a tree of so many steps: pieces of its buckets, or all in one if the steps take longer than
+    what is done for the rows: two tasks would take as long each as one for both.
+    """
+    chosen = tuple(buckets)
+    rows, overhead = sum(bucket.rows for bucket in chosen), steps * _STEP_ROWS
+    if chosen and rows <= overhead:
+        starts = tuple((number, bucket, 0, bucket.rows) for bucket in chosen)
+        yield _Share(starts=starts, work=rows + overhead, partition=number)
+        return
+    for bucket in chosen:
+        count = max(1, -(-bucket.rows // spread.rows_per_start))
+        bounds = [bucket.rows * part // count for part in range(count + 1)]
+        for low, high in pairwise(bounds):
+            starts = ((number, bucket, low, high),)
+            yield _Share(starts=starts, work=high - low + overhead, partition=bucket.partition)
 
 
 Probe: TypeAlias = Callable[[tuple[ProbeTask, ...], ProbeContext], tuple[ProbeReport, ...]]

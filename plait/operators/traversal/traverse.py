@@ -24,8 +24,10 @@ from plait.operators.probe.probing import (
     Counts,
     Matched,
     ProbeContext,
+    copies_of,
     probe_partition,
     route,
+    with_keys,
 )
 from plait.operators.probe.selections import answers, selection_words, with_selections
 from plait.operators.probe.together import Together, joined_stores
@@ -114,10 +116,20 @@ class Traversal:
     def _descend(self, number: int, step: Step, partials: Partials) -> None:
         if not partials.supply(self.demand(number).probing[step.edge]):
             return
-        for partition, sent in route(partials, step, self._context.plan):
+        for partition, sent in self._sent(step, partials):
             for extended in self._probe(number, step, sent, partition):
                 for child in step.children:
                     self._descend(number, child, extended)
+
+    def _sent(self, step: Step, partials: Partials) -> Iterator[tuple[int | None, Partials]]:
+        """Yield what probes which partition; None: all of them at once."""
+        together = self._context.together
+        if together is None or step.member.store not in together.whole:
+            yield from route(partials, step, self._context.plan)
+            return
+        present, _ = with_keys(partials, step)
+        if present.count:
+            yield None, present
 
     def start_messages(self, task: ProbeTask) -> Iterator[Message]:
         """Yield what the starting relations of the task send over their first edges."""
@@ -173,9 +185,10 @@ class Traversal:
                     own = taken[output.residual_filters] = Gathered(filtered(partials, output))
                 self._results.add(output, own)
 
-    def _probe(self, number: int, step: Step, partials: Partials, partition: int) -> Iterator[Partials]:
+    def _probe(self, number: int, step: Step, partials: Partials, partition: int | None) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
-        self._counts.add(step.edge, probe_tuples=partials.count)
+        copies = copies_of(step, self._context.plan) if partition is None else 1
+        self._counts.add(step.edge, probe_tuples=partials.count * copies)
         matched = Matched.none_of(partials)
         for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), matched):
             self._counts.add(step.edge, matches=extended.count)

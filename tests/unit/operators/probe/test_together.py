@@ -11,14 +11,16 @@ from tests.unit.state.builders import A, B, described, layout
 
 
 def joined(tmp_path: Path, buckets: list[Bucket], lookups: int = 1000, batch: int = 9) -> list[set[str]]:
-    """Return which buckets are read together, by path."""
+    """Return which buckets of a large store are read together, by path."""
+    buckets = [*buckets, described(path="~", rows=200_000, bytes=1 << 30)]
     together = Together(Storage.open(str(tmp_path)))
     (found,) = joined_stores({"s": tuple(buckets)}, together, batch, {"s": lookups}).values()
     sets = [
         {each.path for each in together.joined[one.path][1]} if one.path in together.joined else {one.path}
         for one in found
     ]
-    return sorted(sets, key=min)
+    assert together.whole == set()
+    return sorted((each for each in sets if each != {"~"}), key=min)
 
 
 def test_earlier_buckets_of_a_partition_are_one_and_those_of_the_batch_another(tmp_path: Path) -> None:
@@ -40,6 +42,14 @@ def test_buckets_are_apart_if_a_tuple_may_find_one_of_them_only(tmp_path: Path) 
     )
     buckets = [described(path=f"b{number}", **change) for number, change in enumerate(other)]
     assert joined(tmp_path, buckets) == [{f"b{number}"} for number in range(len(other))]
+
+
+def test_partitions_of_a_small_store_are_read_together_and_at_once(tmp_path: Path) -> None:
+    buckets = [described(path=f"p{part}", partition=part, parallelism=2) for part in (0, 1)]
+    together = Together(Storage.open(str(tmp_path)))
+    (found,) = joined_stores({"s": tuple(buckets)}, together, 9, {"s": 1000})["s"]
+    assert {each.path for each in together.joined[found.path][1]} == {"p0", "p1"}
+    assert together.whole == {"s"}
 
 
 def test_large_buckets_stay_by_themselves_and_so_do_small_ones_that_are_seldom_looked_into(tmp_path: Path) -> None:
