@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from plait.plan.conditions import conditions_of, conditions_text, renamed
-from plait.plan.model import Member, Output, Plan, Requirement, ResidualFilter, Selection, Step, Store
+from plait.plan.model import Member, Output, Plan, ProbeTree, Requirement, ResidualFilter, Selection, Step, Store
 from plait.plan.relations import (
     one_per_query,
     one_per_source,
@@ -29,7 +29,8 @@ Queries: TypeAlias = tuple[Query, ...]
 
 def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
     """Yield (query, stream relation) pairs that start no path, or several."""
-    starts = Counter((output.query, _alias_at(output, 0)) for _, _, output in endings(plan))
+    found = (output for tree in plan.trees for outputs in _outputs(tree) for output in outputs)
+    starts = Counter((output.query, _alias_at(output, 0)) for output in found)
     expected = {
         (query.name, relation.alias) for query in queries for relation in query.relations if not relation.is_table
     }
@@ -40,6 +41,11 @@ def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
     names = sorted(query.name for query in queries)
     if names != list(plan.queries):
         yield f"the plan is for queries {list(plan.queries)}, expected {names}"
+
+
+def _outputs(tree: ProbeTree) -> Iterator[tuple[Output, ...]]:
+    yield tree.outputs
+    yield from (step.outputs for step in tree.steps() if step.outputs)
 
 
 def paths_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
@@ -164,9 +170,13 @@ def stores_keep_no_more(plan: Plan, queries: Queries) -> Iterator[str]:
                 yield f"query '{query.name}' has no store for '{relation.alias}'"
                 continue
             wanted[name].add(requirement_of(query, relation))
-            missing = set(projected_columns(query, relation.alias)).difference(plan.store(name).columns)
+            store, window_us = plan.store(name), window_of(relation)
+            missing = set(projected_columns(query, relation.alias)).difference(store.columns)
             if missing:
                 yield f"store '{name}' lacks columns {sorted(missing)} of query '{query.name}'"
+            is_short = store.window_us is not None and (window_us is None or window_us > store.window_us)
+            if is_short and not store.is_table:
+                yield f"store '{name}' keeps {store.window_us} us, query '{query.name}' needs {window_us} us"
     for store in _of_sources(plan):
         lacking, idle = wanted[store.id] - set(store.requirements), set(store.requirements) - wanted[store.id]
         yield from (f"store '{store.id}' lacks requirement {need}" for need in lacking)

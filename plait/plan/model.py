@@ -339,6 +339,14 @@ class ProbeTree:
     outputs: tuple[Output, ...] = ()
     children: tuple[Step, ...] = ()
 
+    def steps(self) -> Iterator[Step]:
+        """Yield every step, parents first, in canonical order."""
+        waiting = list(reversed(self.children))
+        while waiting:
+            step = waiting.pop()
+            yield step
+            waiting.extend(reversed(step.children))
+
     def walk(self) -> Iterator[tuple[tuple[Step, ...], Step]]:
         """Yield (path before, step) for every step, parents first, in canonical order."""
 

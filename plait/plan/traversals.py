@@ -20,7 +20,7 @@ def members(plan: Plan) -> Iterator[Member]:
     """Yield every member, once per place where it stands."""
     for tree in plan.trees:
         yield tree.start
-        for _, step in tree.walk():
+        for step in tree.steps():
             yield from step.members
     for store in plan.stores:
         if store.intermediate is not None:
@@ -44,7 +44,7 @@ def kept_stores(plan: Plan) -> frozenset[str]:
 
     What an intermediate store is made of is kept too: a later plan may want it without the intermediate store.
     """
-    asked = {step.member.store for _, step in probes(plan)}
+    asked = {step.member.store for tree in plan.trees for step in tree.steps()}
     for store in plan.stores:
         if store.intermediate is not None:
             asked.update(part.store for part in store.intermediate.parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from typing_extensions import assert_never
@@ -35,17 +35,32 @@ def validate(plan: Plan, queries: Iterable[Query] | None = None) -> None:
         _raise_first(plan, number, statement, covers(plan, known))
 
 
-def validate_change(plan: Plan, queries: Iterable[Query], touched: frozenset[str]) -> None:
-    """Raise InvalidPlanError if a plan is broken whose paths to other queries than those `touched` are as they were in
-    a plan that was not; their stores may be others.
+def validate_change(before: Plan, plan: Plan, queries: Iterable[Query], touched: frozenset[str]) -> None:
+    """Raise InvalidPlanError if a plan is broken that was made of one that is not. `touched`: the queries whose paths
+    may be others. Trees that are the very same are looked at only for what the whole plan has to add up to: they find
+    in their stores what they did, if these keep what all queries require.
     """
-    validate(plan)
     known = tuple(queries)
-    concerned = only_queries(plan, touched)
+    same = frozenset(map(id, before.trees))
+    changed = replace(plan, trees=tuple(tree for tree in plan.trees if id(tree) not in same))
+    concerned = only_queries(changed, touched)
     theirs = tuple(query for query in known if query.name in touched)
+    has_stored = any(store.intermediate is not None for store in plan.stores)
+    for number, (statement, check) in INVARIANTS.items():
+        if number in _OF_THE_WHOLE:
+            if has_stored or number not in intermediates.INVARIANTS:
+                _raise_first(plan, number, statement, check(plan))
+        elif number == _INDEXED:
+            _raise_first(plan, number, statement, probes_without_index(changed))
+        else:
+            _raise_first(plan, number, statement, check(changed))
     for number, (statement, covers) in coverage.INVARIANTS.items():
         is_of_paths = number in coverage.OF_PATHS
         _raise_first(plan, number, statement, covers(concerned, theirs) if is_of_paths else covers(plan, known))
+
+
+_INDEXED = 7
+_OF_THE_WHOLE = frozenset({2, 18, 20})
 
 
 def _raise_first(plan: Plan, number: int, statement: str, violations: Iterator[str]) -> None:
@@ -75,8 +90,10 @@ def stores_are_canonical(plan: Plan) -> Iterator[str]:
 
 def edges_are_unique(plan: Plan) -> Iterator[str]:
     """Yield edges that occur twice: rules and measurements are found by edge."""
-    counts = Counter(step.edge for tree in plan.trees for _, step in tree.walk())
-    for edge, count in sorted(counts.items()):
+    edges = [step.edge for tree in plan.trees for step in tree.steps()]
+    if len(set(edges)) == len(edges):
+        return
+    for edge, count in sorted(Counter(edges).items()):
         if count > 1:
             yield f"edge '{edge}' occurs {count} times"
 
@@ -163,17 +180,24 @@ def _wrong_column(known: _Columns, name: str, predicate: Predicate[Probed]) -> I
 
 def probes_have_indexes(plan: Plan) -> Iterator[str]:
     """Yield steps without an index on exactly the keys they match, and indexes nobody probes."""
+    yield from probes_without_index(plan)
     used: dict[str, set[tuple[str, ...]]] = {store.id: set() for store in plan.stores}
-    for _, step in probes(plan):
-        if step.index:
+    for tree in plan.trees:
+        for step in tree.steps():
             used[step.member.store].add(step.index)
-            if step.index not in plan.store(step.member.store).indexes:
-                yield f"edge '{step.edge}' probes {step.index}, for which store '{step.member.store}' has no index"
     for store in plan.stores:
         for index in sorted(set(store.indexes) - used[store.id]):
             yield f"index {index} of store '{store.id}' is never probed"
         if store.indexes and not any(set(store.partition_by) <= set(index) for index in store.indexes):
             yield f"store '{store.id}' is partitioned by {store.partition_by}, which no probe knows"
+
+
+def probes_without_index(plan: Plan) -> Iterator[str]:
+    """Yield steps without an index on exactly the keys they match."""
+    for tree in plan.trees:
+        for step in tree.steps():
+            if step.index and step.index not in plan.store(step.member.store).indexes:
+                yield f"edge '{step.edge}' probes {step.index}, for which store '{step.member.store}' has no index"
 
 
 def trees_start_at_streams(plan: Plan) -> Iterator[str]:
@@ -193,7 +217,9 @@ def trees_start_at_streams(plan: Plan) -> Iterator[str]:
 def prefixes_are_merged(plan: Plan) -> Iterator[str]:
     """Yield equal steps side by side: they would do the same work twice."""
     for tree in plan.trees:
-        for children in (tree.children, *(step.children for _, step in tree.walk())):
+        for children in (tree.children, *(step.children for step in tree.steps())):
+            if len(children) < 2:
+                continue
             counts = Counter((child.member, child.predicates, child.parts) for child in children)
             for (member, *_), count in counts.items():
                 if count > 1:

@@ -53,7 +53,7 @@ def _without_idle_fills(plan: Plan, trees: tuple[ProbeTree, ...]) -> tuple[tuple
     """
     filled = {store.id for store in plan.stores if store.intermediate is not None}
     while filled:
-        probed = {step.member.store for tree in trees for _, step in tree.walk() if step.parts}
+        probed = {step.member.store for tree in trees for step in tree.steps() if step.parts}
         if filled <= probed:
             break
         filled &= probed
@@ -101,7 +101,7 @@ def _probed_in_others(plan: Plan, trees: Iterable[ProbeTree]) -> frozenset[str]:
     """Return the stores that a plan probes in trees that are not among these."""
     same = {id(tree) for tree in trees}
     others = (tree for tree in plan.trees if id(tree) not in same)
-    return frozenset(step.member.store for tree in others for _, step in tree.walk())
+    return frozenset(step.member.store for tree in others for step in tree.steps())
 
 
 def _source_stores(plan: Plan, leaving: Leaving, options: PlanOptions) -> tuple[Store, ...]:
@@ -162,7 +162,7 @@ def _reached(
     """Return the stores without indexes that nobody probes any more, and without a partitioning that nobody knows."""
     used: dict[str, dict[tuple[str, ...], bool]] = {name: {} for name in touched}
     for tree in trees:
-        for _, step in tree.walk():
+        for step in tree.steps():
             if step.member.store in used:
                 index = step.index
                 used[step.member.store][index] = used[step.member.store].get(index, False) or bool(step.equalities)

@@ -58,7 +58,7 @@ def replan(
         plan = united(plan, extension(plan, own, given, narrowed), given.cardinality)
     plan = _with_kept_streams(replace(plan, solution=None), given.options)
     plan = with_stored(plan, given.cardinality, former.plan)
-    validate_change(plan, queries, again | {query.name for query in change.added})
+    validate_change(former.plan, plan, queries, again | {query.name for query in change.added})
     return plan
 
 
@@ -102,6 +102,8 @@ def _narrowed(plan: Plan, staying: Sequence[Query], dropped: frozenset[str]) -> 
     """Return the queries, as they are to be joined, that share members with one that goes which are wider than they
     need them without that one.
     """
+    if not any(output.residual_filters for tree in plan.trees for step in tree.steps() for output in step.outputs):
+        return ()
     found = list(endings(plan))
     users = _users(found, dropped)
     by_name = {query.name: query for query in staying}

@@ -29,7 +29,7 @@ def united(plan: Plan, added: Plan, cardinality: Cardinality) -> Plan:
     stores = _united_stores(plan, added)
     brought = with_estimates(added.trees, stores, flows(added.trees, stores, cardinality))
     trees = {tree.start: tree for tree in plan.trees}
-    names = EdgeNames(step.edge for tree in plan.trees for step in _steps(tree.children))
+    names = EdgeNames(step.edge for tree in plan.trees for step in tree.steps())
     for tree in brought:
         known = trees.get(tree.start) or ProbeTree(start=tree.start)
         trees[tree.start] = ProbeTree(
@@ -65,12 +65,6 @@ class EdgeNames:
         return name
 
 
-def _steps(steps: tuple[Step, ...]) -> Iterable[Step]:
-    for step in steps:
-        yield step
-        yield from _steps(step.children)
-
-
 def _united_stores(plan: Plan, added: Plan) -> tuple[Store, ...]:
     stores = {store.id: store for store in plan.stores}
     for store in added.stores:
@@ -82,13 +76,15 @@ def _united_stores(plan: Plan, added: Plan) -> tuple[Store, ...]:
 def _united_store(store: Store, added: Store) -> Store:
     """Return the store with what both keep; the very same one if that is nothing more."""
     indexes = tuple(index for index in added.indexes if index not in store.indexes)
+    needs = list(store.requirements)
+    for need in added.requirements:
+        if need not in store.requirements:
+            insort(needs, need, key=lambda need: (need.selection.sql, need.keys))
     wider = replace(
         store,
         columns=tuple(sorted({*store.columns, *added.columns})),
         keys=_by_name(store.keys, added.keys),
-        requirements=tuple(
-            sorted({*store.requirements, *added.requirements}, key=lambda need: (need.selection.sql, need.keys))
-        ),
+        requirements=tuple(needs),
         indexes=store.indexes + indexes,
         partition_by=store.partition_by if store.indexes else added.partition_by,
         window_us=None if store.is_table else widest_window((store.window_us, added.window_us)),
