@@ -63,7 +63,7 @@ def _numbered(relation: str, columns: list[str], data: Path, time: str) -> pa.Ta
     files = str(data / relation / "*.parquet").replace("'", "''")
     numbers = ", ".join(f"CAST(hash(CAST({column} AS VARCHAR)) >> 1 AS BIGINT) AS {column}" for column in columns)
     with open_tpch(data, (), 1) as database:
-        found: pa.Table = database.execute(
+        found: pa.Table = database.sql(
             f"SELECT {time} AS ts, {numbers} FROM read_parquet('{files}') ORDER BY {time}"
         ).to_arrow_table()
     return found.set_column(0, "ts", found["ts"].cast(pa.timestamp("us", "UTC")))

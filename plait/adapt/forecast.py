@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -88,6 +89,13 @@ def measured_and_forecast(
     progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook, live: Iterable[LiveKeys] = ()
 ) -> Statistics:
     """Return what finished batches showed, the series among it as they are forecast."""
+    return _shown(tuple(progress), cycles, outlook, tuple(live))
+
+
+@lru_cache(maxsize=2)  # planning, weighing and sampling ask for the same after one batch
+def _shown(
+    progress: tuple[SourceProgress, ...], cycles: Cycles, outlook: Outlook, live: tuple[LiveKeys, ...]
+) -> Statistics:
     averages = measured_statistics(
         (
             Measurement(
