@@ -85,6 +85,16 @@ def test_a_query_with_selections_and_keys_of_its_own_begins_without_another_star
     assert len(engine.results("first")) == 7
 
 
+def test_a_query_that_joins_on_texts_and_decimals_begins_without_another_start(place: Place, starts: list[int]) -> None:
+    for values in ((1, 2, 3), (4, 5)):
+        place.arrive(*values)
+    on = "CAST(a.v AS STRING) = CAST(b.v AS STRING) AND CAST(a.k AS DECIMAL(30, 2)) = b.k"
+    select = f"SELECT a.v AS left, b.v AS right FROM a JOIN b ON {on} WHERE b.v > 1"
+    engine = run(place, lambda engine: engine.query("texts", select, sink=plait.sinks.memory()), 1)
+    assert starts == [0]
+    assert engine.results("texts").sort_by("left").to_pylist() == [{"left": v, "right": v} for v in (4, 5)]
+
+
 def test_new_results_find_rows_that_were_stored_before_the_query_was_asked_for(place: Place, starts: list[int]) -> None:
     place.arrive(5, 6)
     place.arrive(9)

@@ -190,3 +190,24 @@ def test_malformed_rows_of_a_table_are_counted_and_kept(tmp_path: Path) -> None:
     report = taken(tmp_path, (None, 1, 1, 20, None), (None, None, 1, 20, "NA,1"), spec=spec)
     assert report.bad_rows == (BadRows(reason="malformed", rows=1, sample="NA,1"),)
     assert (report.bad, report.outside, sum(bucket.rows for bucket in report.buckets)) == (0, 0, 2)
+
+
+def test_rows_are_counted_for_each_of_more_selections_than_a_word_has_bits(tmp_path: Path) -> None:
+    selections = tuple(sorted((above(number) for number in range(130)), key=lambda each: each.sql))
+    store = replace(STORE, requirements=tuple(Requirement(selection=each, keys=(A.name,)) for each in selections))
+    spec = ingest_spec(STREAM, (store,))
+    values = [5, 64, 65, 128, 400]
+    words = [[0] * len(values) for _ in range(3)]
+    for place, selection in enumerate(spec.selections):
+        least = int(selection.removesuffix(")").rpartition(" ")[2])
+        for row, value in enumerate(values):
+            words[place // 63][row] |= int(value > least) << place % 63
+    columns = {"#tau": [1] * 5, "v": values, A.name: [1, None, 1, 1, 1], B.name: [None, 1, 1, 1, 1]}
+    columns |= dict(zip(("#bits", "#bits1", "#bits2"), words, strict=True))
+    table = pa.table({name: pa.array(columns[name], pa.int64()) for name, _ in spec.projection})
+    where = IngestContext(storage=Storage.open(str(tmp_path)), batch=0, attempt="x", late_before_us=None)
+    report = ingest(table.to_batches(), spec, where)
+    assert dict(report.kept) == {above(number).sql: sum(value > number for value in values) for number in range(130)}
+    assert (report.null_keys, report.outside) == (1, 0)
+    assert report.null_keys_by == (NullKey(key="`a`", rows=1),)
+    assert sum(bucket.rows for bucket in report.buckets) == 4
