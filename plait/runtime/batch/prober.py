@@ -16,6 +16,7 @@ from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
 from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
 from plait.operators.traversal.traverse import ProbeTask, Traversal
 from plait.runtime.settings import Routing
+from plait.runtime.spark.packing import Packer
 from plait.runtime.spark.tasks import MESSAGE, REPORT, keep_open, probe_local, probe_receive, probe_start, reports
 from plait.sinks.delivery import Delivery, Discarded, Spooled
 
@@ -35,6 +36,7 @@ class Prober:
     _paces: Paces = field(default_factory=Paces)
     _left_to_spark: set[str] = field(default_factory=set)
     _demands: Demands = field(default_factory=Demands)
+    _packer: Packer = field(default_factory=Packer)
 
     def run(
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
@@ -72,15 +74,14 @@ class Prober:
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
+        shipment = self._packer.pack(context, deliveries)
         if self.routing == "local":
-            return reports(numbers.mapInArrow(probe_local(tasks, context, deliveries), REPORT).collect())
-        frame = numbers.mapInArrow(probe_start(tasks, context, deliveries), MESSAGE)
+            return reports(numbers.mapInArrow(probe_local(tasks, shipment), REPORT).collect())
+        frame = numbers.mapInArrow(probe_start(tasks, shipment), MESSAGE)
         parts = max(store.parallelism for store in context.plan.stores)
         depth = max((len(path) + 1 for tree in context.plan.trees for path, _ in tree.walk()), default=0)
         for _ in range(depth):
-            frame = frame.repartitionById(parts, frame["partition"]).mapInArrow(
-                probe_receive(context, deliveries), MESSAGE
-            )
+            frame = frame.repartitionById(parts, frame["partition"]).mapInArrow(probe_receive(shipment), MESSAGE)
         return reports(frame.selectExpr("payload AS report").collect())
 
     def _spool_refused(

@@ -9,7 +9,7 @@ import gc
 import pickle
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,6 +24,7 @@ from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.traversal.results import task_file_name
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
+from plait.runtime.spark.packing import Shipment
 from plait.sinks.delivery import Delivery, Direct
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
@@ -209,24 +210,29 @@ def keep_open(context: ProbeContext) -> None:
     close_others(context.storage, (bucket for of_store in context.buckets.values() for bucket in of_store))
 
 
-def probe_local(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+def _traversal(shipment: Shipment) -> Traversal:
+    context, lasting = shipment.unpacked()
+    return Traversal(context, lasting.deliveries, enter(context.storage).attempt, lasting.demands)
+
+
+def probe_local(tasks: tuple[ProbeTask, ...], shipment: Shipment) -> Task:
     """Return the task that traverses whole probe trees, every edge local."""
 
     def task(batches: Batches) -> Batches:
-        keep_open(context)
+        keep_open(shipment.context)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                traversal = Traversal(context, deliveries, enter(context.storage).attempt)
+                traversal = _traversal(shipment)
                 yield _report(traversal.run_local(tasks[number]))
 
     return task
 
 
-def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+def probe_start(tasks: tuple[ProbeTask, ...], shipment: Shipment) -> Task:
     """Return the task that sends the starting tuples over their first edges."""
 
     def task(batches: Batches) -> Batches:
-        traversal = Traversal(context, deliveries, enter(context.storage).attempt)
+        traversal = _traversal(shipment)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from (_message(message) for message in traversal.start_messages(tasks[number]))
@@ -235,12 +241,12 @@ def probe_start(tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries:
     return task
 
 
-def probe_receive(context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Task:
+def probe_receive(shipment: Shipment) -> Task:
     """Return the task that probes one partition of the stores with what was sent to it, and sends on the results."""
 
     def task(batches: Batches) -> Batches:
-        keep_open(context)
-        traversal = Traversal(context, deliveries, enter(context.storage).attempt)
+        keep_open(shipment.context)
+        traversal = _traversal(shipment)
         for batch in batches:
             for row in range(batch.num_rows):
                 edge = batch.column(1)[row].as_py()
