@@ -13,7 +13,7 @@ from plait.adapt.decision import Change, Outcome, change_between
 from plait.adapt.forecast import forecast
 from plait.adapt.other_orders import plan_to_sample
 from plait.adapt.planning import PlanRequest, probing_only
-from plait.adapt.reconsidering import Decision, Policy, Standing, reconsider
+from plait.adapt.reconsidering import Decision, Policy, Standing, UnderWay, reconsider
 from plait.adapt.rule import NO_MEMORY, Memory
 from plait.plan.model import Plan
 from plait.state.model import Manifest
@@ -110,8 +110,15 @@ class Adapter:
         outcome, self._outcome = self._outcome, None
         return outcome
 
-    def batch_done(self, manifest: Manifest, running: Plan, dropped: frozenset[str] = frozenset()) -> None:
-        """Count a finished batch, and begin to plan if it is time to. `dropped`: intermediate stores it left behind to
+    def batch_done(
+        self,
+        manifest: Manifest,
+        running: Plan,
+        dropped: frozenset[str] = frozenset(),
+        under_way: UnderWay | None = None,
+    ) -> None:
+        """Count a finished batch, and begin to plan if it is time to. `running`: the plan that was decided for last,
+        `under_way`: what governed the batch. `dropped`: intermediate stores it left behind to
         hold the storage budget, which the next plan must not want.
         """
         if dropped:
@@ -121,7 +128,7 @@ class Adapter:
             return
         is_young = self._batches in YOUNG
         if is_young or (self._habits.cycle.is_over(manifest.cycles) and self._may_plan()):
-            standing = Standing(running=running, before=self._before, memory=self.memory)
+            standing = Standing(running=running, before=self._before, memory=self.memory, under_way=under_way)
             policy = replace(self._habits.policy, is_young=is_young)
             self._planning = running, self._pool.submit(self._reconsidered, self._request, manifest, standing, policy)
 
@@ -135,7 +142,7 @@ class Adapter:
         began, before = time.thread_time(), self.planned.seconds
         try:
             decision = reconsider(request, manifest, standing, policy)
-            sample = None if decision.change is not None else plan_to_sample(request, manifest, standing.running)
+            sample = None if decision.change is not None else plan_to_sample(request, manifest, standing.in_force)
         finally:
             self.planned.times += 1
             self.planned.seconds += time.thread_time() - began

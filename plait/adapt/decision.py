@@ -11,7 +11,10 @@ from plait.plan.changelog import PlanChange, changelog, text_of
 from plait.plan.model import Plan
 from plait.stats.model import Statistics
 
-Reason: TypeAlias = Literal["cheaper", "turned out worse", "storage budget"]
+Reason: TypeAlias = Literal["cheaper", "turned out worse", "storage budget", "indexed", "filled"]
+"""Why a plan begins; "indexed", "filled": what a change before this one waits for is there, indexes of what is stored
+or intermediate stores.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,9 @@ class Change:
     time, forecast from the same statistics, in what the strategy minimizes (`plait.adapt.weighing`); None where
     unknown. `change_cost`: of changing to it, once, in the same unit; it has to be earned within `horizon_s`.
     `restarts` names the plan if Spark's query has to be started anew for it. `planning_s`: what deciding took.
+    `delay_s`: after so much event time the gain begins, as forecast, because intermediate stores are filled first.
+    `filling`: those that come with this change; until they are there the probe orders stay as they are. `indexing`:
+    how many stored rows are sorted by other keys before anything else changes.
     """
 
     reason: Reason
@@ -30,6 +36,14 @@ class Change:
     horizon_s: float | None = None
     restarts: Plan | None = None
     planning_s: float = 0.0
+    delay_s: float = 0.0
+    filling: tuple[str, ...] = ()
+    indexing: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is the next stage of a change before it."""
+        return self.reason in ("indexed", "filled")
 
     @property
     def gain(self) -> float | None:
@@ -49,6 +63,9 @@ class Change:
             "horizon_s": _rounded(self.horizon_s),
             "restart": self.restarts is not None,
             "planning_s": _rounded(self.planning_s),
+            "delay_s": _rounded(self.delay_s),
+            "filling": list(self.filling),
+            "indexing": self.indexing,
             "changes": list(map(text_of, self.changes)),
         }
 

@@ -17,9 +17,11 @@ from plait.adapt.forecast import NEXT_CYCLE, forecast
 from plait.adapt.forecast import Outlook as Forecasting
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.rule import NO_MEMORY, Memory, Outlook, Rule, Taken, Verdict, consider
-from plait.adapt.weighing import advance_s, change_cost, cost_of, measured_cost, restart_cost
+from plait.adapt.weighing import Stored, advance_s, change_cost, cost_of, delay_s, measured_cost, restart_cost
 from plait.plan.changelog import changelog
+from plait.plan.coming import settled_id
 from plait.plan.model import Plan
+from plait.state.fillings import left_rows
 from plait.state.model import Manifest
 from plait.stats.model import Statistics
 
@@ -35,12 +37,35 @@ _DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnderWay:
+    """What governed the last batch: `plan`, which is another than was decided for while the intermediate stores of that
+    one come. `slice_s`: how long a batch may fill such stores, in seconds of one core; None if that is not known.
+    """
+
+    plan: Plan
+    slice_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The plan in force, the one before the last change, and what the rule remembers."""
+    """The plan that was decided for last, the one before that change, and what the rule remembers. `under_way`: what
+    governs by now, None if it is that plan.
+    """
 
     running: Plan
     before: Plan | None = None
     memory: Memory = NO_MEMORY
+    under_way: UnderWay | None = None
+
+    @property
+    def in_force(self) -> Plan:
+        """The plan that governs."""
+        return self.running if self.under_way is None else self.under_way.plan
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether the plan that was decided for waits for its intermediate stores."""
+        return self.in_force is not self.running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,32 +95,39 @@ def reconsider(request: PlanRequest, manifest: Manifest, standing: Standing, pol
     statistics = forecast(options.sources, manifest, policy.outlook)
     wanted = request.plan(manifest, policy.outlook)
     horizon_s = horizon(standing.running, manifest)
-    seen, best, restarts = _seen(request, manifest, standing, statistics, wanted, horizon_s)
+    seen, best = _seen(request, manifest, standing, statistics, wanted, horizon_s)
+    restarts = best.restarts
     rule = _rule(policy, horizon_s)
+    if standing.is_filling:
+        standing = replace(standing, memory=_not_yet_in_force(standing.memory, seen.cycle))
     verdict, memory = consider(seen, rule, standing.memory)
     if policy.is_young:
         memory = replace(memory, changes=standing.memory.changes)
     outcome = _outcome(standing.memory.unjudged, seen, rule, verdict)
     if verdict.action == "keep":
         return Decision(verdict=verdict, change=None, after=replace(standing, memory=memory), outcome=outcome)
+    taken = best.plan
     if verdict.action == "take back" and standing.before is not None:
-        best, restarts = _back(standing.running, standing.before)
+        taken, restarts = _back(standing.running, standing.before)
         change = Change(
             reason="turned out worse",
-            changes=changelog(standing.running, best),
+            changes=changelog(standing.running, taken),
             cost_before=seen.measured,
             cost_after=seen.before_cost,
         )
     else:
         change = Change(
             reason="cheaper",
-            changes=changelog(standing.running, best),
+            changes=changelog(standing.running, taken),
             cost_before=seen.running_cost,
             cost_after=seen.wanted_cost,
             change_cost=seen.change_cost,
+            delay_s=best.delay_s,
         )
-    change = replace(change, horizon_s=horizon_s, restarts=best if restarts else None)
-    after = Standing(running=best, before=standing.running, memory=memory)
+    change = replace(change, horizon_s=horizon_s, restarts=taken if restarts else None)
+    # What waits for its stores has never answered a query: it is nothing to go back to.
+    before = standing.before if standing.is_filling else standing.running
+    after = Standing(running=taken, before=before, memory=memory)
     return Decision(verdict=verdict, change=change, after=after, outcome=outcome)
 
 
@@ -129,6 +161,23 @@ def _rule(policy: Policy, horizon_s: float) -> Rule:
     return replace(rule, patience=1, evidence=0.0) if policy.is_young else rule
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """A plan there may be: its cost once it governs, from `delay_s` on, and that of changing to it, with what is missed
+    until then.
+    """
+
+    plan: Plan
+    cost: float
+    changing: float = 0.0
+    delay_s: float = 0.0
+    restarts: bool = False
+
+    def total(self, horizon_s: float) -> float:
+        """Return what it comes to."""
+        return self.cost * horizon_s + self.changing
+
+
 def _seen(
     request: PlanRequest,
     manifest: Manifest,
@@ -136,37 +185,67 @@ def _seen(
     statistics: Statistics,
     wanted: Plan,
     horizon_s: float,
-) -> tuple[Outlook, Plan, bool]:
-    """Return what is known, the better of the two plans to change to, and whether that takes a restart."""
-    running, options = standing.running, request.options
-    stored = Counter[str]()
-    for bucket in manifest.buckets:
-        stored[bucket.store] += bucket.rows
-    running_cost = cost_of(running, statistics, options)
-    best, best_cost, cost_of_change, restarts = running, running_cost, 0.0, False
+) -> tuple[Outlook, _Choice]:
+    """Return what is known, and the better of the two plans to change to; it is the one decided for last if neither is
+    better than that.
+
+    A plan with intermediate stores that are to be filled saves nothing until they are: so long what governs now goes
+    on. That holds for the one decided for last too, as long as it waits.
+    """
+    running, options, in_force = standing.running, request.options, standing.in_force
+    stored, now = _stored(manifest), cost_of(in_force, statistics, options)
+    slice_s = None if standing.under_way is None else standing.under_way.slice_s
+
+    def choice(plan: Plan, *, restarts: bool = False) -> _Choice:
+        cost = cost_of(plan, statistics, options)
+        filling, sorting = change_cost(in_force, plan, statistics, options, stored)
+        delay = min(delay_s(filling, options, manifest.cycles, slice_s), horizon_s)
+        changing = filling + sorting + (restart_cost(options) if restarts else 0.0) + max(now - cost, 0.0) * delay
+        return _Choice(plan=plan, cost=cost, changing=changing, delay_s=delay, restarts=restarts)
+
+    best = choice(running) if standing.is_filling else _Choice(plan=running, cost=now)
+    # What the plan decided for last comes to in all is what others are compared with: to go on with it is no change.
+    best = replace(best, cost=best.total(horizon_s) / horizon_s, changing=0.0)
+    running_cost = best.cost
     fitting = probing_only(running, wanted)
     for candidate, restart in ((fitting, False), (wanted, True)):
         if candidate is None or (restart and fitting is not None and identity(fitting) == identity(wanted)):
             continue
         if not changelog(running, candidate):
             continue
-        cost = cost_of(candidate, statistics, options)
-        changing = change_cost(running, candidate, statistics, options, stored)
-        changing += restart_cost(options) if restart else 0.0
-        if cost * horizon_s + changing < best_cost * horizon_s + cost_of_change:
-            best, best_cost, cost_of_change, restarts = candidate, cost, changing, restart
+        other = choice(candidate, restarts=restart)
+        if other.total(horizon_s) < best.total(horizon_s):
+            best = other
     before = standing.before
+    measured = None if standing.is_filling else measured_cost(running, statistics, options, manifest.cycles)
     seen = Outlook(
         cycle=manifest.cycles.number,
         running=identity(running),
         running_cost=running_cost,
-        wanted=identity(best),
-        wanted_cost=best_cost,
-        change_cost=cost_of_change,
-        measured=measured_cost(running, statistics, options, manifest.cycles),
+        wanted=identity(best.plan),
+        wanted_cost=best.cost,
+        change_cost=best.changing,
+        measured=measured,
         before_cost=None if before is None else cost_of(before, statistics, options),
     )
-    return seen, best, restarts
+    return seen, best
+
+
+def _stored(manifest: Manifest) -> Stored:
+    rows = Counter[str]()
+    for bucket in manifest.buckets:
+        rows[bucket.store] += bucket.rows
+    left = left_rows(manifest.fillings, manifest.buckets)
+    return Stored(
+        rows=rows,
+        left={settled_id(each.store): left[each.store] / max(each.rows, 1) for each in manifest.fillings},
+    )
+
+
+def _not_yet_in_force(memory: Memory, cycle: int) -> Memory:
+    """Return the memory of a change that is judged from when it takes effect, which it has not by now."""
+    taken = memory.unjudged
+    return memory if taken is None else replace(memory, unjudged=replace(taken, cycle=cycle))
 
 
 def _back(running: Plan, before: Plan) -> tuple[Plan, bool]:
@@ -189,4 +268,4 @@ def _outcome(taken: Taken | None, seen: Outlook, rule: Rule, verdict: Verdict) -
     )
 
 
-__all__ = ["Decision", "Policy", "Standing", "horizon", "identity", "reconsider"]
+__all__ = ["Decision", "Policy", "Standing", "UnderWay", "horizon", "identity", "reconsider"]

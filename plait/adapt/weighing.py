@@ -10,12 +10,15 @@ was to know.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.pick.plan_cost import EdgeCost, edge_costs
 from plait.plan.changelog import StoreAdded, StoreChanged, changelog
+from plait.plan.coming import covers
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
 from plait.plan.traversals import fillings, intermediates
@@ -32,6 +35,7 @@ RESTART_NS: Final = 1e9
 """Spark's query is stopped and started in about a second, in which no core works."""
 
 _US_PER_S = 1_000_000
+_NS_PER_S = 1_000_000_000
 _COUNTS_WORK = "dppick"
 _WEIGHS_STORES = "ilp"
 
@@ -73,22 +77,42 @@ def advance_s(cycles: Cycles) -> float:
     return max(ends, default=0) / _US_PER_S
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What is there when a plan changes: `rows` by store, and of the intermediate stores that come already the share of
+    the work that is `left`.
+    """
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, float] = field(default_factory=dict)
+
+
 def change_cost(
-    running: Plan, wanted: Plan, statistics: Statistics, options: PlanOptions, stored: Mapping[str, int]
-) -> float:
-    """Return what it costs to fill the stores and to build the indexes that a change needs. `stored`: rows by store."""
+    running: Plan, wanted: Plan, statistics: Statistics, options: PlanOptions, stored: Stored
+) -> tuple[float, float]:
+    """Return what it costs to fill the stores, and to build the indexes, that a change needs."""
     before = {store.id: store for store in running.stores}
     filled, sorting_ns = set(), 0.0
     for change in changelog(running, wanted):
         if not isinstance(change, StoreAdded | StoreChanged):
             continue
-        store = change.store
-        if store.intermediate is not None:
+        store, known = change.store, before.get(change.store.id)
+        if store.intermediate is not None and (known is None or not covers(known, store)):
             filled.add(store.id)
-        elif store.id in before:
-            added = sum(index not in before[store.id].indexes for index in store.indexes)
-            sorting_ns += added * stored.get(store.id, 0) * INDEX_ROW_NS
-    return _filling(wanted, frozenset(filled), statistics, options, stored) + sorting_ns / _unit_ns(options)
+        elif known is not None:
+            added = sum(index not in known.indexes for index in store.indexes)
+            sorting_ns += added * stored.rows.get(store.id, 0) * INDEX_ROW_NS
+    return _filling(wanted, frozenset(filled), statistics, options, stored), sorting_ns / _unit_ns(options)
+
+
+def delay_s(filling: float, options: PlanOptions, cycles: Cycles, slice_s: float | None) -> float:
+    """Return the event time that passes until so much work of filling is done: `slice_s` of it with each batch, or all
+    with one where that is not known. No query is answered any cheaper before.
+    """
+    if filling <= 0:
+        return 0.0
+    batch_s = advance_s(cycles) / max(cycles.batches[-1], 1) if cycles.batches else 0.0
+    return batch_s * (math.ceil(filling * _unit_ns(options) / _NS_PER_S / slice_s) if slice_s else 1)
 
 
 def restart_cost(options: PlanOptions) -> float:
@@ -96,18 +120,23 @@ def restart_cost(options: PlanOptions) -> float:
     return RESTART_NS * options.parallelism / _unit_ns(options)
 
 
-def _filling(
-    plan: Plan, filled: frozenset[str], statistics: Statistics, options: PlanOptions, stored: Mapping[str, int]
-) -> float:
-    """Return the cost of sending what is stored through the steps that fill these stores."""
-    paths = [(start, [step.edge for step in steps]) for start, steps, fill in fillings(plan) if fill.store in filled]
-    if not paths:
+def _filling(plan: Plan, filled: frozenset[str], statistics: Statistics, options: PlanOptions, stored: Stored) -> float:
+    """Return the cost of sending what is stored, or left to send, through the steps that fill these stores: of each one
+    part is sent, that with the fewest rows.
+    """
+    ways: dict[str, list[tuple[int, list[str]]]] = {}
+    for start, steps, fill in fillings(plan):
+        if fill.store in filled:
+            rows = stored.rows.get(start.store, 0)
+            ways.setdefault(fill.store, []).append((rows, [step.edge for step in steps]))
+    if not ways:
         return 0.0
     edges = {edge.edge: edge for edge in _edges(plan, statistics, options)}
     cost, paid = 0.0, set[str]()
-    for start, path in paths:
+    for store, found in sorted(ways.items()):
+        rows, path = min(found)
         arriving = edges[path[0]].tuples
-        scale = stored.get(start.store, 0) / arriving if arriving > 0 else 0.0
+        scale = stored.left.get(store, 1.0) * rows / arriving if arriving > 0 else 0.0
         for name in (name for name in path if name not in paid):
             paid.add(name)
             tuples = edges[name].tuples * scale
@@ -150,9 +179,11 @@ __all__ = [
     "INDEX_ROW_NS",
     "PROBE_TUPLE_NS",
     "RESTART_NS",
+    "Stored",
     "advance_s",
     "change_cost",
     "cost_of",
+    "delay_s",
     "measured_cost",
     "restart_cost",
 ]

@@ -1,7 +1,8 @@
 """Plan ↔ JSON, for checkpoints.
 
 The JSON mirrors the dataclasses field by field: records are objects, tuples are arrays. Nothing is left out, so that a
-field added later is missed in an old file rather than guessed.
+field added later is missed in an old file rather than guessed; but for fields that say by their absence that there is
+nothing (`_LEFT_OUT`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ FORMAT = 6
 
 _STORED_AS = {"residual_filters": "narrowings"}
 """Fields that stand under an earlier name in the JSON, so that plans of this format are read whoever wrote them."""
+
+_LEFT_OUT = frozenset({"coming"})
+"""Fields that are not in the JSON while they are empty: plans without are those of before the field was added."""
 
 
 _PARTS = (Store, ProbeTree, Step)
@@ -60,7 +64,8 @@ class PartTexts:
 def _record_text(record: Any, known: PartTexts) -> str:
     """Return a record as `_to_plain` and JSON would have it, its parts as they are known."""
     fields_of = ((each.name, getattr(record, each.name)) for each in fields(record) if each.init)
-    return "{" + ",".join(f'"{_stored_as(name)}":{_text(value, known)}' for name, value in fields_of) + "}"
+    written = ((name, value) for name, value in fields_of if name not in _LEFT_OUT or value)
+    return "{" + ",".join(f'"{_stored_as(name)}":{_text(value, known)}' for name, value in written) + "}"
 
 
 def _text(value: Any, known: PartTexts) -> str:
@@ -97,7 +102,11 @@ def decode(text: str) -> Plan:
 def _to_plain(value: Any) -> Any:
     """Return records as dicts and tuples as lists, all the way down; what a record works out by itself is left out."""
     if is_dataclass(value):
-        return {_stored_as(field.name): _to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        return {
+            _stored_as(field.name): _to_plain(getattr(value, field.name))
+            for field in fields(value)
+            if field.init and (field.name not in _LEFT_OUT or getattr(value, field.name))
+        }
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
     return value
@@ -127,13 +136,17 @@ def _from_plain(kind: Any, value: Any) -> Any:
 
 def _record(kind: Any, value: Any) -> Any:
     hints = _hints(kind)
-    if not isinstance(value, dict) or value.keys() != _stored_names(kind):
+    if not isinstance(value, dict) or value.keys() | _LEFT_OUT != _stored_names(kind) | _LEFT_OUT:
         found = sorted(value) if isinstance(value, dict) else type(value).__name__
         raise TypeError(
             f"expected a {(get_origin(kind) or kind).__name__} with {sorted(_stored_names(kind))}, found {found}"
         )
     return (get_origin(kind) or kind)(
-        **{name: _from_plain(hint, value[_stored_as(name)]) for name, hint in hints.items()}
+        **{
+            name: _from_plain(hint, value[_stored_as(name)])
+            for name, hint in hints.items()
+            if name not in _LEFT_OUT or name in value
+        }
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from plait.plan.conditions import conditions, renamed
-from plait.plan.model import Member, Plan, Step, Store, part_column
+from plait.plan.model import Member, Output, Plan, Step, Store, part_column
 from plait.plan.traversals import columns_kept, conditions_on, fillings, path_members, probes
 
 
@@ -73,8 +73,24 @@ def probed_as_what_it_is(plan: Plan) -> Iterator[str]:
         elif _order(step.parts) != _order(store.intermediate.parts):
             yield f"edge '{step.edge}' takes the parts of store '{store.id}' in another order of ordinals"
     for store in _intermediates(plan):
-        if store.id not in probed:
+        if store.id not in probed and store.id not in plan.coming:
             yield f"intermediate store '{store.id}' is never probed"
+
+
+def not_read_before_they_are_filled(plan: Plan) -> Iterator[str]:
+    """Yield stores that come without being intermediate ones, and queries that read one that comes."""
+    known = {store.id for store in _intermediates(plan)}
+    if list(plan.coming) != sorted(known.intersection(plan.coming)):
+        yield f"the stores {list(plan.coming)} come, expected intermediate ones, each once and in order"
+    for tree in plan.trees:
+        for path, step in tree.walk():
+            for each in (*path, step) if step.outputs else ():
+                if each.member.store in plan.coming:
+                    yield f"edge '{step.edge}' answers {_named(step.outputs)} from '{each.member.store}', which comes"
+
+
+def _named(outputs: tuple[Output, ...]) -> list[str]:
+    return [output.query for output in outputs]
 
 
 def _intermediates(plan: Plan) -> Iterator[Store]:
@@ -99,4 +115,5 @@ INVARIANTS: dict[int, tuple[str, Callable[[Plan], Iterator[str]]]] = {
     18: ("arrivals of each stream part fill an intermediate store once", filled_once_from_each_part),
     19: ("what fills an intermediate store is the join of its parts", filled_with_what_it_stands_for),
     20: ("intermediate stores are probed as what they are", probed_as_what_it_is),
+    22: ("no query reads an intermediate store that comes", not_read_before_they_are_filled),
 }

@@ -185,11 +185,10 @@ class Store:
 
     A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
     does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
-    them yet; other stores that no step probes are only passed through. `values` are columns Spark computes for
-    residual predicates. `indexes` are tuples of key names, each probed
-    as one (composite) key; buckets are sorted by the first. `partition_by` holds key names, () places tuples at random.
-    `window_us` is the largest window over live queries, None for unbounded; tables (`is_table`) never expire and have
-    no τ.
+    them yet; other stores that no step probes are only passed through. `values` are columns Spark computes for residual
+    predicates. `indexes` are tuples of key names, each probed as one (composite) key; buckets are sorted by the first.
+    `partition_by` holds key names, () places tuples at random. `window_us` is the largest window over live queries,
+    None for unbounded; tables (`is_table`) never expire and have no τ.
 
     An `intermediate` has no source and no requirements of its own: it is filled by steps that name it in `fills`. Its
     columns and keys are those of its parts (`part_column`); the τ of a tuple is that of its newest part, `window_us`
@@ -300,9 +299,9 @@ class Step:
     """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `predicates`.
 
     Equalities and bands have the path on their left and the probed store on their right. None at all is an explicit
-    cross join. Results go to `outputs`, into the stores of `fills`, and on to
-    `children`. In a step into an intermediate store `parts` are the relations it stands for, in the store's order but
-    with the ordinals they have in the query; `member` then is the store as a whole.
+    cross join. Results go to `outputs`, into the stores of `fills`, and on to `children`. In a step into an
+    intermediate store `parts` are the relations it stands for, in the store's order but with the ordinals they have in
+    the query; `member` then is the store as a whole.
     """
 
     edge: str
@@ -363,7 +362,7 @@ class Plan:
     """Everything the runtime does for all queries. `ranks`: stream names by rank; `queries`: query names, sorted.
 
     `stored`: what each store that keeps anything is expected to keep, by store. `solution`: how a solver came to it,
-    None for a plan without one.
+    None for a plan without one. `coming`: the intermediate stores that no query reads yet (`plait.plan.coming`).
     """
 
     strategy: str
@@ -374,6 +373,7 @@ class Plan:
     stored_rows_estimate: float | None = None
     stored: tuple[StoredEstimate, ...] = ()
     solution: Solution | None = None
+    coming: tuple[str, ...] = ()
     _by_id: Mapping[str, Store] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -399,9 +399,8 @@ class Solution:
     """How good a plan found by search is known to be.
 
     `solver` found it: ``highs``, or ``local-search`` where that was not improved upon. `objective` is what it
-    minimizes, weighted probe tuples per second of event time plus weighted rows kept
-    in intermediate stores in that time; no plan of the search space has
-    less than `bound`. `gap` is (objective − bound) / objective.
+    minimizes, weighted probe tuples per second of event time plus weighted rows kept in intermediate stores in that
+    time; no plan of the search space has less than `bound`. `gap` is (objective − bound) / objective.
     """
 
     solver: str

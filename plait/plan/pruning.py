@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
@@ -79,6 +80,27 @@ def only_queries(plan: Plan, queries: frozenset[str]) -> Plan:
 
     trees = (_prune_tree(tree, is_theirs) for tree in plan.trees)
     return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
+
+
+@lru_cache(maxsize=8)  # of the same plan batch after batch, and what it takes is measured by plan
+def filling_from(plan: Plan, store: str, part: int) -> Plan:
+    """Return the plan that fills this intermediate store with what arrivals of one of its parts complete, and nothing
+    else. With tuples that are all there already any part finds every combination once.
+    """
+
+    def is_wanted(_: Member, ending: Ending) -> bool:
+        return isinstance(ending, Fill) and ending.store == store and ending.positions.index(0) == part
+
+    trees = (_prune_tree(tree, is_wanted) for tree in plan.trees)
+    return replace(plan, trees=tuple(tree for tree in trees if tree.children))
+
+
+def filling_trees(plan: Plan, stores: Collection[str]) -> tuple[ProbeTree, ...]:
+    """Return what of the trees leads into one of these intermediate stores."""
+    trees = (
+        _prune_tree(tree, lambda _, ending: isinstance(ending, Fill) and ending.store in stores) for tree in plan.trees
+    )
+    return tuple(tree for tree in trees if tree.children)
 
 
 def _from_last_starts(plan: Plan, is_wanted: Callable[[Ending], bool]) -> Plan:

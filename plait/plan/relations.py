@@ -16,7 +16,7 @@ from plait.query.predicates import Band, Equality, Order, Residual
 from plait.query.types import is_calendar
 from plait.spelling import backquoted
 
-_PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}")
+_PLAIN_STORE = re.compile(r"[\w/.-]+|.+⋈.+~[0-9a-f]{8}\+?")
 _OWN_STORE = re.compile(r"(?:[^/]|//)*/((?:[^/]|//)+)")
 
 _REMEMBERED = 1 << 13

@@ -42,9 +42,10 @@ def path_members(start: Member, steps: tuple[Step, ...]) -> tuple[Member, ...]:
 def kept_stores(plan: Plan) -> frozenset[str]:
     """Return the ids of the stores whose tuples somebody may ask for: those that are probed and those that keep all.
 
-    What an intermediate store is made of is kept too: a later plan may want it without the intermediate store.
+    What an intermediate store is made of is kept too: a later plan may want it without the intermediate store. So is
+    one that comes: the plan after this one asks for it.
     """
-    asked = {step.member.store for tree in plan.trees for step in tree.steps()}
+    asked = {step.member.store for tree in plan.trees for step in tree.steps()} | set(plan.coming)
     for store in plan.stores:
         if store.intermediate is not None:
             asked.update(part.store for part in store.intermediate.parts)

@@ -145,7 +145,7 @@ class Course:
             ),
             running=prepared.stream_specs,
             changes=changes_path(prepared.epoch.number),
-            changed=_changed_since(asked.former, prepared.epoch.plan, asked.request),
+            changed=_changed_since(asked.former, prepared.epoch.heading, asked.request),
         )
 
     def take_up(self, asked: Asked, predicates: Predicates) -> bool:
@@ -181,18 +181,18 @@ class Course:
 
     def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest) -> None:
         changed = _changed_since(former, plan, request)
-        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), self.epoch.plan
+        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), self.epoch.heading
 
     def _former(self, asked: Asked) -> Former | None:
         """Return the plan beside which that for what is asked now is made; None if options have changed with it."""
         mine, theirs = (replace(each.request.options, sources=()) for each in (self.asked, asked))
         if mine != theirs:
             return None
-        in_force, ahead = self.epoch.plan, self.ahead
+        in_force, ahead = self.epoch.heading, self.ahead
         if ahead is not None and ahead[1] is in_force:
             return ahead[0]
         # One that came by reconsidering was made for all queries at once.
-        changed = self.changed if in_force is self.prepared.epoch.plan else 0
+        changed = self.changed if in_force is self.prepared.epoch.heading else 0
         return Former(plan=in_force, queries=self.asked.request.queries, changed=changed)
 
     def unknown(self, bindings: Mapping[str, Binding]) -> frozenset[str]:
@@ -209,7 +209,7 @@ class Course:
         """Return what another start for this request takes over."""
         if request != self.asked.request:
             ahead = self.ahead
-            is_ahead = ahead is not None and ahead[1] is self.epoch.plan
+            is_ahead = ahead is not None and ahead[1] is self.epoch.heading
             return Carried(former=ahead[0] if ahead is not None and is_ahead else None)
         return Carried(change=self.batches.awaited, memory=self.batches.adapter.memory)
 

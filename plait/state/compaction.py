@@ -12,7 +12,7 @@ interval of batches that no other overlaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from itertools import groupby
@@ -20,7 +20,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from plait.state.buckets import COMBINED, open_bucket, write_bucket
-from plait.state.model import Bucket, Layout
+from plait.state.model import Bucket
 from plait.state.storage import Storage
 
 _SMALLEST_TIER_ROWS = 1024
@@ -56,13 +56,15 @@ def choose_merges(
     max_rows: int = 4_000_000,
     fan_in: int = 4,
     max_bytes: int = 1 << 29,
+    fence: Callable[[Bucket], Hashable] = lambda _: None,
 ) -> tuple[Merge, ...]:
     """Choose disjoint merges: at most one per (store, partition, layout), cheapest tier first.
 
-    `windows`: largest window (µs) by store, None for unbounded. Stores not in it are left alone.
+    `windows`: largest window (µs) by store, None for unbounded. Stores not in it are left alone. `fence`: buckets of
+    which it says different things stay apart.
     """
     merges = []
-    for group in _groups(buckets):
+    for group in _groups(buckets, fence):
         store = group[0].store
         if store not in windows or len(group) < fan_in:
             continue
@@ -125,11 +127,11 @@ def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bu
     return tuple(kept)
 
 
-def _groups(buckets: Iterable[Bucket]) -> Iterator[tuple[Bucket, ...]]:
+def _groups(buckets: Iterable[Bucket], fence: Callable[[Bucket], Hashable]) -> Iterator[tuple[Bucket, ...]]:
     """Yield the buckets that may be merged with each other, in batch order, groups in order of first appearance."""
-    groups: dict[tuple[str, int, Layout, tuple[str, ...], int], list[Bucket]] = {}
+    groups: dict[Hashable, list[Bucket]] = {}
     for bucket in buckets:
-        kind = (bucket.store, bucket.partition, bucket.layout, bucket.partition_by, bucket.parallelism)
+        kind = (bucket.store, bucket.partition, bucket.layout, bucket.partition_by, bucket.parallelism, fence(bucket))
         groups.setdefault(kind, []).append(bucket)
     for group in groups.values():
         yield tuple(sorted(group, key=lambda bucket: (bucket.batch_min, bucket.batch_max, bucket.path)))

@@ -196,6 +196,31 @@ class StoreWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """Rows of a bucket from number `row` on."""
+
+    path: str
+    row: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filling:
+    """How far an intermediate store is filled. What arrives from batch `since` on fills it by itself; of what was there
+    before, the `rows` of one `part` are taken bit by bit along the steps that fill the store, and meet what of the
+    other parts arrived before `since`. Not taken yet are those `left`: none, and the store is complete.
+
+    `carried`: the columns and keys that it was to keep when filling began.
+    """
+
+    store: str
+    part: int
+    since: int
+    rows: int
+    left: tuple[Left, ...]
+    carried: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole state after `batch`. Committing it (an atomic rename) is what commits the batch.
 
@@ -207,6 +232,7 @@ class Manifest:
     because the stream's offsets are behind those rows and they could not be read again.
     `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
     have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
+    `fillings`: of intermediate stores that came while batches ran; their `left` are buckets of this manifest.
     """
 
     batch: int
@@ -222,3 +248,4 @@ class Manifest:
     cycles: Cycles = NOTHING_COUNTED
     sampled: int = 0
     live_keys: tuple[LiveKeys, ...] = ()
+    fillings: tuple[Filling, ...] = ()

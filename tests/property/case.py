@@ -76,7 +76,8 @@ class RunOptions:
 
     Besides the product's strategies there is ``random``: random orders, intermediate stores and wider steps.
     `storage_rows` is the budget of ``ilp``. `derives`: tasks get raw columns and compute keys, values and selections
-    themselves, where that takes no Spark.
+    themselves, where that takes no Spark. `fill_rows`: so many stored rows a batch takes to fill intermediate stores
+    that come; None: one batch takes all.
     A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
     """
 
@@ -90,6 +91,7 @@ class RunOptions:
     weak_hash: bool = False
     storage_rows: float | None = None
     derives: bool = False
+    fill_rows: int | None = None
 
     def parallelism_at(self, batch: int) -> int:
         """Return the number of partitions of a store planned before this batch."""

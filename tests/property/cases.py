@@ -111,6 +111,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
         weak_hash=rng.random() < 0.2,
         storage_rows=rng.choice((None, 0.0, 10.0, 1e3, 1e6)),
         derives=rng.random() < 0.4,
+        fill_rows=rng.choice((None, 1, 3, 8)),
     )
 
 

@@ -29,6 +29,7 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
+from plait.operators.traversal.slicing import Allowance, arranged, take
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.optimizer.planner import plan as make_plan
@@ -40,6 +41,7 @@ from plait.query.types import is_clock
 from plait.sinks.delivery import Delivery, Spooled
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
+from plait.state.fillings import after_merge, fence
 from plait.state.manifest import ManifestLog
 from plait.state.model import TABLE_BATCH, Bucket, Manifest, SourceProgress
 from plait.state.storage import Storage
@@ -49,6 +51,7 @@ from tests.oracle.duckdb_oracle import UnsuitableCaseError, load
 from tests.oracle.intervals import with_durations
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
+from tests.property.governing import Governing, Slices
 from tests.property.registered import PREDICATES
 from tests.property.structured import backquoted
 from tests.property.values import SPANS
@@ -113,17 +116,39 @@ class DirectRun:
         _load_sources(self.case)
         plan = self._plan(0)
         manifest = self._tables(plan)
+        self.governing = Governing(plan=plan, queries=self.queries, fill_rows=self.options.fill_rows)
         for batch in range(self.case.batches):
-            if batch in self.options.restarts:
+            is_restart = batch in self.options.restarts
+            if is_restart:
                 manifest = self.log.latest() or manifest
-            plan = self._next_plan(plan, manifest, batch)
+            self._change_plan(manifest, batch, is_restart=is_restart)
             if batch in self.options.compactions:
-                manifest = self._compact(plan, manifest)
-            if batch in self.options.restarts:
-                self._attempt(plan, manifest, batch)
-            manifest = self._commit(plan, manifest, batch, *self._attempt(plan, manifest, batch))
+                manifest = self._compact(self.governing.plan, manifest)
+            if is_restart:
+                self._attempt(manifest, batch)
+            manifest = self._commit(batch, *self._attempt(manifest, batch))
         self._account(manifest)
         return self.outcome
+
+    def _change_plan(self, manifest: Manifest, batch: int, *, is_restart: bool) -> None:
+        """Let the batch begin with the next stage, or another plan; a restart remembers nothing of where it was."""
+        governing = self.governing
+        if not is_restart:
+            governing.go_on(manifest)
+        goal = self._next_plan(governing.heading, manifest, batch)
+        if is_restart:
+            governing.start(goal, manifest, self._bare(batch))
+        elif goal is not governing.heading:
+            governing.lead_to(goal, manifest, self._bare(batch))
+
+    def _bare(self, batch: int) -> Plan | None:
+        """Return a plan without intermediate stores, None where none can follow."""
+        if self.options.fill_rows is None or "independent" in self.options.strategies:
+            return None
+        options = PlanOptions(
+            strategy="greedy", sources=self.sources, parallelism=self.governing.plan.stores[0].parallelism
+        )
+        return make_plan(self.queries, _random_statistics(self.case, batch), options)
 
     def _next_plan(self, running: Plan, manifest: Manifest, batch: int) -> Plan:
         """Return the plan for a batch, on what the last manifest says."""
@@ -221,10 +246,10 @@ class DirectRun:
         return [name for name, _ in spec.projection if name in raw or is_clock(stored_column(name).stored_type or "")]
 
     def _attempt(
-        self, plan: Plan, manifest: Manifest, batch: int
-    ) -> tuple[tuple[Bucket, ...], tuple[IngestReport, ...], tuple[ProbeReport, ...]]:
+        self, manifest: Manifest, batch: int
+    ) -> tuple[Manifest, tuple[IngestReport, ...], tuple[ProbeReport, ...]]:
         """Do all of a batch but its commit; an attempt that is not committed must leave no trace."""
-        ingested = []
+        plan, ingested = self.governing.plan, list[IngestReport]()
         for source, spec in self._specs(plan):
             if isinstance(source, Stream):
                 first, rows = self.case.source(source.name).batch(batch)
@@ -241,8 +266,25 @@ class DirectRun:
             predicates=PREDICATES,
         )
         spread = Spread(slots=3, rows_per_start=max(1, self.options.block_rows))
-        live = with_intermediates(context, live_buckets(plan, manifest), self._probe, spread)
-        return live, tuple(ingested), probe_in_phases(context, live, delta, self._probe, spread)
+        before = self._caught_up(manifest, context, spread)
+        live = before.buckets
+        probed = probe_in_phases(context, live, delta, self._probe, spread)
+        taken = take(context, before.fillings, live, self._probe, spread, self._allowance())
+        before = replace(before, buckets=live + taken.buckets, fillings=taken.fillings)
+        return before, tuple(ingested), probed
+
+    def _allowance(self) -> Allowance:
+        return Slices(most=self.options.fill_rows or 0)
+
+    def _caught_up(self, manifest: Manifest, context: ProbeContext, spread: Spread) -> Manifest:
+        """Return what the batch builds on, with the stores of a plan that has just begun."""
+        plan, governing = context.plan, self.governing
+        if governing.is_caught_up:
+            return replace(manifest, buckets=live_buckets(plan, manifest))
+        found = arranged(plan, manifest.buckets, manifest.fillings, context.batch, governing.complete)
+        manifest = replace(manifest, buckets=found.buckets, fillings=found.fillings)
+        live = live_buckets(plan, manifest)
+        return replace(manifest, buckets=with_intermediates(context, live, self._probe, spread, found.complete))
 
     def _probe(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
         if self.options.routing == "driver":
@@ -274,15 +316,9 @@ class DirectRun:
         return Traversal(context, deliveries, f"t{next(self._attempts)}")
 
     def _commit(
-        self,
-        plan: Plan,
-        manifest: Manifest,
-        batch: int,
-        live: tuple[Bucket, ...],
-        ingested: tuple[IngestReport, ...],
-        probed: tuple[ProbeReport, ...],
+        self, batch: int, before: Manifest, ingested: tuple[IngestReport, ...], probed: tuple[ProbeReport, ...]
     ) -> Manifest:
-        before = replace(manifest, buckets=live)
+        plan = self.governing.plan
         closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch, CycleLength(batches=1))
         following = next_manifest(
             before,
@@ -297,7 +333,7 @@ class DirectRun:
         )
         following = self._within_budget(following, plan)
         self.log.commit(following)
-        self.outcome.watermarks.append(manifest.watermark_us)
+        self.outcome.watermarks.append(before.watermark_us)
         for report in probed:  # a manifest forgets what edges of other plans have counted
             for edge, count in report.probe_tuples:
                 self.outcome.probe_tuples[edge] = self.outcome.probe_tuples.get(edge, 0) + count
@@ -321,11 +357,16 @@ class DirectRun:
 
     def _within_budget(self, manifest: Manifest, plan: Plan) -> Manifest:
         """Give up intermediate stores where the budget asks for it, whichever strategy brought them."""
-        if self.options.storage_rows is None:
-            return manifest
-        budget = Budget(limit=self.options.storage_rows, in_bytes=False)
-        dropped = stores_to_drop(budget, plan, manifest.buckets)
-        return replace(manifest, buckets=tuple(kept for kept in manifest.buckets if kept.store not in dropped))
+        dropped = frozenset[str]()
+        if self.options.storage_rows is not None:
+            budget = Budget(limit=self.options.storage_rows, in_bytes=False)
+            dropped = stores_to_drop(budget, plan, manifest.buckets)
+        self.governing.done(dropped)
+        return replace(
+            manifest,
+            buckets=tuple(kept for kept in manifest.buckets if kept.store not in dropped),
+            fillings=tuple(filling for filling in manifest.fillings if filling.store not in dropped),
+        )
 
     def _collect(self, query: Query, paths: list[str]) -> None:
         """Evaluate the query's projection over what the tasks spooled, as Spark would."""
@@ -341,13 +382,13 @@ class DirectRun:
         self.outcome.tables.setdefault(query.name, []).append(result)
 
     def _compact(self, plan: Plan, manifest: Manifest) -> Manifest:
-        buckets = manifest.buckets
+        buckets, fillings = manifest.buckets, manifest.fillings
         indexes = {store.id: store.indexes for store in plan.stores}
-        for merge in choose_merges(buckets, windows_of(plan), fan_in=2):
+        for merge in choose_merges(buckets, windows_of(plan), fan_in=2, fence=fence(fillings)):
             name = f"m{next(self._attempts)}"
             merged = merge_buckets(self.storage, merge, indexes[merge.buckets[0].store], name)
-            buckets = replace_merged(buckets, merge, merged)
-        return replace(manifest, buckets=buckets)
+            buckets, fillings = replace_merged(buckets, merge, merged), after_merge(fillings, merge, merged)
+        return replace(manifest, buckets=buckets, fillings=fillings)
 
     def _account(self, manifest: Manifest) -> None:
         self.outcome.late = {progress.source: progress.late for progress in manifest.sources}

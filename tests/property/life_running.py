@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -197,8 +197,8 @@ def with_zone(table: pa.Table) -> pa.Table:
     return table
 
 
-def run_life(life: Life) -> LifeOutcome:
-    """Run a life on the stand-in, in memory where there is a place for that."""
+def run_life(life: Life, prepare: Callable[[pytest.MonkeyPatch], None] | None = None) -> LifeOutcome:
+    """Run a life on the stand-in, in memory where there is a place for that. `prepare`: what else is patched."""
     directory = Path(tempfile.mkdtemp(prefix="plait-life-", dir=_MEMORY if _MEMORY.is_dir() else None))
     try:
         with pytest.MonkeyPatch.context() as patch:
@@ -213,6 +213,8 @@ def run_life(life: Life) -> LifeOutcome:
             turns = count()  # the driver and tasks probe by turns
             patch.setattr(prober, "is_quicker_here", lambda work, *_: not work.calls_functions and next(turns) % 2)
             patch.setattr(compacting._LOG, "warning", lambda text, error: run.outcome.warnings.append(text % error))
+            if prepare is not None:
+                prepare(patch)
             return run.run()
     finally:
         close_others(Storage.open(str(directory / "checkpoint" / "plait")), ())
@@ -251,14 +253,14 @@ def shortfall(found: Counter[tuple[Any, ...]], wanted: Counter[tuple[Any, ...]],
     return f"{missing.total()} rows {what} of {wanted.total()}\n{shown}"
 
 
-def check_life(life: Life) -> str | None:
+def check_life(life: Life, prepare: Callable[[pytest.MonkeyPatch], None] | None = None) -> str | None:
     """Run a life on the stand-in and return its fault or the error it died of; None if all is well.
 
     Raises UnsuitableCaseError.
     """
     owed = entitlements(life)
     try:
-        return fault(life, run_life(life), owed)
+        return fault(life, run_life(life, prepare), owed)
     except Exception as error:  # any error at all is a finding
         return f"{type(error).__name__}: {error}"
 

@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from plait.adapt.planning import PlanRequest
-from plait.adapt.reconsidering import Policy, Standing, reconsider
+from plait.adapt.reconsidering import Policy, Standing, UnderWay, reconsider
 from plait.adapt.rule import Rule
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
@@ -51,7 +51,8 @@ class FollowingRun(DirectRun):
             costs=FREE_STORES,
         )
         request = PlanRequest(queries=self.queries, options=options)
-        decision = reconsider(request, manifest, Standing(running=running), ALWAYS)
+        under_way = UnderWay(plan=self.governing.plan)
+        decision = reconsider(request, manifest, Standing(running=running, under_way=under_way), ALWAYS)
         if decision.change is not None:
             self.changes += 1
         return decision.after.running

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
+from plait.spelling import plural
+
 if TYPE_CHECKING:
     from plait.adapt.decision import Change, Outcome
-    from plait.runtime.batch.events import BatchEvent
+    from plait.runtime.batch.events import BatchEvent, FillingCounts
     from plait.stats.latency import Latency
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -105,7 +107,26 @@ def change_words(change: Change | None) -> str:
         return ""
     gain = change.gain
     saved = "" if gain is None else f", saves {gain:.0%}" if gain >= 0 else f", costs {-gain:.0%} more"
-    return f" ({change.reason}{saved})"
+    waits = f", once {', '.join(change.filling)} is filled" if change.filling else ""
+    waits = ", once indexes are built" if change.indexing else waits
+    return f" ({change.reason}{saved}{waits})"
+
+
+def filling_words(filling: Sequence[FillingCounts]) -> str:
+    """Say how far intermediate stores are filled; nothing if none comes.
+
+    >>> from plait.runtime.batch.events import FillingCounts
+    >>> filling_words([FillingCounts(store="s⋈t~12345678", taken=500, left=2_500, rows=10_000)])
+    's⋈t~12345678 75% of 10,000 rows'
+    """
+    return ", ".join(
+        f"{each.store} {filled_share(each.left, each.rows):.0%} of {plural(each.rows, 'row')}" for each in filling
+    )
+
+
+def filled_share(left: int, rows: int) -> float:
+    """Return which share of the rows has been taken; none is called all before it is."""
+    return 1.0 if not left else min(1 - left / max(rows, 1), 0.99)
 
 
 def outcome_words(outcome: Outcome | None) -> str:

@@ -12,7 +12,17 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from plait.cli.output.figures import busiest, count, duration, epoch_words, latency, rate, size, watermark
+from plait.cli.output.figures import (
+    busiest,
+    count,
+    duration,
+    epoch_words,
+    filling_words,
+    latency,
+    rate,
+    size,
+    watermark,
+)
 from plait.cli.output.interface import RunInfo
 from plait.cli.output.losses import bad_reasons, warning_line
 from plait.cli.output.plain import summary_lines
@@ -139,6 +149,7 @@ class LiveOutput:
         for label, value in (
             ("last batch", f"{last.batch}: {plural(last.rows_in, 'row')}, {rate(last.rows_in, last.seconds)}"),
             ("epoch", epoch_words(last)),
+            *([("filling", said)] if (said := filling_words(last.filling)) else []),
             ("watermark", watermark(last.watermark_us, last.laggard)),
             ("late, bad", f"{count(self._late)}, {count(self._bad)}{reasons}"),
             ("probe tuples", f"{count(self._probe_tuples)} (last batch {count(last.probe_tuples)})"),

@@ -12,6 +12,7 @@ from plait.cli.output.figures import (
     change_words,
     count,
     duration,
+    filling_words,
     latency,
     latency_line,
     outcome_words,
@@ -79,6 +80,7 @@ class PlainOutput:
         parts += [f"probe tuples {count(event.probe_tuples)}"]
         parts += [f"shuffled {size(event.shuffled_bytes)}"] if event.shuffled_bytes else []
         parts += [f"epoch {event.epoch}{change_words(event.change)}{outcome_words(event.outcome)}"]
+        parts += [f"filling {said}"] if (said := filling_words(event.filling)) else []
         parts += [f"watermark {watermark(event.watermark_us, event.laggard)}"]
         self._write("  ".join(parts))
         for notice in event.warnings:
@@ -107,6 +109,7 @@ def summary_lines(summary: Summary) -> list[str]:
     )
     shuffled = f"shuffled {size(summary.shuffled_bytes)}, " if summary.shuffled_bytes else ""
     sampled = f" and {count(summary.sampled_tuples)} to try other orders" if summary.sampled_tuples else ""
+    sampled += f" and {count(summary.filling_tuples)} to fill stores" if summary.filling_tuples else ""
     kept = (
         f"probe tuples {count(summary.probe_tuples)}{sampled}, {shuffled}stored tuples {count(summary.stored_tuples)} "
         f"({size(summary.stored_bytes)})"

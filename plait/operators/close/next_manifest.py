@@ -12,6 +12,7 @@ from dataclasses import replace
 from plait.operators.close.closing import Closed
 from plait.operators.close.unused_counts import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.slicing import fillings_after
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
 from plait.state.model import TABLE_BATCH, Bucket, Manifest, QueryProgress, Undelivered
@@ -66,6 +67,7 @@ def next_manifest(
         windows=closed.windows,
         cycles=closed.cycles,
         live_keys=closed.live_keys,
+        fillings=() if previous is None else fillings_after(previous.fillings, plan, closed.kept),
         publications=(
             *(() if previous is None else previous.publications),
             *(letter for report in ingested for letter in report.publications),

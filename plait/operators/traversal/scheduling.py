@@ -50,6 +50,10 @@ def probe_tasks(plan: Plan, trees: Iterable[int], delta: Iterable[Bucket], sprea
     for number in trees:
         tree = plan.trees[number]
         shares += _shares(number, stores.get(tree.start.store, ()), sum(1 for _ in tree.walk()), spread)
+    return _binned(shares, spread)
+
+
+def _binned(shares: list[_Share], spread: Spread) -> tuple[ProbeTask, ...]:
     shares.sort(key=lambda share: (-share.work, share.starts[0][0], share.starts[0][1].path, share.starts[0][2]))
     bins: list[list[Start]] = [[] for _ in range(min(spread.slots, len(shares)))]
     loads = [0] * len(bins)
@@ -91,6 +95,20 @@ def _shares(number: int, buckets: Iterable[Bucket], steps: int, spread: Spread) 
             yield _Share(starts=starts, work=high - low + overhead, partition=bucket.partition)
 
 
+def spread_over(starts: Iterable[Start], spread: Spread) -> tuple[ProbeTask, ...]:
+    """Spread these starting tuples, of one tree, over as many tasks as run at a time if they are worth it."""
+    shares: list[_Share] = []
+    for number, bucket, start, stop in starts:
+        rows = stop - start
+        count = max(1, min(spread.slots, rows // _STEP_ROWS), -(-rows // spread.rows_per_start))
+        bounds = [start + rows * part // count for part in range(count + 1)]
+        shares += [
+            _Share(starts=((number, bucket, low, high),), work=high - low, partition=bucket.partition)
+            for low, high in pairwise(bounds)
+        ]
+    return _binned(shares, spread)
+
+
 Probe: TypeAlias = Callable[[tuple[ProbeTask, ...], ProbeContext], tuple[ProbeReport, ...]]
 """Carries out probe tasks, by Spark or otherwise."""
 
@@ -118,18 +136,24 @@ def probe_stored(
 
 
 def with_intermediates(
-    context: ProbeContext, buckets: tuple[Bucket, ...], probe: Probe, spread: Spread
+    context: ProbeContext,
+    buckets: tuple[Bucket, ...],
+    probe: Probe,
+    spread: Spread,
+    complete: frozenset[str] = frozenset(),
 ) -> tuple[Bucket, ...]:
-    """Return the stored buckets with every intermediate store of the plan filled from what the others hold.
+    """Return the stored buckets with every intermediate store of the plan filled from what the others hold, except
+    those that come and those known to be `complete`.
 
     One that has buckets is complete, because every batch since it was filled has kept it so; but if they lack something
     that is needed now, it is filled anew. Smaller ones come first: larger ones may be filled from them.
     """
     plan = context.plan
-    stores = {store.id: store for store, _ in intermediates(plan)}
+    done = complete.union(plan.coming)
+    stores = {store.id: store for store, _ in intermediates(plan) if store.id not in done}
     lacking = {bucket.store for bucket in buckets if bucket.store in stores and lacks(bucket, stores[bucket.store])}
     kept = tuple(bucket for bucket in buckets if bucket.store not in lacking)
-    filled = {bucket.store for bucket in kept}
+    filled = done.union(bucket.store for bucket in kept)
     for store, _ in intermediates(plan):
         if store.id not in filled:
             past = replace(context, plan=last_filling(plan, store.id), kept_before=True)
@@ -152,5 +176,6 @@ __all__ = [
     "probe_in_phases",
     "probe_stored",
     "probe_tasks",
+    "spread_over",
     "with_intermediates",
 ]

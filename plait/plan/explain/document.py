@@ -124,6 +124,7 @@ def _store(plan: Plan, store: Store, kept: bool, sharing: Sharing) -> Json:
         "parts": [] if store.intermediate is None else [_member(part) for part in store.intermediate.parts],
         "window_us": store.window_us,
         "kept": kept,
+        "coming": store.id in plan.coming,
         "filled_by": [] if use is None else list(use.filled_by),
         "used_by": [] if use is None else list(use.queries),
         "estimate": {

@@ -88,7 +88,8 @@ class _Text:
         if not kept:
             kind = "stream, passed through since no step probes it"
         if store.intermediate is not None:
-            kind = f"intermediate result, {wording.window(store.window_us)}"
+            filling = " that is being filled" if store.id in self.plan.coming else ""
+            kind = f"intermediate result{filling}, {wording.window(store.window_us)}"
         of = "" if store.source in (None, store.id) else f" of {wording.name(store.source or '')}"
         facts = [
             ("keeps" if kept else "passes", self._keeps(store)),
@@ -114,8 +115,8 @@ class _Text:
         use = self.sharing.stores.get(store.id)
         if use is not None:
             yield "filled", [f"by {', '.join(use.filled_by)}"]
-            yield "probed", [f"by {', '.join(use.probed_by)}"]
-            yield "used", [f"by {wording.some(use.queries, _NAMED)}"]
+            yield "probed", [f"by {', '.join(use.probed_by)}"] if use.probed_by else []
+            yield "used", [f"by {wording.some(use.queries, _NAMED)}"] if use.queries else []
 
     def _rows(self, store: Store) -> list[str]:
         expected, counted = self.expected.get(store.id), self.counts.get(store.id)

@@ -41,9 +41,13 @@ class Committer:
             undelivered=work.undelivered,
             sampled=0 if work.sample is None else work.sample.probe_tuples,
         )
-        buckets = self.compactor.adopt(manifest.buckets)
+        buckets, fillings = self.compactor.adopt(manifest.buckets, manifest.fillings)
         dropped = frozenset() if self.budget is None else stores_to_drop(self.budget, work.epoch.plan, buckets)
-        manifest = replace(manifest, buckets=tuple(bucket for bucket in buckets if bucket.store not in dropped))
+        manifest = replace(
+            manifest,
+            buckets=tuple(bucket for bucket in buckets if bucket.store not in dropped),
+            fillings=tuple(filling for filling in fillings if filling.store not in dropped),
+        )
         ManifestLog(self.storage).commit(manifest)
         trust(self.storage, manifest.buckets)
         return replace(work, manifest=manifest, dropped=dropped)

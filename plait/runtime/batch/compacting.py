@@ -14,7 +14,8 @@ from plait.plan.model import Plan
 from plait.runtime.spark.tasks import REPORT, merge_task, reports
 from plait.state import compaction
 from plait.state.compaction import Merge, choose_merges
-from plait.state.model import Bucket
+from plait.state.fillings import after_merge, fence, may_merge
+from plait.state.model import Bucket, Filling
 from plait.state.storage import Storage
 
 _LOG = logging.getLogger(__name__)
@@ -34,11 +35,11 @@ class Compactor:
         """Whether a round is under way or waits to be adopted."""
         return self._running is not None
 
-    def start(self, buckets: tuple[Bucket, ...], plan: Plan) -> None:
+    def start(self, buckets: tuple[Bucket, ...], plan: Plan, fillings: tuple[Filling, ...] = ()) -> None:
         """Begin merging what is worth it, unless a round is under way."""
         if self._running is not None:
             return
-        merges = choose_merges(buckets, windows_of(plan))
+        merges = choose_merges(buckets, windows_of(plan), fence=fence(fillings))
         if merges:
             indexes = {store.id: store.indexes for store in plan.stores}
             work = tuple((merge, indexes[merge.buckets[0].store]) for merge in merges)
@@ -49,20 +50,24 @@ class Compactor:
         merged = reports(numbers.mapInArrow(merge_task(work, self._storage), REPORT).collect())
         return tuple((work[number][0], bucket) for number, bucket in merged)
 
-    def adopt(self, buckets: tuple[Bucket, ...]) -> tuple[Bucket, ...]:
-        """Return the buckets with finished merges in place of what they merged."""
+    def adopt(
+        self, buckets: tuple[Bucket, ...], fillings: tuple[Filling, ...] = ()
+    ) -> tuple[tuple[Bucket, ...], tuple[Filling, ...]]:
+        """Return the buckets with finished merges in place of what they merged, and what is left to take of them."""
         if self._running is None or not self._running.done():
-            return buckets
+            return buckets, fillings
         running, self._running = self._running, None
         try:
             merged = running.result()
         except (PySparkException, PlaitError) as error:
             # Merging only saves work later. What made it fail (a full disk, say) will stop a batch soon enough.
             _LOG.warning("buckets could not be merged, which is tried again later: %s", error)
-            return buckets
+            return buckets, fillings
         for merge, bucket in merged:
-            buckets = compaction.replace(buckets, merge, bucket)
-        return buckets
+            after = compaction.replace(buckets, merge, bucket) if may_merge(merge, fillings) else buckets
+            if after != buckets:
+                buckets, fillings = after, after_merge(fillings, merge, bucket)
+        return buckets, fillings
 
     def close(self) -> None:
         """Wait for the round under way; its outcome is dropped."""

@@ -14,11 +14,27 @@ from plait.stats.latency import Latency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FillingCounts:
+    """How far an intermediate store is filled that comes: of `rows` stored before, `taken` now, and `left`."""
+
+    store: str
+    taken: int
+    left: int
+    rows: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"taken": self.taken, "left": self.left, "rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEvent:
     """One finished micro-batch. Counts are of this batch, except `stored_tuples` and `stored_bytes`, which are kept
     now.
 
-    `results`: rows per query. `sampled_tuples`: that few tuples took along orders not in force, beside `probe_tuples`.
+    `results`: rows per query. `sampled_tuples`: that few tuples took along orders not in force, beside `probe_tuples`,
+    and `filling_tuples`: that rows from before took to fill intermediate stores, of which `filling` says how far they
+    are.
     `phases`: seconds of each, in order. `shuffled_bytes`: partial results that Spark carried from one probe task to
     another, as serialized by Plait (before Spark's compression; arriving rows, which Spark shuffles itself, are not in
     it); 0 where routing is local. `failing`: query and reason where a sink does not take its results. `dropped`:
@@ -42,6 +58,8 @@ class BatchEvent:
     stored_bytes: int
     seconds: float
     sampled_tuples: int = 0
+    filling_tuples: int = 0
+    filling: tuple[FillingCounts, ...] = ()
     phases: tuple[tuple[str, float], ...] = ()
     shuffled_bytes: int = 0
     watermark_us: int | None = None
@@ -72,6 +90,8 @@ class BatchEvent:
             "epoch": self.epoch,
             "probe_tuples": self.probe_tuples,
             "sampled_tuples": self.sampled_tuples,
+            "filling_tuples": self.filling_tuples,
+            "filling": {each.store: each.as_json() for each in self.filling},
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,
@@ -109,7 +129,8 @@ class BatchEvent:
 class Summary:
     """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered
     results. `sources`, `relations` and `warnings` as in `BatchEvent`, of all batches; `hints`: for queries that had
-    input and no result, what the counters say about it.
+    input and no result, what the counters say about it. `filling`: how far intermediate stores were after the last
+    batch.
     """
 
     batches: int
@@ -122,6 +143,8 @@ class Summary:
     stored_bytes: int
     queries: tuple[tuple[str, int], ...]
     sampled_tuples: int = 0
+    filling_tuples: int = 0
+    filling: tuple[FillingCounts, ...] = ()
     shuffled_bytes: int = 0
     failing: tuple[tuple[str, str], ...] = ()
     sources: tuple[SourceCounts, ...] = ()
@@ -143,6 +166,8 @@ class Summary:
             "wall_seconds": round(self.wall_seconds, 3),
             "probe_tuples": self.probe_tuples,
             "sampled_tuples": self.sampled_tuples,
+            "filling_tuples": self.filling_tuples,
+            "filling": {each.store: each.as_json() for each in self.filling},
             "shuffled_bytes": self.shuffled_bytes,
             "stored_tuples": self.stored_tuples,
             "stored_bytes": self.stored_bytes,

@@ -1,7 +1,8 @@
 """One micro-batch, from the streaming query's call to the committed manifest: the only place where effects are ordered.
 
 ingest    Spark runs the ingest tasks: buckets are written
-probe     starting tuples traverse the probe trees; results are spooled or staged
+probe     starting tuples traverse the probe trees; results are spooled or staged; so does a slice of what is stored, if
+          intermediate stores come
 close     the watermark moves: what is final now, and which buckets expire
 deliver   spooled results go to their sinks (staged where the sink is files)
 commit    manifest b is written; from here on the batch has happened
@@ -31,8 +32,12 @@ from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, probe_stored, with_intermediates
-from plait.plan.changelog import needs_filling
+from plait.operators.traversal.slicing import arranged, take
+from plait.operators.traversal.traverse import ProbeTask
+from plait.plan.model import Store
 from plait.plan.pruning import last_starts
+from plait.plan.traversals import intermediates
+from plait.runtime.batch.building_indexes import Indexer
 from plait.runtime.batch.committing import Committer
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.events import BatchEvent
@@ -41,6 +46,7 @@ from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
 from plait.runtime.batch.reporting import Story, event_of
 from plait.runtime.batch.sweeping import Sweeper
+from plait.runtime.batch.throttle import Throttle
 from plait.runtime.batch.tidying import Tidier
 from plait.runtime.batch.waiting import offer
 from plait.runtime.checkpoint.epoch import Epoch
@@ -77,6 +83,9 @@ class BatchProcessor:
         self.predicates = dict(predicates or {})
         self._checkpoint = checkpoint
         self._prober = Prober(spark, settings.routing, settings.slots)
+        self._slicer = Prober(spark, settings.routing, settings.slots)
+        self.throttle = Throttle()
+        self.indexer = Indexer(spark, storage)
         self.sampler = Sampler()
         self.handover = Handover(spark, storage, checkpoint, slots=settings.slots, claimed=claimed)
         self._compactor = compactor = Compactor(spark, storage)
@@ -86,6 +95,7 @@ class BatchProcessor:
         self.before: Manifest | None = None
         self._epoch: Epoch | None = None
         self._is_caught_up = False
+        self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
         self._story = Story()
 
@@ -100,24 +110,22 @@ class BatchProcessor:
         """Let an epoch begin with the next batch, on top of manifest `before`. `lacking`: what its queries find nothing
         of, None if that is as it was.
         """
-        self._epoch, self.before, self._is_caught_up = epoch, before, False
+        self._epoch, self.before, self._is_caught_up, self._complete = epoch, before, False, {}
         self._story = Story(since_ms=self._now_ms())
         if lacking is not None:
             self.lacking = lacking
 
     def change(self, epoch: Epoch, change: Change) -> None:
         """Let the epoch that a change leads to begin with the next batch, on top of the last manifest."""
-        self._epoch = epoch
+        self._epoch, self._is_caught_up = epoch, False
         self.tell(change)
-        self._is_caught_up = self._is_caught_up and not needs_filling(change.changes)
 
     def tell(self, change: Change | None = None, outcome: Outcome | None = None) -> None:
         """Let the next batch's event say that the epoch began with a change, or what the one before has brought."""
         if outcome is not None:
             self._story.outcome, self._story.gain = outcome, outcome.gain
         if change is not None:
-            now_ms = self._now_ms()
-            self._story = Story(since_ms=now_ms, change=change, outcome=self._story.outcome, gain=change.gain)
+            self._story = self._story.begun_with(change, self._now_ms())
 
     def process(self, frame: DataFrame, batch: int) -> Batch | None:
         """Carry out batch `batch`; return what was done, None if it had been committed already."""
@@ -125,6 +133,7 @@ class BatchProcessor:
         if before is not None and batch <= before.batch:
             return None
         started = time.perf_counter()
+        self.throttle.begun()
         self._catch_up(epoch, batch)
         work = Batch(number=batch, epoch=epoch, before=self.before, clock_ms=self._now_ms())
         seconds, ends = dict[str, float](), time.perf_counter()
@@ -136,11 +145,13 @@ class BatchProcessor:
             began, ends = ends, time.perf_counter()
             seconds[name] = ends - began
         self._is_caught_up = not work.dropped
+        self._complete = {name: store for name, store in self._complete.items() if name not in work.dropped}
         if self.lacking:  # it can only become less while an epoch lasts
             queries = (binding.query for binding in epoch.bindings.values())
             self.lacking = lacking_after(queries, epoch.plan, work.settled)
         self._listener(event_of(work, self._story, self.lacking, {**seconds, "": time.perf_counter() - started}))
         self._story.told()
+        self.throttle.over()
         return work
 
     def offer(self) -> tuple[tuple[str, int], ...]:
@@ -180,11 +191,26 @@ class BatchProcessor:
         probed = probe_in_phases(context, live, delta, probe, self._spread)
         if added:
             probed += self._fill_up(work.epoch, added, live, context, probe)
-        return replace(work, probed=probed, sample=self.sampler.take(context, live, delta, probed))
+        work = replace(work, probed=probed, sample=self.sampler.take(context, live, delta, probed))
+        return self._take(work, live, context)
+
+    def _take(self, work: Batch, live: tuple[Bucket, ...], context: ProbeContext) -> Batch:
+        """Take a slice of what was stored before, for intermediate stores that come."""
+        before = work.before
+        if before is None or not any(filling.left for filling in before.fillings):
+            return work
+
+        def probe(tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
+            return self._slicer.run(tasks, context, {})
+
+        taken = take(context, before.fillings, live, probe, self._spread, self.throttle)
+        before = replace(before, buckets=before.buckets + taken.buckets, fillings=taken.fillings)
+        return replace(work, before=before, taken=taken)
 
     def close(self) -> None:
         """Wait for background work."""
         self._compactor.close()
+        self.indexer.close()
         self._sweeper.close()
 
     def _close(self, work: Batch) -> Batch:
@@ -225,11 +251,17 @@ class BatchProcessor:
         return Spread(slots=self._settings.slots)
 
     def _catch_up(self, epoch: Epoch, batch: int) -> None:
-        """Fill the intermediate stores that a new epoch brought from what the others hold."""
-        if not self._is_caught_up and self.before is not None:
-            live = self._live(epoch)
-            filled = with_intermediates(self._context(epoch, batch), live, self._probe(epoch), self._spread)
+        """Let intermediate stores come that a new epoch brought, and fill those at once that it reads already."""
+        if self._is_caught_up:
+            return
+        if self.before is not None:
+            found = arranged(epoch.plan, self.before.buckets, self.before.fillings, batch, self._complete)
+            self.before = replace(self.before, buckets=found.buckets, fillings=found.fillings)
+            context, live = self._context(epoch, batch), self._live(epoch)
+            filled = with_intermediates(context, live, self._probe(epoch), self._spread, found.complete)
             self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
+        stores = (store for store, _ in intermediates(epoch.plan))
+        self._complete = {store.id: store for store in stores if store.id not in epoch.plan.coming}
         self._is_caught_up = True
 
     def _live(self, epoch: Epoch) -> tuple[Bucket, ...]:

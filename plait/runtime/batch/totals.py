@@ -22,6 +22,7 @@ class Totals:
     bad: int = 0
     probe_tuples: int = 0
     sampled_tuples: int = 0
+    filling_tuples: int = 0
     shuffled_bytes: int = 0
     stored_tuples: int = 0
     stored_bytes: int = 0
@@ -70,6 +71,7 @@ class Totals:
         self.bad += event.bad
         self.probe_tuples += event.probe_tuples
         self.sampled_tuples += event.sampled_tuples
+        self.filling_tuples += event.filling_tuples
         self.shuffled_bytes += event.shuffled_bytes
         for query, rows in event.results:
             self.queries[query] = self.queries.get(query, 0) + rows
@@ -98,6 +100,8 @@ class Totals:
             wall_seconds=wall_seconds,
             probe_tuples=self.probe_tuples,
             sampled_tuples=self.sampled_tuples,
+            filling_tuples=self.filling_tuples,
+            filling=() if self.last is None else self.last.filling,
             shuffled_bytes=self.shuffled_bytes,
             stored_tuples=self.stored_tuples,
             stored_bytes=self.stored_bytes,

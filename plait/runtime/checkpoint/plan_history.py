@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plait.adapt.decision import Change, Outcome
 from plait.errors import CheckpointError
+from plait.plan.coming import settled_id
 from plait.plan.model import Plan
 from plait.plan.traversals import endings
 from plait.runtime.checkpoint.catalog import read_catalog
 from plait.runtime.checkpoint.epoch import Epoch
+from plait.state.fillings import left_rows
+from plait.state.manifest import ManifestLog
+from plait.state.model import Manifest
 from plait.state.storage import Storage
 from plait.version import __version__
 
@@ -31,7 +35,8 @@ MOST_ENTRIES: Final = 500
 class Entry:
     """An epoch: the first `batch` it governs, when by the clock, and its probe orders, as ``query: r s t``. `change` is
     that of the plan before, None where a run began with it; `outcome` what it was found to have brought: both as plain
-    values.
+    values. `filling`: the intermediate stores that were to be filled first, and `left` of how many rows how many are
+    still to be taken, by store, as long as that goes on.
     """
 
     epoch: int
@@ -42,6 +47,8 @@ class Entry:
     orders: tuple[str, ...]
     change: dict[str, Any] | None = None
     outcome: dict[str, Any] | None = None
+    filling: tuple[str, ...] = ()
+    left: dict[str, list[int]] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -54,6 +61,8 @@ class Entry:
             "orders": list(self.orders),
             "change": self.change,
             "outcome": self.outcome,
+            "filling": list(self.filling),
+            "left": self.left,
         }
 
 
@@ -67,6 +76,7 @@ def entry_of(epoch: Epoch, batch: int, clock_ms: int, change: Change | None) -> 
         clock_ms=clock_ms,
         orders=order_texts(epoch.plan),
         change=None if change is None else change.as_json(),
+        filling=() if epoch.way is None else tuple(sorted(epoch.way.lacking)),
     )
 
 
@@ -82,7 +92,8 @@ def read_history(storage: Storage) -> tuple[Entry, ...]:
         for noted in _read(storage):
             _go_on(orders, noted)
             known = {name: value for name, value in noted.items() if name not in ("more", "less")}
-            entries.append(Entry(**{**known, "orders": tuple(sorted(orders))}))
+            filling = tuple(noted.get("filling", ()))
+            entries.append(Entry(**{**known, "orders": tuple(sorted(orders)), "filling": filling}))
         return tuple(entries)
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
@@ -116,7 +127,17 @@ def history_of(checkpoint: str) -> tuple[Entry, ...]:
     storage = Storage.open(posixpath.join(checkpoint, "plait"))
     if read_catalog(storage, __version__) is None:
         raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
-    return read_history(storage)
+    entries = read_history(storage)
+    return (*entries[:-1], _with_what_is_left(entries[-1], ManifestLog(storage).latest())) if entries else ()
+
+
+def _with_what_is_left(entry: Entry, manifest: Manifest | None) -> Entry:
+    """Return the last epoch with how far the stores are that it fills."""
+    if manifest is None or not entry.filling:
+        return entry
+    left = left_rows(manifest.fillings, manifest.buckets)
+    known = {settled_id(each.store): [left[each.store], each.rows] for each in manifest.fillings}
+    return replace(entry, left={store: known[store] for store in entry.filling if store in known})
 
 
 def note_epoch(storage: Storage, entry: Entry) -> None:

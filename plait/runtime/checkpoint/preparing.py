@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from plait.adapt.decision import Change
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest
 from plait.errors import CheckpointError
@@ -26,12 +25,13 @@ from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.operators.traversal.scheduling import lacks
 from plait.optimizer.incremental.former import Former
-from plait.plan.changelog import applied
 from plait.plan.codec import PartTexts
+from plait.plan.coming import Way
 from plait.plan.model import Plan, Store
 from plait.query.model import Source, Stream
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
 from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.heading import way_to
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
@@ -116,32 +116,33 @@ class Prepared:
     specs: Mapping[str, IngestSpec] = field(default_factory=dict)
     written: PartTexts = field(default_factory=PartTexts)
 
-    def next_epoch(self, epoch: Epoch, change: Change) -> Epoch:
-        """Return the epoch after a change of probing alone, and note it in the catalog."""
-        plan = applied(change.changes, epoch.plan)
+    def next_epoch(self, epoch: Epoch, way: Way) -> Epoch:
+        """Return the epoch of the next stage of a way, on which only probing changes, and note it in the catalog."""
+        plan = way.plan
         self.catalog = replace(self.catalog, epoch=self.catalog.epoch + 1)
         plan_id = write_epoch(self.storage, self.catalog, plan, self.written)
-        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=plan_id)
+        way_on = None if way.is_done else way
+        return replace(epoch, number=self.catalog.epoch, plan=plan, plan_id=plan_id, way=way_on)
 
 
 def prepare(asked: Asked) -> Prepared:
     """Return the checkpoint, ready for the next batch of what is asked."""
     opened = _opened(asked)
     catalog = _evolved(asked, opened)
-    plan = _planned(asked, opened)
+    plan, way = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
     if opened.manifest is not None:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
     ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
-    return _with_takings(asked, ready)
+    return _with_takings(asked, replace(ready, epoch=replace(ready.epoch, way=way)))
 
 
 def go_on(
     asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]
 ) -> tuple[Plan, Prepared | None]:
-    """Return the plan for what is asked now, and the checkpoint, ready for it with the streaming query that goes on;
+    """Return the plan decided for, and the checkpoint, ready for what is asked with the streaming query that goes on;
     None if that has to be started anew. `manifest`: of the last batch, none being under way; `running`: what the query
     was started for.
 
@@ -150,10 +151,10 @@ def go_on(
     storage = prepared.storage
     opened = Opened(storage=storage, owner=whose(storage), catalog=prepared.catalog, manifest=manifest)
     catalog = _evolved(asked, opened)
-    plan = _planned(asked, opened)
-    streams = asked.streams_of(plan)
+    plan, way = _planned(asked, opened)
+    heading, streams = plan if way is None else way.goal, asked.streams_of(plan)
     if [stream.name for stream in streams] != [spec.source for spec in running]:
-        return plan, None
+        return heading, None
     specs = [_spec(asked.sources[stream.name], plan, prepared.specs.get(stream.name)) for stream in streams]
     found = {
         spec.source: prepared.taken_in[spec.source]
@@ -163,13 +164,14 @@ def go_on(
     }
     taken_in = {source: derivation for source, derivation in found.items() if derivation is not None}
     if len(taken_in) < len(found) or not is_ansi(asked.spark):
-        return plan, None
+        return heading, None
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
     plan_id = write_epoch(storage, catalog, plan, prepared.written)
     ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, goes_on=True)
-    return plan, replace(
+    return heading, replace(
         ready,
+        epoch=replace(ready.epoch, way=way),
         stream_specs=prepared.stream_specs,
         taken_in=taken_in,
         specs={spec.source: spec for spec in specs},
@@ -216,15 +218,18 @@ def _evolved(asked: Asked, opened: Opened) -> Catalog:
     )
 
 
-def _planned(asked: Asked, opened: Opened) -> Plan:
-    """Plan on today's statistics; refuse a plan whose stores do not fit those there are."""
-    plan = asked.plan
+def _planned(asked: Asked, opened: Opened) -> tuple[Plan, Way | None]:
+    """Plan on today's statistics; refuse a plan whose stores do not fit those there are. Return what the run begins
+    with, and where it leads.
+    """
+    plan, request = asked.plan, sampling(asked.request, opened.storage)
     if plan is None:
-        plan = sampling(asked.request, opened.storage).plan(opened.manifest, NEXT_CYCLE, asked.former)
+        plan = request.plan(opened.manifest, NEXT_CYCLE, asked.former)
         if asked.former is None:
             plan = unless_taken_back(opened.storage, opened.manifest, plan, asked.request.queries)
     refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
-    return plan
+    way = way_to(request, plan, opened.manifest)
+    return (plan, None) if way is None else (way.plan, way)
 
 
 def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:

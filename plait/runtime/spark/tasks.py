@@ -290,6 +290,20 @@ def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], st
     return task
 
 
+def index_task(work: tuple[tuple[Bucket, tuple[str, ...]], ...], storage: Storage) -> Task:
+    """Return the task that builds index i."""
+
+    def task(batches: Batches) -> Batches:
+        enter(storage)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                bucket, keys = work[number]
+                open_bucket(storage, bucket).index(keys)
+                yield _report(number)
+
+    return task
+
+
 def write_results(delivery: Delivery, batch: int, storage: Storage) -> Task:
     """Return the task that writes computed results to a file of their sink, or drops them where it discards them."""
 

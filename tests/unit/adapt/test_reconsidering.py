@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from plait.adapt.planning import PlanRequest
-from plait.adapt.reconsidering import Decision, Policy, Standing, horizon, identity, reconsider
+from plait.adapt.reconsidering import Decision, Policy, Standing, UnderWay, horizon, identity, reconsider
 from plait.adapt.rule import NO_MEMORY
 from plait.optimizer.examples import example_options, example_query
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.plan.changelog import applied
+from plait.plan.coming import on_the_way
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
-from plait.state.model import Bucket, Manifest
+from plait.state.model import Bucket, Filling, Left, Manifest
 from plait.stats.cycles import Cycles, Series
 
 QUERY = example_query("q", "r.a = s.a", "s.b = t.b")
@@ -99,6 +100,66 @@ def test_a_change_that_costs_more_than_it_gains_is_not_made() -> None:
     kept = reconsider(asked, much, Standing(running=running), Policy(is_young=True))
     assert kept.change is None
     assert kept.verdict.why in {"gains too little", "it is in force"}
+
+
+def seconds_a_batch(number: int, seconds: int, buckets: tuple[Bucket, ...] = (), **more: object) -> Manifest:
+    """Return a manifest of a cycle whose one batch brought so much event time."""
+    moved = Series(kind="source", name=("r",), counts=((100,), (seconds * 1_000_000,)), earlier=(0, 0))
+    return replace(manifest(number, moved, buckets=buckets), **more)  # type: ignore[arg-type]
+
+
+def test_a_store_that_is_filled_slowly_must_gain_more_than_one_that_is_there_at_once() -> None:
+    asked, running = request("dppick"), request("greedy", FEW_T).plan(None)
+    stored = tuple(bucket(name, 500) for name in "rst")
+    young = Policy(is_young=True)
+
+    def found(slice_s: float | None, seconds: int) -> Decision:
+        standing = Standing(running=running, under_way=UnderWay(plan=running, slice_s=slice_s))
+        return reconsider(asked, seconds_a_batch(1, seconds, stored), standing, young)
+
+    quick, slow = found(10.0, 1), found(1e-7, 1)
+    assert quick.change is not None
+    assert quick.change.delay_s == 1.0
+    assert slow.change is None
+    later = found(2e-6, 1)
+    assert later.change is not None
+    assert 1.0 < later.change.delay_s < 30.0
+    assert slow.verdict.gain < later.verdict.gain < quick.verdict.gain
+
+
+def test_a_plan_that_waits_for_its_stores_is_kept_and_judged_from_when_they_are_there() -> None:
+    asked, running = request("dppick"), request("greedy", FEW_T).plan(None)
+    first = reconsider(asked, seconds_a_batch(1, 1), Standing(running=running), Policy(is_young=True))
+    assert first.change is not None
+    goal = first.after.running
+    way = UnderWay(plan=on_the_way(running, goal, ()), slice_s=0.1)
+    waiting = replace(first.after, under_way=way)
+    for number in (2, 3, 9):
+        decision = reconsider(asked, seconds_a_batch(number, 1), waiting, Policy())
+        assert decision.change is None
+        assert decision.outcome is None
+        assert decision.after.before is running
+        waiting = replace(decision.after, under_way=way)
+        assert waiting.memory.unjudged is not None
+        assert waiting.memory.unjudged.cycle == number
+    there = reconsider(asked, seconds_a_batch(10, 1), replace(waiting, under_way=UnderWay(plan=goal)), Policy())
+    assert there.outcome is None  # it has settled for no whole cycle yet
+
+
+def test_what_is_left_to_fill_counts_against_a_plan_that_waits_and_what_it_waited_for_not_again() -> None:
+    asked, running = request("dppick"), request("greedy", FEW_T).plan(None)
+    goal = reconsider(asked, manifest(1), Standing(running=running), Policy(is_young=True)).after.running
+    way = on_the_way(running, goal, ())
+    (store,) = way.coming
+    stored = tuple(bucket(name, 10**7) for name in "rst")
+
+    def going_on(row: int) -> float:
+        filling = Filling(store=store, part=0, since=1, rows=10**7, left=(Left(path="b", row=row),), carried=())
+        standing = Standing(running=goal, under_way=UnderWay(plan=way, slice_s=10.0))
+        seen = seconds_a_batch(2, 1, stored, fillings=(filling,))
+        return reconsider(asked, seen, standing, Policy(is_young=True)).verdict.gain
+
+    assert going_on(10**7 - 1) <= going_on(0)
 
 
 def test_what_turned_out_worse_is_taken_back_and_not_taken_again() -> None:

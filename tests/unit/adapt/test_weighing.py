@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from plait.adapt.weighing import PROBE_TUPLE_NS, change_cost, cost_of, measured_cost, restart_cost
+from plait.adapt.weighing import (
+    PROBE_TUPLE_NS,
+    Stored,
+    change_cost,
+    cost_of,
+    delay_s,
+    measured_cost,
+    restart_cost,
+)
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan
@@ -60,11 +68,26 @@ def test_what_a_plan_did_cost_is_what_was_counted_of_its_steps_by_second_of_even
 
 def test_filling_a_store_costs_the_steps_that_what_is_stored_takes() -> None:
     flat, deep = planned("greedy"), planned("left-deep")
-    stored = {"r": 1_000, "s": 1_000, "t": 1_000}
-    cost = change_cost(flat, deep, STATISTICS, OPTIONS, stored)
-    assert cost >= 2_000  # the rows of two of the streams probe each other
-    assert change_cost(flat, deep, STATISTICS, OPTIONS, {}) == 0.0
-    assert change_cost(deep, deep, STATISTICS, OPTIONS, stored) == 0.0
+    stored = Stored(rows={"r": 1_000, "s": 1_000, "t": 1_000})
+    (store,) = (store.id for store in deep.stores if store.intermediate is not None)
+    filling, _ = change_cost(flat, deep, STATISTICS, OPTIONS, stored)
+    assert filling == pytest.approx(1_000)  # the rows of one part probe the other
+    fewer = replace(stored, rows={**stored.rows, "s": 10, "t": 20, "r": 30})
+    assert change_cost(flat, deep, STATISTICS, OPTIONS, fewer)[0] <= 20
+    assert change_cost(flat, deep, STATISTICS, OPTIONS, replace(stored, left={store: 0.25}))[0] == pytest.approx(250)
+    assert change_cost(flat, deep, STATISTICS, OPTIONS, Stored()) == (0.0, 0.0)
+    assert change_cost(deep, deep, STATISTICS, OPTIONS, stored) == (0.0, 0.0)
+
+
+def test_a_gain_begins_once_so_many_slices_as_the_work_takes_are_done() -> None:
+    moved = Series(kind="source", name=("r",), counts=((100,), (20_000_000,)), earlier=(0, 0))
+    cycles = Cycles(number=1, batches=(10,), seconds=(20.0,), series=(moved,))  # a batch brings two seconds
+    probes = 1e6  # a quarter of a second of probe tuples
+    assert delay_s(probes, OPTIONS, cycles, slice_s=0.1) == pytest.approx(3 * 2.0)
+    assert delay_s(probes, OPTIONS, cycles, slice_s=1.0) == pytest.approx(2.0)
+    assert delay_s(probes, OPTIONS, cycles, slice_s=None) == pytest.approx(2.0)
+    assert delay_s(0.0, OPTIONS, cycles, slice_s=0.1) == 0.0
+    assert delay_s(probes, OPTIONS, Cycles(), slice_s=0.1) == 0.0
 
 
 def test_an_index_that_is_missing_costs_a_sort_of_what_is_stored() -> None:
@@ -72,7 +95,10 @@ def test_an_index_that_is_missing_costs_a_sort_of_what_is_stored() -> None:
     bare = replace(flat, stores=tuple(replace(store, indexes=store.indexes[:1]) for store in flat.stores))
     added = sum(len(store.indexes) - 1 for store in flat.stores)
     assert added > 0
-    assert change_cost(bare, flat, STATISTICS, OPTIONS, {"s": 1_000}) == pytest.approx(added * 1_000 * 100 / 250)
+    assert change_cost(bare, flat, STATISTICS, OPTIONS, Stored(rows={"s": 1_000})) == (
+        0.0,
+        pytest.approx(added * 1_000 * 100 / 250),
+    )
 
 
 def test_a_restart_costs_a_second_of_every_core_in_the_unit_of_the_strategy() -> None:

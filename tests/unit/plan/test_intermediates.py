@@ -165,6 +165,7 @@ BROKEN: list[tuple[int, Break]] = [
     (19, intermediate(lambda store: replace(store, columns=("0:v", "1:v", "1:w")))),
     (20, steps(lambda step: replace(step, parts=step.parts[::-1]))),
     (20, steps(lambda step: replace(step, parts=(step.member,)) if step.edge == "s→t→r" else step)),
+    (22, lambda made: replace(made, coming=(ST.id,))),
 ]
 
 
