@@ -19,6 +19,7 @@ from plait.operators.ingest.indexing import selection_index
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.plan.model import KeyColumn, Selection, ValueColumn
 from plait.query.model import Source
+from plait.sql.lexis.literals import duckdb_type
 from plait.sql.lexis.numbers import INTEGERS
 from plait.sql.lexis.tokens import rendered, tokens_of
 from plait.sql.predicates.coercions import ALIKE, Untranslatable, Value, converted
@@ -174,6 +175,8 @@ def _encoded(value: Value, column: KeyColumn | ValueColumn) -> Derived | None:
     except Untranslatable:
         return None
     if not isinstance(column, KeyColumn):
+        if column.type in INTEGERS:  # DuckDB counts in wider ones
+            sql = f"CAST({sql} AS {duckdb_type(column.type)})"
         return Derived(name="", sql=sql, is_instant=column.type == "timestamp")
     if column.by_size:
         return Derived(name="", sql=sql)

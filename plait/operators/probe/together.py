@@ -18,17 +18,20 @@ _LOOKUP_SECONDS = 5e-5
 """What a lookup takes beside the work for the rows it finds."""
 _ROW_SECONDS, _BYTE_SECONDS = 5e-7, 1e-9
 """What it takes to copy and index a row."""
-_MOST_BYTES = 32 << 20
+_MOST_BYTES, _MOST_BYTES_IN_ALL = 32 << 20, 256 << 20
+"""What is read as one may take, and all of it together: a store may have hundreds of partitions."""
+_INDEX_ROW_BYTES = 20
 _WHOLE_ROWS = 100_000
 
 
 @dataclass(slots=True)
 class Together:
     """Opens buckets, those that are read as one as such. `joined`: what they consist of, by path; `whole`: the stores
-    whose partitions are probed at once.
+    whose partitions are probed at once; `spare_bytes`: what more of what is read as one may take.
     """
 
     storage: Storage
+    spare_bytes: int = _MOST_BYTES_IN_ALL
     joined: dict[str, tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
     _opened: dict[str, JoinedBucket] = field(default_factory=dict)
@@ -56,23 +59,29 @@ class Together:
 
     def _join(self, group: list[Bucket], lookups: int) -> Iterator[Bucket]:
         ordered = sorted(group, key=lambda bucket: bucket.rows)
-        count = _worth(ordered, lookups)
+        count = _worth(ordered, lookups, min(self.spare_bytes, _MOST_BYTES))
         yield from ordered[count:]
         if count == 1:
             yield ordered[0]
         elif count:
             chosen = tuple(ordered[:count])
             one = description(chosen)
+            self.spare_bytes -= sum(map(_memory, chosen))
             self.joined[one.path] = one, chosen
             yield one
 
 
-def _worth(ordered: list[Bucket], lookups: int) -> int:
+def _memory(bucket: Bucket) -> int:
+    """Return the bytes of a copy of a bucket and of an index of it."""
+    return bucket.bytes + bucket.rows * _INDEX_ROW_BYTES
+
+
+def _worth(ordered: list[Bucket], lookups: int, most_bytes: int) -> int:
     """Return how many of these buckets, the smallest, cost less to copy than to look into one by one."""
     seconds, size, worth = 0.0, 0, min(1, len(ordered))
     for count, bucket in enumerate(ordered, 1):
-        seconds, size = seconds + bucket.rows * _ROW_SECONDS + bucket.bytes * _BYTE_SECONDS, size + bucket.bytes
-        if size > _MOST_BYTES:
+        seconds, size = seconds + bucket.rows * _ROW_SECONDS + bucket.bytes * _BYTE_SECONDS, size + _memory(bucket)
+        if size > most_bytes:
             break
         if seconds < (count - 1) * lookups * _LOOKUP_SECONDS:
             worth = count

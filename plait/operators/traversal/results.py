@@ -89,20 +89,24 @@ class ResultWriter:
             self._flush()
 
     def _flush(self) -> None:
-        """Make and write what is pending; a sink that cannot be written must not stop the other queries."""
+        """Make and write what is pending."""
         pending, self._pending, self._pending_bytes = self._pending, {}, 0
         for query, pieces in pending.items():
-            file, delivery = self._file(query), self._deliveries[query]
-            if file.failure is not None or isinstance(delivery, Spooled):
-                continue
-            try:
-                rows = made_rows(_as_one(pieces), delivery.made)
-                if isinstance(delivery, Direct):
-                    self._write_direct(delivery, rows)
-            except EvaluationError:
-                self._files[query] = replace(file, failure=LEFT_TO_SPARK)
-            except _FAILURES as error:
-                self._files[query] = replace(file, failure=reason_of(error))
+            self._make(query, pieces)
+
+    def _make(self, query: str, pieces: list[pa.RecordBatch]) -> None:
+        """Make and write results; a sink that cannot be written must not stop the other queries."""
+        file, delivery = self._file(query), self._deliveries[query]
+        if file.failure is not None or isinstance(delivery, Spooled):
+            return
+        try:
+            rows = made_rows(_as_one(pieces), delivery.made)
+            if isinstance(delivery, Direct):
+                self._write_direct(delivery, rows)
+        except EvaluationError:
+            self._files[query] = replace(file, failure=LEFT_TO_SPARK)
+        except _FAILURES as error:
+            self._files[query] = replace(file, failure=reason_of(error))
 
     def _write_direct(self, delivery: Direct, rows: pa.RecordBatch) -> None:
         if delivery.query not in self._direct:
@@ -118,16 +122,23 @@ class ResultWriter:
         return task_file_name(query, self._batch, self._attempt)
 
     def finish(self) -> tuple[ResultFile, ...]:
-        """Close all files and describe them, by query."""
-        self._flush()
+        """Close all files and describe them, by query. Of a query the last results are written and its file is closed
+        before another's is opened: a process may have no more than some hundred files open.
+        """
         for query, spool in self._spools.items():
             self._files[query] = replace(self._files[query], paths=spool.close())
-        for query, direct in self._direct.items():
-            try:
-                self._files[query] = replace(self._files[query], publication=direct.close())
-            except _FAILURES as error:
-                self._files[query] = replace(self._files[query], failure=reason_of(error))
+        for query in sorted({*self._pending, *self._direct}):
+            if query in self._pending:
+                self._make(query, self._pending.pop(query))
+            if query in self._direct:
+                self._close(query)
         return tuple(self._files[query] for query in sorted(self._files))
+
+    def _close(self, query: str) -> None:
+        try:
+            self._files[query] = replace(self._files[query], publication=self._direct.pop(query).close())
+        except _FAILURES as error:
+            self._files[query] = replace(self._files[query], failure=reason_of(error))
 
 
 def _as_one(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:

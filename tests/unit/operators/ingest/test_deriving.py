@@ -177,6 +177,13 @@ def test_selections_that_may_differ_from_sparks_in_the_last_bit_take_spark(sql: 
     assert derivation(ingest_spec(source, (store(selections=(sql,)),)), ["ts", TAU, "x"], (), source) is None
 
 
+def test_lengths_are_as_wide_as_sparks() -> None:
+    source = stream(x="string")
+    value = ValueColumn(expression=expression("length(`x`)", "x"), type="int")
+    found = taken_in(ingest_spec(source, (store(values=(value,)),)), source, rows(source, x=pa.array(["é", None])))
+    assert found[value.name].combine_chunks().equals(pa.array([1, None], pa.int32()))
+
+
 def test_bits_are_those_of_selections_at_hand_and_of_computed_ones_of_which_null_is_false() -> None:
     source = stream(x="bigint")
     asked = ("`x` < 3", "`x` > 1", "true")

@@ -58,3 +58,16 @@ def test_large_buckets_stay_by_themselves_and_so_do_small_ones_that_are_seldom_l
     names = {bucket.path for bucket in small}
     assert joined(tmp_path, [large, *small]) == [names, {"t"}]
     assert joined(tmp_path, [large, *small], lookups=0) == [{name} for name in sorted(names)] + [{"t"}]
+
+
+def test_what_is_read_as_one_is_bounded_over_all_partitions_with_its_indexes(tmp_path: Path) -> None:
+    buckets = [
+        described(path=f"p{part}b{batch}", partition=part, rows=1_000, bytes=30_000, batch_max=batch)
+        for part in range(50)
+        for batch in range(4)
+    ]
+    together = Together(Storage.open(str(tmp_path)), spare_bytes=1_000_000)
+    joined_stores({"s": tuple(buckets[:100]), "t": tuple(buckets[100:])}, together, 9, {"s": 1000, "t": 1000})
+    read = sum(each.bytes + 20 * each.rows for _, parts in together.joined.values() for each in parts)
+    assert 900_000 < read <= 1_000_000
+    assert together.spare_bytes == 1_000_000 - read
