@@ -47,8 +47,11 @@ class Rewriting:
 def rewritings(store: Store, source: Source, buckets: Iterable[Bucket], since: Since) -> tuple[Rewriting, ...]:
     """Return how those of the store's buckets are written again that lack what can be computed from them."""
     groups: dict[tuple[Layout, tuple[tuple[str, str], ...]], list[Bucket]] = {}
+    lacking: dict[Layout, bool] = {}
     for bucket in buckets:
-        if lacks(bucket, store):
+        if bucket.layout not in lacking:
+            lacking[bucket.layout] = lacks(bucket, store)
+        if lacking[bucket.layout]:
             groups.setdefault((bucket.layout, tuple(raw_columns(bucket, source, since).items())), []).append(bucket)
     split = []
     for (layout, raw), group in groups.items():
