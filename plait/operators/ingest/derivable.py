@@ -25,8 +25,9 @@ from plait.sql.lexis.tokens import rendered, tokens_of
 from plait.sql.predicates.coercions import ALIKE, Untranslatable, Value, converted
 from plait.sql.predicates.translation import condition_of, value_of
 
-FEWEST_INDEXED: Final = 16
-"""For fewer selections Spark evaluates all: their columns would have to be handed over for a few bits."""
+FEWEST_INDEXED: Final = 8
+"""For fewer selections Spark evaluates all: their columns would have to be handed over for a few bits. For 100,000 rows
+Spark takes 0.2 s of a processor for 16 selections, 2.5 s for 175 and 7 s for 500, an index 5, 23 and 61 ms."""
 
 _AS_INT64: Final = {
     "date": "CAST(date_diff('day', DATE '1970-01-01', {}) AS BIGINT)",
