@@ -55,7 +55,9 @@ class Adapter:
     """Plans beside the stream; a change is taken at a later batch boundary.
 
     Ask for `next_change` before each batch, and tell `batch_done` after it. Results never depend on what it finds, so
-    planning that fails is told in the log and changes nothing. `memory`: what the one before remembered.
+    planning that fails is told in the log and changes nothing. `memory`: what is remembered of an earlier start. Where
+    queries come and go, each set of them has one, made by `successor`: all of a run plan in one thread, one after the
+    other, and within one share of its time.
     """
 
     def __init__(
@@ -74,8 +76,21 @@ class Adapter:
         self._clock, self._began = clock, clock()
         self._before: Plan | None = None
         self._outcome: Outcome | None = None
+        self._is_urgent, self._is_closed = True, False
         self.memory = memory
         self.planned = Planned()
+
+    def successor(self, request: PlanRequest, habits: Habits, memory: Memory) -> Adapter:
+        """Return the one that takes the place of this one, which is asked for nothing more; what it is planning is
+        forgotten. For other queries a plan made from scratch is no more urgent than at the end of a cycle.
+        """
+        self.forget()
+        other = Adapter(request, habits, memory, self._clock)
+        if self._is_closed:  # with the run before
+            return other
+        other._pool, other.planned, other._began = self._pool, self.planned, self._began
+        other._is_urgent = self._is_urgent and request == self._request
+        return other
 
     def next_change(self, running: Plan) -> Change | None:
         """Return the change that the next batch begins with; None if the plan in force stays."""
@@ -127,7 +142,8 @@ class Adapter:
         if self._planning is not None or not self._habits.adapts:
             return
         is_young = self._batches in YOUNG
-        if is_young or (self._habits.cycle.is_over(manifest.cycles) and self._may_plan()):
+        is_due = is_young or self._habits.cycle.is_over(manifest.cycles)
+        if is_due and ((is_young and self._is_urgent) or self._may_plan()):
             standing = Standing(running=running, before=self._before, memory=self.memory, under_way=under_way)
             policy = replace(self._habits.policy, is_young=is_young)
             self._planning = running, self._pool.submit(self._reconsidered, self._request, manifest, standing, policy)
@@ -181,8 +197,15 @@ class Adapter:
         if self._planning is not None:
             wait((self._planning[1],))
 
+    def forget(self) -> None:
+        """Drop the plan being made: what has begun goes on, as a solver cannot be interrupted, and is of no use."""
+        if self._planning is not None:
+            self._planning[1].cancel()
+            self._planning = None
+
     def close(self, *, wait: bool = True) -> None:
         """Drop the plan being made. `wait`: until its solver, which cannot be interrupted, has come to its end."""
+        self._is_closed = True
         self._pool.shutdown(wait=wait, cancel_futures=True)
 
 

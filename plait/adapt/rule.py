@@ -81,6 +81,12 @@ class Memory:
     changes: tuple[int, ...] = ()
     refused: tuple[tuple[str, int], ...] = ()
 
+    def for_other_queries(self) -> Memory:
+        """Return what holds for plans of other queries too: how restless plans were, and which were taken back, in case
+        their queries return.
+        """
+        return Memory(noise=self.noise, changes=self.changes, refused=self.refused)
+
 
 NO_MEMORY: Final = Memory()
 

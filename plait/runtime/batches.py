@@ -72,7 +72,6 @@ class Batches:
 
     def begin_with(self, prepared: Prepared, adapter: Adapter) -> None:
         """Let the next batch begin with what the checkpoint was prepared for, in place of what it was before."""
-        self.adapter.close(wait=False)
         self.prepared, self.adapter, self.awaited, self.done, self._broken = prepared, adapter, None, 0, False
         self.processor.govern(prepared.epoch, prepared.before, prepared.lacking)
 

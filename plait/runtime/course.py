@@ -24,6 +24,7 @@ from plait.operators.ingest.governing import changes_path, note_changes
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.probe.residuals import Predicates
 from plait.optimizer.incremental.former import Former
+from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.runtime.admission.bounding import Admission
@@ -52,12 +53,13 @@ from plait.state.model import Bucket
 class Carried:
     """What outlasts a start for the same queries and options: the `change` that Spark's query is started anew for, None
     if it is for something else, and what is remembered of changes. `former`: the plan beside which that for other
-    queries is made, None if all are to be planned anew.
+    queries is made, None if all are to be planned anew; `adapter`: the one that planned beside the start before.
     """
 
     change: Change | None = None
     memory: Memory = NO_MEMORY
     former: Former | None = None
+    adapter: Adapter | None = None
 
     @property
     def plan(self) -> Plan | None:
@@ -103,6 +105,7 @@ class Course:
         memory_of_plans = carried.memory
         if not memory_of_plans.refused:
             memory_of_plans = replace(memory_of_plans, refused=read_taken_back(prepared.storage))
+        begin_adapter = Adapter if carried.adapter is None else carried.adapter.successor
         processor = BatchProcessor(
             asked.spark,
             prepared.storage,
@@ -127,7 +130,9 @@ class Course:
             batches=Batches(
                 prepared=prepared,
                 processor=processor,
-                adapter=Adapter(sampling(asked.request, prepared.storage), asked.settings.habits, memory_of_plans),
+                adapter=begin_adapter(
+                    sampling(asked.request, prepared.storage), asked.settings.habits, memory_of_plans
+                ),
                 admission=admission,
                 clock=clock,
             ),
@@ -155,9 +160,10 @@ class Course:
         before = self.batches.processor.before
         if before is None or before.batch < 0 or asked.settings != self.asked.settings:
             return False
-        former = self._former(asked)
+        in_force = self.epoch.heading
+        former = self._former(asked, in_force)
         plan, prepared = go_on(replace(asked, former=former), self.prepared, before, self.running)
-        self._note_ahead(former, plan, asked.request)
+        self._note_ahead(former, plan, asked.request, in_force)
         if prepared is None:
             return False
         note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
@@ -166,29 +172,32 @@ class Course:
         self.batches.processor.handover.keep_claims(same)
         self.batches.processor.predicates = dict(predicates)
         request = sampling(asked.request, prepared.storage)
-        self.batches.begin_with(prepared, Adapter(request, asked.settings.habits))
+        adapter = self.batches.adapter
+        memory = adapter.memory.for_other_queries()
+        self.batches.begin_with(prepared, adapter.successor(request, asked.settings.habits, memory))
         self.asked, self.prepared = asked, prepared
         self.changed, self.ahead = _changed_since(former, plan, asked.request), None
         return True
 
     def plan_ahead(self, asked: Asked) -> None:
-        """Plan for what is asked now, beside the batch that is under way: on what the last one has shown."""
-        before = self.batches.processor.before
+        """Plan for what is asked now, beside the batch that is under way: on what the last one has shown. The batch may
+        begin with another plan meanwhile, and then what was made beside the one before is of no use.
+        """
+        before, in_force = self.batches.processor.before, self.epoch.heading
         if asked.settings == self.asked.settings:
-            former = self._former(asked)
+            former = self._former(asked, in_force)
             plan = sampling(asked.request, self.prepared.storage).plan(before, NEXT_CYCLE, former)
-            self._note_ahead(former, plan, asked.request)
+            self._note_ahead(former, plan, asked.request, in_force)
 
-    def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest) -> None:
+    def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest, in_force: Plan) -> None:
         changed = _changed_since(former, plan, request)
-        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), self.epoch.heading
+        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), in_force
 
-    def _former(self, asked: Asked) -> Former | None:
+    def _former(self, asked: Asked, in_force: Plan) -> Former | None:
         """Return the plan beside which that for what is asked now is made; None if options have changed with it."""
-        mine, theirs = (replace(each.request.options, sources=()) for each in (self.asked, asked))
-        if mine != theirs:
+        if _bare(self.asked.request) != _bare(asked.request):
             return None
-        in_force, ahead = self.epoch.heading, self.ahead
+        ahead = self.ahead
         if ahead is not None and ahead[1] is in_force:
             return ahead[0]
         # One that came by reconsidering was made for all queries at once.
@@ -207,11 +216,13 @@ class Course:
 
     def carried(self, request: PlanRequest) -> Carried:
         """Return what another start for this request takes over."""
+        adapter = self.batches.adapter
         if request != self.asked.request:
-            ahead = self.ahead
-            is_ahead = ahead is not None and ahead[1] is self.epoch.heading
-            return Carried(former=ahead[0] if ahead is not None and is_ahead else None)
-        return Carried(change=self.batches.awaited, memory=self.batches.adapter.memory)
+            ahead, is_alike = self.ahead, _bare(request) == _bare(self.asked.request)
+            is_ahead = is_alike and ahead is not None and ahead[1] is self.epoch.heading
+            memory, former = adapter.memory.for_other_queries(), ahead[0] if ahead is not None and is_ahead else None
+            return Carried(memory=memory, former=former, adapter=adapter)
+        return Carried(change=self.batches.awaited, memory=adapter.memory, adapter=adapter)
 
     def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
         """Start the streaming query, which calls `process` with every batch."""
@@ -295,7 +306,15 @@ class Course:
         no use any more: it may take as long as its time limit, and cannot be interrupted.
         """
         self.batches.processor.close()
-        self.batches.adapter.close(wait=not is_replaced)
+        if is_replaced:
+            self.batches.adapter.forget()
+        else:
+            self.batches.adapter.close()
+
+
+def _bare(request: PlanRequest) -> PlanOptions:
+    """Return the options without the sources, which may come beside a plan that goes on."""
+    return replace(request.options, sources=())
 
 
 def _changed_since(former: Former | None, plan: Plan, request: PlanRequest) -> int:

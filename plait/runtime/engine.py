@@ -153,9 +153,9 @@ class Engine(Declarations):
         course = self._course
         if course is None or not self._registry.bindings or not self._requests.waiting():
             return
-        with self._declaring:
-            asked = self._asked()
-        with suppress(Exception):  # whatever a strategy or its solver raises
+        with suppress(Exception):  # whatever a strategy or its solver raises, or an option that does not fit the others
+            with self._declaring:
+                asked = self._asked()
             course.plan_ahead(asked)
 
     def _added(self, course: Course) -> list[str]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import plait
+from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import PlaitError
 from plait.runtime.batch.stream import Run
@@ -26,6 +28,7 @@ SCRIPT = "".join(
     f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, v BIGINT) USING parquet {KEEP.format(name)}" for name in "ab"
 )
 FIRST = f"CREATE QUERY first INTO memory AS {JOIN};"
+NOTHING = Change(reason="cheaper", changes=(), cost_before=None, cost_after=None)
 LARGE = "SELECT a.v AS left, b.v AS right FROM a JOIN b ON a.v = coalesce(b.v, 0) WHERE a.v > 3 AND b.k < 1100"
 
 
@@ -311,3 +314,54 @@ def test_what_has_been_taken_up_already_begins_no_other_epoch(place: Place, star
     run(place, change, 1)
     assert starts == [0]
     assert epochs[0] is epochs[1]
+
+
+def test_what_was_planned_ahead_beside_a_plan_that_has_changed_since_is_not_taken_up(
+    place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in (1, 2, 3):
+        place.arrive(value)
+    plan, former, waiting = PlanRequest.plan, list[Any](), list[Any]()
+
+    def planned(self: PlanRequest, *told: Any) -> Any:
+        former.append(told[-1])
+        for course in waiting:  # the batch under way begins with what the adapter has found
+            epoch = course.epoch
+            course.batches.processor.change(replace(epoch, plan=replace(epoch.plan)), NOTHING)
+        waiting.clear()
+        return plan(self, *told)
+
+    monkeypatch.setattr(PlanRequest, "plan", planned)
+
+    def change(engine: Engine) -> None:
+        course = engine._course
+        assert course is not None
+        engine.query("large", LARGE, sink=plait.sinks.memory())
+        waiting.append(course)
+        former.clear()
+        engine._plan_ahead()
+        in_force = course.epoch.plan
+        assert engine._take_up()
+        assert [each.plan is in_force for each in former] == [False, True]
+
+    engine = run(place, change, 1)
+    assert starts == [0]
+    assert len(engine.results("first")) == 3
+
+
+def test_options_that_do_not_fit_each_other_refuse_a_query_and_end_nothing(place: Place, starts: list[int]) -> None:
+    for value in (1, 2, 3):
+        place.arrive(value)
+    handles = []
+
+    def change(engine: Engine) -> None:
+        engine.set_option("plait.storage_rows", 10)
+        engine.set_option("plait.storage_bytes", 10)
+        handles.append(engine.query("large", LARGE, sink=plait.sinks.memory()))
+        engine._plan_ahead()
+        engine._run.settle()  # type: ignore[union-attr]
+
+    engine = run(place, change, 1)
+    with pytest.raises(PlaitError, match="give the budget in one of them"):
+        handles[0].wait_active()
+    assert len(engine.results("first")) == 3

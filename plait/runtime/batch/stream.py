@@ -126,8 +126,7 @@ class Run:
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
         self._take_up, self._plan_ahead, self._alone = take_up, plan_ahead, alone or nullcontext()
-        self._ready = threading.Event()
-        self._ready.set()
+        self._planning = threading.Lock()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
         self._ending = self._restarting = self._is_over = False
@@ -160,21 +159,14 @@ class Run:
             if self._is_over:
                 return
             try:
-                self._get_ready()
+                with self._planning:  # until that is done no batch takes up anything: it would have to plan the same
+                    self._plan_ahead()
                 rest_s = self.settle()
             except BaseException as error:  # whatever ends this thread ends the run, and must be said
                 self.failure = self.failure or error
                 self._stop(self._query)
                 return
             time.sleep(rest_s)
-
-    def _get_ready(self) -> None:
-        """Plan ahead. Until that is done no batch takes up anything: it would have to plan the same."""
-        self._ready.clear()
-        try:
-            self._plan_ahead()
-        finally:
-            self._ready.set()
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
@@ -211,8 +203,11 @@ class Run:
         with self._between:
             if not self._is_to_end:
                 try:
-                    if self._ready.wait(PATIENCE_S):
-                        self._settle()
+                    if self._planning.acquire(timeout=PATIENCE_S):
+                        try:
+                            self._settle()
+                        finally:
+                            self._planning.release()
                     is_to_restart = not self._restarting and carry_out(frame, number)
                 except BaseException as error:
                     self.failure = error

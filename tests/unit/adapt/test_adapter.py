@@ -12,6 +12,7 @@ from plait.adapt.adapter import MOST_PLANNING, Adapter, Habits
 from plait.adapt.forecast import NEXT_CYCLE, Outlook
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.examples import example_options, example_query
+from plait.optimizer.incremental.former import Former
 from plait.plan.model import Plan
 from plait.state.model import Manifest
 from plait.stats.cycles import Cycles
@@ -76,6 +77,50 @@ def test_an_adapter_that_is_replaced_waits_for_no_solver_and_leaves_no_thread() 
     for adapter in adapters:
         adapter.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("plait-planning")]
+
+
+def test_adapters_for_queries_that_come_and_go_plan_in_one_thread_and_only_the_last_request() -> None:
+    begun, let_go, asked = threading.Event(), threading.Event(), list[str]()
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Noted(PlanRequest):
+        def plan(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE, former: Former | None = None) -> Plan:
+            asked.append(self.queries[0].name)
+            begun.set()
+            assert let_go.wait(60)
+            return RUNNING
+
+    def of(name: str) -> Noted:
+        return Noted(queries=(replace(REQUEST.queries[0], name=name),), options=OPTIONS)
+
+    clock = _Clock()
+    adapter = Adapter(of("first"), clock=clock)
+    adapter.batch_done(MANIFEST, RUNNING)
+    assert begun.wait(60)
+    for number in range(4):
+        clock.now += 1e6
+        adapter = adapter.successor(of(f"q{number}"), Habits(), adapter.memory)
+        adapter.batch_done(MANIFEST, RUNNING)
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("plait-planning")]
+    let_go.set()
+    adapter.wait()
+    adapter.close()
+    assert (asked, len(threads), adapter.planned.times) == (["first", "q3"], 1, 2)
+
+
+def test_a_run_is_young_once_however_often_its_queries_change() -> None:
+    adapter = Adapter(REQUEST, clock=_Clock())
+    for number in range(5):
+        adapter.batch_done(MANIFEST, RUNNING)
+        adapter.wait()
+        other = replace(REQUEST, queries=(replace(REQUEST.queries[0], name=f"q{number}"),))
+        adapter = adapter.successor(other, Habits(), adapter.memory)
+    assert adapter.planned.times == 1  # no time has passed in which more could be planned
+    adapter.close()
+    again = adapter.successor(REQUEST, Habits(), adapter.memory)  # of another run
+    again.batch_done(MANIFEST, RUNNING)
+    again.close()
+    assert again.planned.times == 1
 
 
 class _Clock:

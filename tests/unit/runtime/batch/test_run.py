@@ -111,12 +111,35 @@ def test_a_batch_does_not_wait_for_long_planning_and_what_is_planned_begins_with
     run._plan_ahead = lambda: bool(may_end.wait(20)) or None  # type: ignore[assignment, return-value]
     run._take_up = lambda: bool(order.append("taken up")) or take_up()
     run.ask()
-    wait_for(lambda: not run._ready.is_set())
+    wait_for(run._planning.locked)
     run.batch(lambda frame, number: bool(order.append("first")), None, 0)  # type: ignore[arg-type]
     may_end.set()
     wait_for(lambda: runs.taken_up == 1)
     run.batch(lambda frame, number: bool(order.append("second")), None, 1)  # type: ignore[arg-type]
     assert order == ["first", "taken up", "second"]
+
+
+def test_nothing_is_planned_ahead_while_a_batch_takes_up_what_was_asked_before(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attend = Run._attend
+    monkeypatch.setattr(Run, "_attend", lambda self: None)
+    run = runs.begin()
+    attendant, order = threading.Thread(target=attend, args=(run,), daemon=True), list[str]()
+
+    def take_up() -> bool:
+        if not attendant.ident:
+            run.ask()
+            attendant.start()
+            time.sleep(0.1)
+        order.append("taken up")
+        return True
+
+    run._plan_ahead, run._take_up = lambda: order.append("planned"), take_up
+    run._requested.set()
+    run.batch(lambda frame, number: False, None, 0)  # type: ignore[arg-type]
+    wait_for(lambda: len(order) >= 3)
+    assert order == ["taken up", "planned", "taken up"]
 
 
 def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
