@@ -16,6 +16,7 @@ from plait.adapt.planning import PlanRequest, probing_only
 from plait.plan.changelog import changelog
 from plait.plan.coming import Way
 from plait.plan.model import Plan
+from plait.runtime import batches
 from plait.runtime.batch.throttle import Throttle
 from plait.runtime.batches import Batches
 from plait.runtime.checkpoint import heading
@@ -43,16 +44,17 @@ class Forcing:
         """Let it happen to all engines."""
         rng, fill_rows = random.Random(self.seed), self.fill_rows
         patch.setattr(heading, "AT_ONCE_ROWS", rng.choice((-1, 5, 50)))
+        patch.setattr(batches, "MOST_AT_ONCE", rng.choice((0, 20, 1000)))
         patch.setattr(Throttle, "rows", lambda throttle: max(fill_rows - throttle._taken_rows, 0))
         patch.setattr(Adapter, "next_change", lambda adapter, running: self._change(adapter._request, running, rng))
         patch.setattr(Batches, "_begin", self._counted(Batches._begin))
 
     def _counted(self, begin: Begin) -> Begin:
-        def begun(batches: Batches, way: Way, change: Change, batch: int) -> None:
+        def begun(running: Batches, way: Way, change: Change, batch: int) -> None:
             self.stages.append(len(way.lacking))
             self.minds += not change.goes_on
-            self.in_between += not change.goes_on and batches.processor.in_force.way is not None
-            begin(batches, way, change, batch)
+            self.in_between += not change.goes_on and running.processor.in_force.way is not None
+            begin(running, way, change, batch)
 
         return begun
 

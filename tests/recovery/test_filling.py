@@ -27,11 +27,13 @@ from plait.adapt.planning import PlanRequest, probing_only
 from plait.cli.history_text import history_json, history_text
 from plait.plan.coming import settled_id
 from plait.plan.model import Plan
+from plait.runtime import batches
+from plait.runtime.batch.building_indexes import unindexed
 from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.stream import Run
 from plait.runtime.batch.throttle import Throttle
 from plait.runtime.checkpoint import heading
-from plait.runtime.checkpoint.plan_history import history_of
+from plait.runtime.checkpoint.plan_history import history_of, order_texts
 from plait.sql import load_script
 from plait.state.fillings import left_rows
 from plait.state.manifest import ManifestLog
@@ -73,10 +75,10 @@ def rows_of(stream: str, batch: int) -> list[dict[str, int]]:
     ]
 
 
-def write_streams(folder: Path, batches: int = BATCHES) -> None:
+def write_streams(folder: Path, count: int = BATCHES) -> None:
     for stream in COLUMNS:
         (folder / stream).mkdir(parents=True, exist_ok=True)
-        for batch in range(batches):
+        for batch in range(count):
             table = pa.Table.from_pylist(rows_of(stream, batch))
             times = pa.array([batch * 1_000_000] * table.num_rows, pa.int64()).cast(pa.timestamp("us", "UTC"))
             path = folder / stream / f"{batch:03d}.parquet"
@@ -84,9 +86,9 @@ def write_streams(folder: Path, batches: int = BATCHES) -> None:
             os.utime(path, (1_700_000_000 + batch,) * 2)
 
 
-def expected(batches: int = BATCHES) -> Counter[tuple[int, ...]]:
+def expected(count: int = BATCHES) -> Counter[tuple[int, ...]]:
     """Return the join of everything, by nested loops over equal keys."""
-    r, s, t, u = ([row for batch in range(batches) for row in rows_of(stream, batch)] for stream in COLUMNS)
+    r, s, t, u = ([row for batch in range(count) for row in rows_of(stream, batch)] for stream in COLUMNS)
     found = Counter[tuple[int, ...]]()
     for one in s:
         for two in (row for row in t if row["b"] == one["b"]):
@@ -270,6 +272,33 @@ def test_minds_that_change_while_stores_are_filled_cost_no_result_and_no_row_tha
     reasons = [event.change.reason for event in history.events if event.change is not None]
     assert len(reasons) >= len(minds)
     assert reasons[-1] == "filled"
+
+
+def test_indexes_that_stored_rows_lack_are_built_beside_the_stream_before_anybody_looks_them_up(
+    tmp_path: Path, patched: pytest.MonkeyPatch
+) -> None:
+    patched.setattr(batches, "MOST_AT_ONCE", 0)
+    write_streams(tmp_path)
+    history = History(tmp_path, patched, minds={3: "greedy"})
+    plans: dict[int, Plan] = {}
+
+    def before_batch(batch: int) -> None:
+        history.engine._course.batches.processor.indexer._pool.submit(lambda: None).result()  # it has done its work
+        plans[batch - 1] = history.engine._course.epoch.plan
+
+    history.before_batch = before_batch
+    history.run(strategy="left-deep")
+    assert history.found == expected()
+    changes = {event.batch: event.change for event in history.events if event.change is not None}
+    assert [(batch, change.reason) for batch, change in changes.items()] == [(3, "cheaper"), (4, "indexed")]
+    sorted_rows = changes[3].indexing
+    assert sorted_rows >= HISTORY
+    assert changes[4].indexing == 0
+    # Its orders are those of before until then.
+    assert order_texts(plans[2]) == order_texts(plans[3]) != order_texts(plans[4])
+    stored = [each for each in history.manifest.buckets if each.batch_max < 3]
+    storage = Storage.open(str(tmp_path / "checkpoint" / "plait"))
+    assert sum(each.rows for each, _ in unindexed(plans[2], (plans[4],), stored, storage)) == 0
 
 
 def test_what_a_run_has_taken_is_not_taken_again_by_the_next_one_with_the_same_plan(
