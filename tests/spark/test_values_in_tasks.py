@@ -5,12 +5,15 @@ computes.
 from __future__ import annotations
 
 import random
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import plait
 from plait.operators.ingest.hashes import HASHED, spark_hash
 from plait.query.model import Column
 from tests.property.drawn_selections import COLUMNS, KINDS, drawn_rows, drawn_selection
@@ -72,3 +75,40 @@ def test_hundreds_of_selections_of_every_type_hold_where_spark_says_so(spark: Sp
     assert len(ours) > 140
     for place, holds in ours.items():
         assert holds == found[f"w{place}"].to_pylist(), selections[place].sql
+
+
+def test_queries_with_many_selections_have_the_rows_that_spark_selects(spark: SparkSession, tmp_path: Path) -> None:
+    columns = "k BIGINT, s STRING, d DECIMAL(10,2), ts TIMESTAMP"
+    rows = "id AS k, concat('t', id % 7) AS s, CAST(id % 9 - 0.5 AS DECIMAL(10,2)) AS d, TIMESTAMP'2024-01-01' AS ts"
+    spark.sql(f"SELECT {rows} FROM range(40)").coalesce(1).write.parquet(str(tmp_path / "in"))
+    engine = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"))
+    engine.stream(
+        "a", format="parquet", options={"path": str(tmp_path / "in")}, schema=columns, time="ts", window="1 hour"
+    )
+    conditions = [f"s > 't{number}' AND d <= {number}.50" for number in range(6)]
+    conditions += [
+        "k BETWEEN 3 AND 30",
+        "k IN (1, 5, NULL)",
+        "s = 't3'",
+        "NOT (s <> 't2')",
+        "d IS NULL OR d < 0",
+        "k % 3 = 1",
+    ]
+    for number, condition in enumerate(conditions):
+        join = f"SELECT a.k AS l, b.k AS r FROM a a JOIN a b ON a.s = b.s AND a.d = b.d WHERE {_of('a', condition)}"
+        engine.query(f"q{number}", f"{join} AND b.k > 9", sink=plait.sinks.memory())
+    engine.run_available()
+    assert engine._course is not None
+    assert [(spec.source, spec.selections) for spec in engine._course.running] == [("a", ("(`k` % 3 = 1)",))]
+    spark.read.parquet(str(tmp_path / "in")).createOrReplaceTempView("rows_of_a")
+    for number, condition in enumerate(conditions):
+        join = (
+            f"SELECT a.k, b.k FROM rows_of_a a JOIN rows_of_a b ON a.s = b.s AND a.d = b.d WHERE {_of('a', condition)}"
+        )
+        wanted = sorted(tuple(row) for row in spark.sql(f"{join} AND b.k > 9").collect())
+        found = engine.results(f"q{number}")
+        assert sorted(zip(found["l"].to_pylist(), found["r"].to_pylist(), strict=True)) == wanted, condition
+
+
+def _of(alias: str, condition: str) -> str:
+    return "(" + re.sub(r"\b([ksd])\b(?!')", rf"{alias}.\1", condition) + ")"
