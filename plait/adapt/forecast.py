@@ -31,10 +31,9 @@ from plait.stats.model import JoinSelectivity, KeyStatistics, SourceStatistics, 
 _US_PER_S = 1_000_000
 
 FEWEST_PROBES: Final = 30
-"""Of a step that fewer tuples took in a cycle, the cycle says nothing."""
-
-FEWEST_PAIRS: Final = 1_000
-"""Nor does it of a predicate for which fewer pairs of tuples were compared, unless as many as `FEWEST_PROBES` match."""
+"""Of a step that fewer tuples took in a cycle, the cycle says nothing; nor does it of a predicate that was expected to
+hold for fewer pairs.
+"""
 
 _FADING = 0.25
 """What was counted a cycle ago weighs this much against what is new, where both tell the size of one join."""
@@ -144,10 +143,14 @@ def _with_rates(
 def _with_selectivities(
     joins: tuple[JoinSelectivity, ...], cycles: Cycles, outlook: Outlook
 ) -> tuple[JoinSelectivity, ...]:
-    """A predicate that does not count as measured stays unknown, whatever its last cycle says."""
+    """A predicate that does not count as measured stays unknown, whatever its last cycle says. Of one that seldom holds
+    neighbouring cycles are put together until so many matches could be expected of them that a rate can be told.
+    """
     series = cycles.of("join")
     pairs, matches = _columns("join", series, cycles)
-    says = (pairs >= FEWEST_PAIRS) | ((matches >= FEWEST_PROBES) & (pairs >= matches))
+    usual = np.array([[(matched + 0.5) / max(compared, 1)] for compared, matched in (each.totals for each in series)])
+    (expected, matches, pairs), _ = pooled((pairs * usual.reshape(-1, 1), matches, pairs), FEWEST_PROBES)
+    says = (expected >= FEWEST_PROBES) & (pairs >= matches)
     shares = outlook.damped(_ratio(matches, pairs, says))
     # As in the average, half a match more than none: rare, not impossible.
     least = 0.5 / np.maximum(pairs.sum(axis=1), 1.0)
@@ -245,4 +248,4 @@ def _ratio(above: Floats, below: Floats, says: npt.NDArray[np.bool_]) -> Floats:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=says)
 
 
-__all__ = ["FEWEST_PAIRS", "FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured_and_forecast", "pooled"]
+__all__ = ["FEWEST_PROBES", "NEXT_CYCLE", "Outlook", "forecast", "measured_and_forecast", "pooled"]

@@ -52,7 +52,7 @@ def measured_statistics(
 def _joins(counted: Iterable[Series]) -> tuple[JoinSelectivity, ...]:
     """Half a match is added, so that none among many pairs is rare, not impossible."""
     return tuple(
-        JoinSelectivity(sides=sides_of(series), selectivity=min((matches + 0.5) / pairs, 1.0))
+        JoinSelectivity(sides=sides_of(series), selectivity=min((matches + 0.5) / pairs, 1.0), pairs=float(pairs))
         for series in counted
         for pairs, matches in (series.totals,)
         if pairs >= _FEWEST_PAIRS or (matches >= _FEWEST_MATCHES and pairs >= matches)

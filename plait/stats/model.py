@@ -7,6 +7,7 @@ is None; the optimizer, not this module, decides what to assume then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -48,13 +49,15 @@ def conjunction(pairs: Iterable[tuple[Side, Side]]) -> tuple[Side, Side]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinSelectivity:
-    """The measured selectivity, over pairs, of an equality or of several at once (`conjunction`).
+    """The measured selectivity, over pairs, of an equality or of several at once (`conjunction`), and from how many
+    pairs it was counted, where that is known.
 
     The sides are in order; a join has no direction.
     """
 
     sides: tuple[Side, Side]
     selectivity: float
+    pairs: float = field(default=math.inf, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ class StepStatistics:
     after: str
     matching: float
     matches: float
-    weight: float = 1.0
+    weight: float = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,16 +126,21 @@ class Statistics:
     batch_s: float | None = None
     query_sets: tuple[QuerySets, ...] = ()
     _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
-    _by_sides: Mapping[tuple[Side, Side], float] = field(init=False, repr=False, compare=False)
+    _by_sides: Mapping[tuple[Side, Side], JoinSelectivity] = field(init=False, repr=False, compare=False)
     _by_key: Mapping[Side, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_source", {each.source: each for each in self.sources})
-        object.__setattr__(self, "_by_sides", {each.sides: each.selectivity for each in self.joins})
+        object.__setattr__(self, "_by_sides", {each.sides: each for each in self.joins})
         object.__setattr__(self, "_by_key", {(each.store, each.key): each.kept for each in self.keys})
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""
+        measured = self.join(left, right)
+        return None if measured is None else measured.selectivity
+
+    def join(self, left: Side, right: Side) -> JoinSelectivity | None:
+        """Return what was measured of an equality."""
         return self._by_sides.get((left, right) if left <= right else (right, left))
 
     def kept(self, store: str, key: str) -> float | None:

@@ -48,6 +48,8 @@ ASSUMED = Assumptions()
 
 
 _US_PER_S = 1_000_000
+_GUESSED = 10.0
+"""What distinct values tell of an equality weighs as much as so many matches that are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +201,18 @@ class Cardinality:
         return selectivity * math.pow(self.assumed.residual_selectivity, max(residuals - bands, 0))
 
     def equality(self, left: Operand, right: Operand) -> float:
-        """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right)."""
-        measured = self.statistics.selectivity(_side(left), _side(right))
-        if measured is not None:
-            return measured
-        return 1.0 / max(self.distinct(*left), self.distinct(*right))
+        """Return the selectivity of ``left = right``: the measured one, or 1 / max(distinct left, distinct right).
+
+        The latter counts as if `_GUESSED` matches had been seen at that rate: where few pairs were compared, as by a
+        sample, none or two among them by chance say little.
+        """
+        measured = self.statistics.join(_side(left), _side(right))
+        guess = 1.0 / max(self.distinct(*left), self.distinct(*right))
+        if measured is None:
+            return guess
+        if measured.pairs == math.inf or not (self.knows_distinct(*left) or self.knows_distinct(*right)):
+            return measured.selectivity
+        return (_GUESSED + measured.selectivity * measured.pairs) / (_GUESSED / guess + measured.pairs)
 
 
 def _side(operand: Operand) -> Side:

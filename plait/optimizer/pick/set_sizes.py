@@ -8,6 +8,9 @@ with others that are guessed, and a guess that is too low would win until it is 
 - A measured step says how large its sets are: |X ∪ next| = |X| · γ · μ. Of one set the ways there are averaged, by
   what was counted of each, and how lately.
 - A set nobody has reached is estimated, times what the largest measured one in it was off by.
+- So is, in part, one of which little was counted, as by samples: as if `_GUESSED` matches had been counted as
+  estimated (what is expected of a rate with a gamma prior, of which so many events were seen). Else of many orders
+  that are hardly known the one would win of which too little was seen by chance.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from plait.plan.model import Member
 from plait.plan.step_names import joined_name
 from plait.query.masks import Mask, connected_levels, positions
 from plait.stats.model import Statistics
+
+_GUESSED = 30.0
+"""What is estimated weighs as much as so many matches that are counted."""
 
 Pairs = Mapping[tuple[int, int], Joining]
 """What joins two relations, by their positions, the smaller one first."""
@@ -72,14 +78,22 @@ class SetSizes:
         return self.size(joined | unit) / before if before > 0 else 0.0
 
     def _corrected(self, mask: Mask) -> float:
-        if mask in self._known:
-            return self._known[mask]
-        inside = [each for each in self._known if each & mask == each]
+        guess = self._guess(mask)
+        if mask not in self._known:
+            return guess
+        measured, weight = self._known[mask]
+        if guess <= 0 or measured <= 0:
+            return measured
+        return (_GUESSED + weight) / (_GUESSED / guess + weight / measured)
+
+    def _guess(self, mask: Mask) -> float:
+        """Return what a size would be taken for if it were not measured."""
+        inside = [each for each in self._known if each & mask == each != mask]
         if not inside:
             return self._estimate(mask)
         largest = max(inside, key=lambda each: (each.bit_count(), -each))
         estimate = self._estimate(largest)
-        return self._estimate(mask) * (self._known[largest] / estimate if estimate > 0 else 1.0)
+        return self._estimate(mask) * (self.size(largest) / estimate if estimate > 0 else 1.0)
 
     def _estimate(self, mask: Mask) -> float:
         known = self._estimates.get(mask)
@@ -111,8 +125,8 @@ class SetSizes:
             equal.update({one: other for one, other in ends if one != other})
         return shares
 
-    def _measured(self, statistics: Statistics) -> dict[Mask, float]:
-        """Return the sizes of the sets of two or more relations that measured steps lead to."""
+    def _measured(self, statistics: Statistics) -> dict[Mask, tuple[float, float]]:
+        """Return the sizes of the sets of two or more relations that measured steps lead to, and what they weigh."""
         if not statistics.steps:
             return {}
         by_name = _sets_by_name(tuple(self._members), tuple(sorted(self._pairs.items(), key=lambda item: item[0])))
@@ -128,7 +142,9 @@ class SetSizes:
                 known[before] = _average(sizes_by_set[before])
             if before in known:
                 sizes_by_set.setdefault(after, []).append((known[before] * growth, weight))
-        return {mask: _average(sizes) for mask, sizes in sizes_by_set.items()}
+        return {
+            mask: (_average(sizes), math.fsum(weight for _, weight in sizes)) for mask, sizes in sizes_by_set.items()
+        }
 
 
 @lru_cache(maxsize=1 << 11)  # plans are made again and again for the same relations

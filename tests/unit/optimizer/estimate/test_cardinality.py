@@ -4,7 +4,7 @@ import pytest
 
 from plait.optimizer.estimate.cardinality import ASSUMED, Cardinality, Extent
 from plait.plan.model import KeyColumn, Selection
-from plait.stats.model import SourceStatistics, Statistics
+from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics
 from tests.unit.optimizer.queries import SECOND_US, expression, planned, query, stream, table
 
 WINDOW = Extent(source="r", is_table=False, window_us=30 * SECOND_US)
@@ -93,3 +93,19 @@ def test_the_pace_is_one_over_the_window_or_over_the_time_the_rows_took() -> Non
     assert knowing(rate_rows_per_s=7.0).pace(WINDOW) == pytest.approx(1 / 30)
     assert knowing(rate_rows_per_s=7.0, rows=70.0).pace(FOREVER) == pytest.approx(1 / 10)
     assert knowing(rate_rows_per_s=0.0).pace(WINDOW) == 0
+
+
+def test_an_equality_of_which_few_pairs_were_compared_holds_in_part_as_distinct_values_tell() -> None:
+    sides = tuple((name, key("`a`").name) for name in "rs")
+
+    def passing(selectivity: float, pairs: float) -> float:
+        joins = (JoinSelectivity(sides=sides, selectivity=selectivity, pairs=pairs),)  # type: ignore[arg-type]
+        sources = tuple(SourceStatistics(source=name, rows=9.0, distinct=(("a", 1_000.0),)) for name in "rs")
+        known = Cardinality(statistics=Statistics(sources=sources, joins=joins))
+        left, right = ((Extent(source=name, is_table=False, window_us=None), key("`a`")) for name in "rs")
+        return known.equality(left, right)
+
+    # As if 10 matches of 10,000 pairs had been seen before.
+    assert passing(0.0, 5_000.0) == pytest.approx(10 / 15_000)
+    assert passing(0.01, 1e9) == pytest.approx(0.01, rel=0.001)
+    assert passing(0.01, float("inf")) == 0.01

@@ -55,14 +55,28 @@ def test_a_way_that_is_guessed_does_not_look_better_than_one_that_is_measured() 
     assert by_way_of_r == pytest.approx(by_way_of_t)
 
 
+def test_a_size_of_which_little_was_counted_is_what_it_would_be_guessed_in_part() -> None:
+    plain = costs_of(CHAIN, example_statistics(OPTIONS))
+
+    def size(growth: float, weight: float) -> float:
+        (step,) = told(CHAIN, R, R | S, growth).steps
+        return costs_of(CHAIN, replace(example_statistics(OPTIONS), steps=(replace(step, weight=weight),))).size(R | S)
+
+    assert plain.size(R | S) == pytest.approx(100.0)
+    # As if 30 tuples had found 30 partners before 30 partners were counted of 1.5 tuples, or none (a half) of 1,000.
+    assert size(20.0, 30.0) == pytest.approx(100.0 * 60 / 31.5)
+    assert size(0.0005, 0.5) == pytest.approx(100.0 * 30.5 / 1_030)
+    assert size(20.0, 1e12) == pytest.approx(2_000.0)
+
+
 def test_of_two_ways_to_a_join_the_one_counts_more_of_which_more_was_counted_and_lately() -> None:
     plain = costs_of(CHAIN, example_statistics(OPTIONS))
     names = {mask: plain.name(mask, plain.everything) for mask in (R, S, R | S)}
 
     def size(fresh: float, old: float) -> float:
         steps = (
-            StepStatistics(before=names[R], after=names[R | S], matching=1.0, matches=20.0, weight=fresh),
-            StepStatistics(before=names[S], after=names[R | S], matching=1.0, matches=1.0, weight=old),
+            StepStatistics(before=names[R], after=names[R | S], matching=1.0, matches=20.0, weight=1e12 * fresh),
+            StepStatistics(before=names[S], after=names[R | S], matching=1.0, matches=1.0, weight=1e12 * old),
         )
         return costs_of(CHAIN, replace(example_statistics(OPTIONS), steps=steps)).size(R | S)
 
