@@ -75,7 +75,7 @@ def expected_seconds(work: Work, pace: Pace | None) -> float:
 def work_of(tasks: Iterable[ProbeTask], context: ProbeContext) -> Work:
     """Return what these tasks come to."""
     starts = [start for task in tasks for start in task.starts]
-    steps = [step for number in {start[0] for start in starts} for _, step in context.plan.trees[number].walk()]
+    steps = [step for number in {start[0] for start in starts} for step in context.plan.trees[number].steps()]
     scanned = {step.member.store for step in steps if _scans(step)}
     return Work(
         rows=sum(stop - start for _, _, start, stop in starts),

@@ -49,7 +49,7 @@ def probe_tasks(plan: Plan, trees: Iterable[int], delta: Iterable[Bucket], sprea
     stores = by_store(delta)
     for number in trees:
         tree = plan.trees[number]
-        shares += _shares(number, stores.get(tree.start.store, ()), sum(1 for _ in tree.walk()), spread)
+        shares += _shares(number, stores.get(tree.start.store, ()), sum(1 for _ in tree.steps()), spread)
     return _binned(shares, spread)
 
 

@@ -98,7 +98,7 @@ class Traversal:
         """Let small buckets be read as one from now on; return what to start with."""
         plan, together = self._context.plan, Together(self._context.storage)
         trees = dict.fromkeys(number for number, *_ in task.starts)
-        steps = {number: Counter(step.member.store for _, step in plan.trees[number].walk()) for number in trees}
+        steps = {number: Counter(step.member.store for step in plan.trees[number].steps()) for number in trees}
         starts: list[Start] = []
         lookups = Counter[str]()
         for number in trees:
