@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from plait.errors import CheckpointError
-from plait.plan.model import Plan, ProbeTree, Step, Store
+from plait.plan.model import Plan, ProbeTree, Requirement, Step, Store
 
 FORMAT = 6
 """Version of the JSON. Raise it whenever a field of the plan model changes."""
@@ -27,7 +27,7 @@ _LEFT_OUT = frozenset({"coming"})
 """Fields that are not in the JSON while they are empty: plans without are those of before the field was added."""
 
 
-_PARTS = (Store, ProbeTree, Step)
+_PARTS = (Store, ProbeTree, Step, Requirement)
 
 
 def encode(plan: Plan, written: PartTexts | None = None) -> str:
@@ -42,11 +42,13 @@ def encode(plan: Plan, written: PartTexts | None = None) -> str:
 
 @dataclass(slots=True)
 class PartTexts:
-    """The JSON of stores, trees and steps that have been written, each by the very object it is of."""
+    """The JSON of stores, why they keep what they do, trees and steps that have been written, each by the very object
+    it is of.
+    """
 
     texts: dict[int, tuple[object, str]] = field(default_factory=dict)
 
-    def of(self, part: Store | ProbeTree | Step) -> str:
+    def of(self, part: Store | ProbeTree | Step | Requirement) -> str:
         """Return the JSON of a part."""
         known = self.texts.get(id(part))
         if known is None:
@@ -56,7 +58,8 @@ class PartTexts:
     def forget_all_but(self, plan: Plan) -> None:
         """Let go of the parts that are not in a plan, once these are many."""
         live = {id(part) for part in (*plan.stores, *plan.trees)}
-        live.update(id(step) for tree in plan.trees for _, step in tree.walk())
+        live.update(id(need) for store in plan.stores for need in store.requirements)
+        live.update(id(step) for tree in plan.trees for step in tree.steps())
         if len(self.texts) > 2 * len(live):
             self.texts = {key: known for key, known in self.texts.items() if key in live}
 

@@ -242,6 +242,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
             wide=cover(_WIDE_QUERIES, lambda _, relation: relation.source),
             formats=("text", "json", "mermaid"),
         ),
+        "groups": Case(queries=_WIDE_QUERIES, sources=_WIDE_SOURCES, strategy="adhoc"),
         "nothing": Case(queries=(), sources=_PAPER_SOURCES, formats=("text", "json", "mermaid")),
     }
 )

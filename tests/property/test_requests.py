@@ -15,6 +15,10 @@ import plait
 from plait.adapt.decision import Change
 from plait.adapt.planning import PlanRequest
 from plait.errors import PlaitError
+from plait.optimizer import planner
+from plait.optimizer.incremental import former
+from plait.optimizer.incremental.former import Former, QueryChange
+from plait.query.model import Query
 from plait.runtime.batch.stream import Run
 from plait.runtime.engine import Engine
 from plait.sql import load_script
@@ -365,3 +369,79 @@ def test_options_that_do_not_fit_each_other_refuse_a_query_and_end_nothing(place
     with pytest.raises(PlaitError, match="give the budget in one of them"):
         handles[0].wait_active()
     assert len(engine.results("first")) == 3
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Grows with every plan that is made, by the queries it is for; all are made beside the one before."""
+    seen: list[tuple[str, ...]] = []
+    replan = planner.replan
+
+    def noted(before: Former, change: QueryChange, queries: tuple[Query, ...], *given: Any) -> Any:
+        seen.append(tuple(sorted(query.name for query in queries)))
+        return replan(before, change, queries, *given)
+
+    monkeypatch.setattr(planner, "replan", noted)
+    monkeypatch.setattr(former, "MOST_CHANGED", 1e9)
+    return seen
+
+
+def test_a_query_that_takes_another_start_is_planned_once(
+    place: Place, starts: list[int], planned: list[tuple[str, ...]]
+) -> None:
+    for values in ((1, 2), (3, 4)):
+        place.arrive(*values)
+    needed = (SCRIPT + FIRST).replace(", keep 'all'", "")
+    select = "SELECT a.k FROM a JOIN b ON a.ts = b.ts AND a.k = b.k"
+    run(place, lambda engine: engine.query("late", select, sink=plait.sinks.memory()), 1, script=needed)
+    assert starts == [0, 1]
+    assert planned == [("first", "late")]
+
+
+def test_what_was_planned_ahead_is_taken_up_and_what_came_since_is_added_to_it(
+    place: Place, starts: list[int], planned: list[tuple[str, ...]]
+) -> None:
+    for values in ((1, 2), (4, 5), (6, 7)):
+        place.arrive(*values)
+    plans = []
+
+    def change(engine: Engine) -> None:
+        assert engine._course is not None
+        engine.query("early", LARGE, sink=plait.sinks.memory())
+        engine._plan_ahead()
+        assert engine._course.ahead is not None
+        plans.append(engine._course.ahead[0].plan)
+        engine.query("late", LARGE, sink=plait.sinks.memory())
+        assert engine._run is not None
+        engine._run.settle()
+        plans.append(engine._course.epoch.plan)
+
+    engine = run(place, change, 1)
+    assert starts == [0]
+    assert planned == [("early", "first"), ("early", "first", "late")]
+    assert [plan.queries for plan in plans] == planned
+    assert sorted(engine.results("late")["left"].to_pylist()) == [4, 5, 6, 7]
+
+
+def test_planning_that_fails_ahead_refuses_the_query_when_it_is_taken_up(
+    place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PlanRequest.plan
+
+    def failing(self: PlanRequest, *told: Any) -> Any:
+        if any(query.name == "bad" for query in self.queries):
+            raise PlaitError("no way to plan this")
+        return plan(self, *told)
+
+    monkeypatch.setattr(PlanRequest, "plan", failing)
+    for value in range(3):
+        place.arrive(value)
+    handles = []
+
+    def change(engine: Engine) -> None:
+        handles.append(engine.query("bad", LARGE, sink=plait.sinks.memory()))
+        engine._plan_ahead()
+
+    run(place, change, 1)
+    with pytest.raises(PlaitError, match="no way to plan this"):
+        handles[0].wait_active()
