@@ -42,3 +42,20 @@ def connected_levels(neighbours: Sequence[Mask]) -> Iterator[set[Mask]]:
             for inside in positions(mask)
             for position in positions(neighbours[inside] & ~mask)
         }
+
+
+def has_more_sets(neighbours: Sequence[Mask], most: int) -> bool:
+    """Tell whether whoever joins one relation after the other, connected ones first, may come to more sets than that:
+    to the connected ones; to any where not all relations are connected.
+
+    >>> chain = (0b010, 0b101, 0b010)
+    >>> [has_more_sets(chain, most) for most in (5, 6)], has_more_sets((0, 0, 0), 6)
+    ([True, False], True)
+    """
+    seen, level = 0, set[Mask]()
+    for level in connected_levels(neighbours):
+        seen += len(level)
+        if seen > most:
+            return True
+    is_connected = (1 << len(neighbours)) - 1 in level
+    return not is_connected and 1 << len(neighbours) > most + 1

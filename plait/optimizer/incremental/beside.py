@@ -14,6 +14,7 @@ from typing import TypeAlias
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of
 from plait.optimizer.assemble.probe_trees import arrow_to
 from plait.optimizer.estimate.join_sizes import arriving
+from plait.optimizer.pick.best_order import Units
 from plait.optimizer.pick.query_costs import QueryCosts
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs
@@ -34,7 +35,12 @@ class Beside:
 
 
 def cheapest_beside(plan: Plan, costs: QueryCosts, weight: Weight, store_name: StoreName) -> Beside:
-    """Return the cheapest order from each stream of a query, by way of the intermediate stores that the plan has."""
+    """Return the cheapest order from each stream of a query, by way of the intermediate stores that the plan has.
+    A wide query has the orders of `greedy`, of which nothing is said what they cost.
+    """
+    if costs.is_wide:
+        ways = ((alias, costs.greedy(costs.mask(alias))) for alias in costs.query.starts)
+        return Beside(orders=tuple(_order(costs, alias, units) for alias, units in ways), cost=0.0)
     kept = {store.id for store in plan.stores if store.intermediate is not None}
     costs.kept = frozenset(mask for mask in costs.connected() if costs.streams & ~mask and costs.store(mask) in kept)
     search = _Search(costs, weight, store_name)
@@ -44,8 +50,12 @@ def cheapest_beside(plan: Plan, costs: QueryCosts, weight: Weight, store_name: S
         tree = trees.get(member_of(costs.query, alias, store_name))
         found, units = search.beside(costs.mask(alias), (alias,), () if tree is None else tree.children)
         cost += found * costs.sizes.pace(alias)
-        orders.append(ProbeOrder(query=costs.query.name, units=((alias,), *map(costs.among, units))))
+        orders.append(_order(costs, alias, units))
     return Beside(orders=tuple(orders), cost=cost)
+
+
+def _order(costs: QueryCosts, start: str, units: Units) -> ProbeOrder:
+    return ProbeOrder(query=costs.query.name, units=((start,), *map(costs.among, units)))
 
 
 _Way: TypeAlias = tuple[float, tuple[Mask, ...]]

@@ -108,9 +108,9 @@ class Arrangement:
 
     def improve(self, goals: Iterable[Goal]) -> float:
         """Let one goal after the other take the order that is cheapest beside the others', until none of them can do
-        better alone; return what that saves.
+        better alone; return what that saves. Those of wide queries keep theirs.
         """
-        asked = tuple(goals)
+        asked = tuple(goal for goal in goals if not goal.costs.is_wide)
         waiting, saved = asked, 0.0
         for _ in range(_ROUNDS):
             moved = set[Hashable]()

@@ -14,13 +14,14 @@ from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.pick.best_order import StepCost, Units
-from plait.optimizer.pick.set_sizes import SetSizes
+from plait.optimizer.pick.set_sizes import MOST_SETS, SetSizes
 from plait.optimizer.pick.step_costs import Joined, Probe, step_cost
+from plait.optimizer.probe_orders import cheapest_extension, extended
 from plait.plan.conditions import between, conditions, key_pairs, placed
 from plait.plan.model import part_column
 from plait.plan.relations import one_per_source, window_of
 from plait.plan.step_names import joined_name
-from plait.query.masks import Mask, connected_levels, positions
+from plait.query.masks import Mask, connected_levels, has_more_sets, positions
 from plait.query.model import Query
 
 Partitionings = Mapping[str, tuple[str, ...]]
@@ -47,7 +48,7 @@ class QueryCosts:
 
     `kept`: the intermediate stores that may be probed, by what they join. `partitionings`: of a plan made before; where
     a store is unknown, a tuple that knows any of its keys is taken to know the partition. `contents`: shared by all
-    queries that are planned together.
+    queries that are planned together. `is_wide`: there are too many sets to look at them all (`MOST_SETS`).
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class QueryCosts:
         self._partitionings = partitionings or {}
         graph = query.graph
         self._near = [self.mask(*graph.neighbours(alias)) for alias in self.aliases]
+        self.is_wide = has_more_sets(self._near, MOST_SETS)
         self._pairs = {
             (left, right): between(query, self.aliases[left], self.aliases[right])
             for left in range(len(self.aliases))
@@ -99,7 +101,11 @@ class QueryCosts:
         return tuple(relation.alias for relation in self.query.relations if relation.alias in inside)
 
     def connected(self) -> tuple[Mask, ...]:
-        """Return the sets of relations that may have an intermediate store: connected, with a stream, not all."""
+        """Return the sets of relations that may have an intermediate store: connected, with a stream, not all; none if
+        the query is wide.
+        """
+        if self.is_wide:
+            return ()
         return tuple(
             mask
             for level in connected_levels(self._near)
@@ -180,6 +186,11 @@ class QueryCosts:
     def knows_size(self, mask: Mask) -> bool:
         """Tell whether the size is measured, or follows from rows and values that are known."""
         return self._set_sizes.knows(mask)
+
+    def greedy(self, start: Mask) -> Units:
+        """Return the order of strategy `greedy`."""
+        (alias,) = self.among(start)
+        return tuple(self.mask(each) for each in extended(self.sizes, alias, cheapest_extension)[1:])
 
     def rate(self, start: Mask) -> float:
         """Return how many tuples of a relation arrive per second."""

@@ -16,19 +16,25 @@ with others that are guessed, and a guess that is too low would win until it is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache, reduce
 from itertools import combinations
+from operator import or_
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
 from plait.plan.conditions import Joining, conditions, key_pairs, placed
 from plait.plan.model import Member
 from plait.plan.step_names import joined_name
-from plait.query.masks import Mask, connected_levels, positions
+from plait.query.masks import Mask, connected_levels, has_more_sets, positions
 from plait.stats.model import Statistics
 
 _GUESSED = 30.0
 """What is estimated weighs as much as so many matches that are counted."""
+
+MOST_SETS = 2_048
+"""Of relations that may be joined in more ways than to come to so many sets, not all sets are looked at: as of twelve
+that are all joined with each other, or of a star with twelve.
+"""
 
 Pairs = Mapping[tuple[int, int], Joining]
 """What joins two relations, by their positions, the smaller one first."""
@@ -129,7 +135,13 @@ class SetSizes:
         """Return the sizes of the sets of two or more relations that measured steps lead to, and what they weigh."""
         if not statistics.steps:
             return {}
-        by_name = _sets_by_name(tuple(self._members), tuple(sorted(self._pairs.items(), key=lambda item: item[0])))
+        near = _near(len(self._members), self._pairs)
+        if has_more_sets(near, MOST_SETS):
+            names = {name for step in statistics.steps for name in (step.before, step.after)}
+            by_name = _measured_sets(self._members, self._pairs, near, names)
+        else:
+            pairs = tuple(sorted(self._pairs.items(), key=lambda item: item[0]))
+            by_name = _sets_by_name(tuple(self._members), pairs)
         steps = [
             (by_name[step.before], by_name[step.after], step.matching * step.matches, step.weight)
             for step in statistics.steps
@@ -153,17 +165,41 @@ def _sets_by_name(
 ) -> Mapping[str, Mask]:
     """Return the sets that a probe order may come to, by the names of their joins."""
     between = dict(pairs)
-    near = [0] * len(members)
-    for (left, right), on in pairs:
-        if on:
-            near[left] |= 1 << right
-            near[right] |= 1 << left
+    near = _near(len(members), between)
     everything = (1 << len(members)) - 1
     sets = {mask for level in connected_levels(near) for mask in level}
     return {
         _name(members, between, mask): mask
         for mask in (sorted(sets) if everything in sets else range(1, everything + 1))
     }
+
+
+def _measured_sets(
+    members: Sequence[Member], pairs: Pairs, near: Sequence[Mask], names: Collection[str]
+) -> Mapping[str, Mask]:
+    """Return by name the sets that steps of these `names` come to, one relation after the other."""
+    waiting, seen = [1 << position for position in range(len(members))], set[Mask]()
+    found: dict[str, Mask] = {}
+    while waiting:
+        mask = waiting.pop()
+        name = _name(members, pairs, mask)
+        if name in names:
+            found[name] = mask
+            around = reduce(or_, (near[position] for position in positions(mask))) & ~mask
+            longer = {mask | 1 << position for position in positions(around)} - seen
+            waiting += sorted(longer)
+            seen |= longer
+    return found
+
+
+def _near(count: int, pairs: Pairs) -> tuple[Mask, ...]:
+    """Return what each of so many relations is joined with."""
+    near = [0] * count
+    for (left, right), on in pairs.items():
+        if on:
+            near[left] |= 1 << right
+            near[right] |= 1 << left
+    return tuple(near)
 
 
 def _name(members: Sequence[Member], pairs: Pairs, mask: Mask) -> str:
@@ -182,4 +218,4 @@ def _average(weighed: Sequence[tuple[float, float]]) -> float:
     return math.fsum(size * weight for size, weight in weighed) / math.fsum(weight for _, weight in weighed)
 
 
-__all__ = ["Pairs", "SetSizes"]
+__all__ = ["MOST_SETS", "Pairs", "SetSizes"]

@@ -19,7 +19,6 @@ from plait.optimizer.options import ProbeCosts
 from plait.optimizer.pick.best_order import Units
 from plait.optimizer.pick.goals import Arrangement, Goal, Reached, arranged, shared_cost
 from plait.optimizer.pick.query_costs import QueryCosts
-from plait.optimizer.probe_orders import cheapest_extension, extended
 from plait.query.masks import Mask, positions
 
 _MOST = 24
@@ -67,7 +66,7 @@ def choose_stores(
 
 def _answered(queries: Sequence[QueryCosts]) -> Arrangement:
     """Return orders of all queries without intermediate stores: what comes of the cheapest of each by itself, or of
-    those of `greedy` if that is cheaper, as it may be where queries share steps.
+    those of `greedy` if that is cheaper, as it may be where queries share steps. Wide queries have the latter.
     """
     for query in queries:
         query.kept = frozenset()
@@ -76,7 +75,7 @@ def _answered(queries: Sequence[QueryCosts]) -> Arrangement:
         for costs in queries
         for start in positions(costs.streams)
     ]
-    alone = arranged((goal, None) for goal in goals)
+    alone = arranged((goal, _greedy(goal) if goal.costs.is_wide else None) for goal in goals)
     if len({goal.content for goal in goals}) == len(goals):
         return alone
     greedy = arranged((goal, _greedy(goal)) for goal in goals)
@@ -84,9 +83,7 @@ def _answered(queries: Sequence[QueryCosts]) -> Arrangement:
 
 
 def _greedy(goal: Goal) -> Units:
-    costs = goal.costs
-    (start,) = costs.among(goal.start)
-    return tuple(costs.mask(alias) for alias in extended(costs.sizes, start, cheapest_extension)[1:])
+    return goal.costs.greedy(goal.start)
 
 
 class _Kept:

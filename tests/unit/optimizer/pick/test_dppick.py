@@ -13,6 +13,8 @@ from plait.optimizer import plan
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.storage_budget import storage_budget
 from plait.optimizer.examples import example_options, example_query, example_statistics, probe_orders
+from plait.optimizer.incremental.former import Former
+from plait.optimizer.incremental.replan import replan as plan_beside
 from plait.optimizer.options import PROBE_COSTS, PlanOptions, ProbeCosts
 from plait.optimizer.pick.goals import Goal, arranged, shared_cost
 from plait.optimizer.pick.plan_cost import edge_costs, plan_cost
@@ -23,6 +25,7 @@ from plait.plan.explain.costs import expected_cost
 from plait.plan.step_names import named_steps
 from plait.query.masks import positions
 from plait.query.model import Query
+from plait.stats.declared import declared_statistics
 from plait.stats.model import JoinSelectivity, SourceStatistics, Statistics, StepStatistics
 from tests.random_joins import RandomJoins, draw
 from tests.unit.optimizer.queries import options, query, stream
@@ -195,3 +198,22 @@ def test_a_larger_store_is_asked_at_a_higher_price_and_a_band_or_no_key_at_anoth
 def test_distinct_values_in_a_store_are_no_more_than_its_rows_or_all_values() -> None:
     for values, rows in product((1.0, 10.0, 1e6), (0.0, 1.0, 50.0, 1e9)):
         assert 0.0 <= kept_values(values, rows) <= min(values, rows) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["dppick", "adhoc", "ilp"])
+def test_a_query_that_can_be_joined_in_too_many_ways_has_the_orders_of_greedy(strategy: str) -> None:
+    """Of a star of 24 there are eight million sets to come to, from scratch and beside other queries."""
+    names = tuple(f"s{number:02}" for number in range(24))
+    sources = tuple(stream(name, rate=50.0 + len(name), distinct={"a": 9.0}) for name in names)
+    star = query("star", {name: name for name in names}, [f"s00.a = {name}.a" for name in names[1:]])
+    pair = query("pair", {"s00": "s00", "s01": "s01"}, ["s00.a = s01.a"])
+    statistics, asked = declared_statistics(sources), options(strategy, sources)
+    greedy = plan((star, pair), statistics, options("greedy", sources))
+    beside = plan((pair,), statistics, asked)
+    former = Former(plan=beside, queries=(pair,))
+    made = [plan_beside(former, former.change_to((pair, star)), (pair, star), statistics, asked)]
+    made += [plan((star, pair), statistics, asked)] if strategy == "dppick" else []
+    for each in made:
+        assert [order for order in probe_orders(each) if order.startswith("star")] == [
+            order for order in probe_orders(greedy) if order.startswith("star")
+        ]

@@ -10,7 +10,9 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.pick.query_costs import QueryCosts
 from plait.query.model import Query
+from plait.stats.declared import declared_statistics
 from plait.stats.model import Statistics, StepStatistics
+from tests.unit.optimizer.queries import options, query, stream
 
 OPTIONS = example_options("dppick")
 CHAIN = example_query("q", "r.a = s.a", "s.b = t.b", "t.c = u.c")
@@ -82,3 +84,22 @@ def test_of_two_ways_to_a_join_the_one_counts_more_of_which_more_was_counted_and
 
     assert size(99.0, 1.0) == pytest.approx(100.0 * (20.0 * 0.99 + 0.01))
     assert size(1.0, 99.0) == pytest.approx(100.0 * (20.0 * 0.01 + 0.99))
+
+
+def test_measured_steps_tell_sizes_of_a_query_with_too_many_sets_to_name_them_all() -> None:
+    names = tuple(f"s{number:02}" for number in range(24))
+    asked = options("dppick", tuple(stream(name, rate=100.0, distinct={"a": 100.0}) for name in names))
+    star = query("q", {name: name for name in names}, [f"s00.a = {name}.a" for name in names[1:]])
+    statistics = declared_statistics(asked.sources)
+
+    def costs(steps: tuple[StepStatistics, ...] = ()) -> QueryCosts:
+        return QueryCosts(star, Cardinality(statistics=replace(statistics, steps=steps)), asked)
+
+    plain = costs()
+    assert plain.is_wide
+    sets = [plain.name((1 << count) - 1, plain.everything) for count in (1, 2, 3)]
+    measured = tuple(
+        StepStatistics(before=before, after=after, matching=1.0, matches=growth, weight=1e12)
+        for before, after, growth in zip(sets, sets[1:], (20.0, 3.0), strict=False)
+    )
+    assert costs(measured).size(0b111) == pytest.approx(60.0 * plain.size(1))
