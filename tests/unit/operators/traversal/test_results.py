@@ -1,4 +1,4 @@
-"""Results of a task: each query's by itself, however many there are."""
+"""What becomes of complete results: pieces of one query are put together, and columns gathered once for all queries."""
 
 from __future__ import annotations
 
@@ -9,102 +9,101 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.operators.probe.partials import start_partials
-from plait.operators.reports import LEFT_TO_SPARK
+from plait.errors import SinkError
+from plait.operators.probe.partials import Partials, Position
 from plait.operators.traversal import results
 from plait.operators.traversal.results import Gathered, ResultWriter
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
-from plait.sinks.delivery import Delivery, Direct, Discarded, Formula
+from plait.sinks.delivery import Direct, Formula
 from plait.sinks.staging import Publication
 from plait.state.storage import Storage
 
-COLUMNS = (ColumnRef(relation="a", column="v"),)
-ROWS = (1, 2, 3)
+COLUMNS = (ColumnRef(relation="a", column="x"), ColumnRef(relation="b", column="y"))
+DONE = Publication(staged="s", final="f")
 
 
-@dataclass
-class Files:
-    """A sink that takes what it gets, and knows how many of its files are open. `refusing`: opens none of a query."""
+@dataclass(slots=True)
+class Written:
+    """A sink's files, and the one file under way: the rows of each write."""
 
-    refusing: str = ""
-    open_now: int = 0
-    most_open: int = 0
-    written: dict[str, list[int]] = field(default_factory=dict)
+    writes: list[list[dict[str, int]]] = field(default_factory=list)
+    refuses: bool = False
 
-    def open(self, name: str) -> File:
-        query = name.partition("-")[0]
-        if query == self.refusing:
-            raise OSError("no space left")
-        self.open_now += 1
-        self.most_open = max(self.most_open, self.open_now)
-        return File(self, self.written.setdefault(query, []))
-
-
-@dataclass
-class File:
-    files: Files
-    rows: list[int]
+    def open(self, name: str) -> Written:
+        if self.refuses:
+            raise SinkError("no place")
+        return self
 
     def write(self, rows: pa.RecordBatch) -> None:
-        self.rows += rows.column(0).to_pylist()
+        self.writes.append(rows.to_pylist())
 
     def close(self) -> Publication:
-        self.files.open_now -= 1
-        return Publication(staged="s", final="f")
+        return DONE
 
 
-def gathered(*values: int) -> Gathered:
-    block = pa.record_batch({"v": pa.array(values, pa.int64())})
-    return Gathered(start_partials(block, np.zeros(len(values), np.int64), None, None))
+def piece(*rows: tuple[int, int]) -> Gathered:
+    x, y = (pa.array([row[side] for row in rows], pa.int64()) for side in (0, 1))
+    positions = (
+        Position(block=pa.RecordBatch.from_arrays([x], names=["x"]), index=np.arange(len(rows), dtype=np.int32)),
+        Position(block=pa.RecordBatch.from_arrays([y], names=["y"])),
+    )
+    none = np.zeros(len(rows), np.int64)
+    return Gathered(Partials(count=len(rows), positions=positions, newest=none, high=none))
 
 
 def output(query: str) -> Output:
-    return Output(query=query, positions=(("a", 0),))
+    return Output(query=query, positions=(("a", 0), ("b", 1)))
 
 
-def writer(tmp_path: Path, deliveries: dict[str, Delivery]) -> ResultWriter:
-    return ResultWriter(deliveries, Storage.open(str(tmp_path)), 0, "t")
+def writer(tmp_path: Path, **files: Written) -> ResultWriter:
+    made = (1, Formula(sql='"0" + 1', reads=(0,)))
+    deliveries = {name: Direct(query=name, columns=COLUMNS, made=made, files=each) for name, each in files.items()}
+    return ResultWriter(deliveries, Storage.open(str(tmp_path)), 0, "x")
 
 
-def test_no_more_files_are_open_at_once_than_one_for_hundreds_of_queries(tmp_path: Path) -> None:
-    files, names = Files(), [f"q{number:03}" for number in range(300)]
-    written = writer(tmp_path, {name: Direct(query=name, columns=COLUMNS, made=(0,), files=files) for name in names})
-    for value in ROWS:
-        for name in names:
-            written.add(output(name), gathered(value))
-    found = written.finish()
-    assert [(each.query, each.rows, each.failure) for each in found] == [(name, 3, None) for name in names]
-    assert {each.publication for each in found} == {Publication(staged="s", final="f")}
-    assert files.written == {name: [1, 2, 3] for name in names}
-    assert (files.most_open, files.open_now) == (1, 0)
+def test_pieces_of_a_query_are_made_and_written_at_once(tmp_path: Path) -> None:
+    files = Written()
+    taking = writer(tmp_path, q=files)
+    for rows in (piece((1, 10), (2, 20)), piece(), piece((3, 30))):
+        taking.add(output("q"), rows)
+    (file,) = taking.finish()
+    assert files.writes == [[{"0": 10, "1": 2}, {"0": 20, "1": 3}, {"0": 30, "1": 4}]]
+    assert (file.rows, file.publication, file.failure) == (3, DONE, None)
 
 
-@pytest.mark.parametrize("part_bytes", [1, 20, 1 << 20])
-def test_what_one_query_cannot_write_or_compute_costs_the_others_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int
+def test_large_results_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "_PART_BYTES", 40)
+    files = Written()
+    taking = writer(tmp_path, q=files)
+    for number in range(5):
+        taking.add(output("q"), piece((number, number), (number, number)))
+    (file,) = taking.finish()
+    assert [len(write) for write in files.writes] == [4, 4, 2]
+    assert file.rows == 10
+
+
+def test_a_sink_that_refuses_keeps_its_reason_and_no_other_query_from_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "_PART_BYTES", part_bytes)
-    files = Files(refusing="b")
-    failing = (Formula(sql='CASE WHEN "0" = 2 THEN error(\'two\') ELSE "0" END', reads=(0,)),)
-    deliveries: dict[str, Delivery] = {
-        "a": Direct(query="a", columns=COLUMNS, made=(0,), files=files),
-        "b": Direct(query="b", columns=COLUMNS, made=(0,), files=files),
-        "c": Direct(query="c", columns=COLUMNS, made=failing, files=files),
-        "d": Discarded(query="d", columns=COLUMNS, made=failing),
-        "e": Direct(query="e", columns=COLUMNS, made=(0,), files=files),
-        "f": Direct(query="f", columns=COLUMNS, made=(0,), files=files),
-    }
-    written = writer(tmp_path, deliveries)
-    for value in ROWS:
-        for name in "abcde":
-            written.add(output(name), gathered(value))
-    written.add(output("f"), gathered())
-    found = {each.query: (each.rows, each.failure) for each in written.finish()}
-    assert found["b"][0] == 3
-    assert "no space left" in str(found["b"][1])
-    assert found["c"] == found["d"] == (3, LEFT_TO_SPARK)
-    assert found["a"] == found["e"] == (3, None)
-    assert found.keys() == {"a", "b", "c", "d", "e"}
-    assert files.written["a"] == files.written["e"] == [1, 2, 3]
-    assert files.open_now == 0
+    monkeypatch.setattr(results, "_PART_BYTES", 1)  # refused while results still come
+    good, bad = Written(), Written(refuses=True)
+    taking = writer(tmp_path, bad=bad, good=good)
+    for _ in range(2):
+        for query in ("bad", "good"):
+            taking.add(output(query), piece((1, 10)))
+    refused, taken = taking.finish()
+    assert (refused.query, refused.rows, refused.failure, refused.publication) == (
+        "bad",
+        2,
+        "SinkError: no place",
+        None,
+    )
+    assert (taken.query, taken.rows, taken.failure, taken.publication) == ("good", 2, None, DONE)
+    assert len(good.writes) == 2
+
+
+def test_a_column_is_gathered_once_for_all_queries_that_take_it() -> None:
+    gathered = piece((1, 10), (2, 20))
+    assert gathered.column(0, "x") is gathered.column(0, "x")
+    assert gathered.column(0, "x").to_pylist() == [1, 2]
