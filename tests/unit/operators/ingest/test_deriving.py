@@ -218,6 +218,27 @@ def test_more_selections_than_a_word_has_bits_fill_the_next_one() -> None:
         ]
 
 
+@pytest.mark.parametrize("is_held", [True, False])
+def test_what_no_index_decides_fills_the_next_word_too(is_held: bool) -> None:
+    source = stream(x="bigint")
+    asked = tuple(f"CAST(`x` AS STRING) = '{number}'" for number in range(70))
+    spec = ingest_spec(source, (store(selections=asked),))
+    words = word_names(70)
+    batch, held = rows(source, x=pa.array(range(70))), spec.selections[::-1] if is_held else ()
+    for word, name in enumerate(words if is_held else ()):
+        places = [held.index(f"(CAST(`x` AS STRING) = '{value}')") for value in range(70)]
+        batch = batch.append_column(
+            name, pa.array([1 << place - 63 * word if place // 63 == word else 0 for place in places])
+        )
+    found = taken_in(spec, source, batch, held)
+    for value in range(70):
+        place = spec.selections.index(f"(CAST(`x` AS STRING) = '{value}')")
+        assert [found[word][value].as_py() for word in words] == [
+            1 << place if place < 63 else 0,
+            1 << (place - 63) if place >= 63 else 0,
+        ]
+
+
 def test_many_selections_are_left_to_tasks_with_the_columns_that_they_read() -> None:
     source = stream(x="bigint")
     asked = (*(f"`x` < {number}" for number in range(70)), "`x` + 1 > 5", "true")
