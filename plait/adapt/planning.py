@@ -14,7 +14,7 @@ from plait.plan.model import Plan, Store
 from plait.plan.strategy_names import StrategyName
 from plait.query.model import Query
 from plait.state.model import Manifest
-from plait.stats.model import QuerySets
+from plait.stats.model import QuerySets, Statistics
 
 Sampled: TypeAlias = Callable[[Manifest | None], tuple[QuerySets, ...]]
 """Samples the query sets of what a manifest says is stored."""
@@ -37,10 +37,16 @@ class PlanRequest:
         """Return the plan for these queries with today's forecast; None: nothing has been measured yet. `former`: the
         plan in force, of which all that is not touched by other queries stays as it is.
         """
+        return plan(self.queries, self.statistics(manifest, outlook), self.options, former)
+
+    def statistics(self, manifest: Manifest | None, outlook: Outlook = NEXT_CYCLE) -> Statistics:
+        """Return what plans are made and weighed by: the forecast, with samples of what is stored if the strategy lets
+        queries share what overlaps.
+        """
         statistics = forecast(self.options.sources, manifest, outlook)
-        if self.sampled is not None and self.options.strategy in GROUPING:
-            statistics = replace(statistics, query_sets=self.sampled(manifest))
-        return plan(self.queries, statistics, self.options, former)
+        if self.sampled is None or self.options.strategy not in GROUPING:
+            return statistics
+        return replace(statistics, query_sets=self.sampled(manifest))
 
 
 def probing_only(running: Plan, wanted: Plan) -> Plan | None:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Final
 
 from plait.adapt.decision import Change, Outcome
-from plait.adapt.forecast import NEXT_CYCLE, forecast
+from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.forecast import Outlook as Forecasting
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.adapt.rule import NO_MEMORY, Memory, Outlook, Rule, Taken, Verdict, consider
@@ -91,8 +91,7 @@ class Decision:
 
 def reconsider(request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy) -> Decision:
     """Return what to do after the batch of this manifest. What a strategy or its solver raises goes through."""
-    options = request.options
-    statistics = forecast(options.sources, manifest, policy.outlook)
+    statistics = request.statistics(manifest, policy.outlook)
     wanted = request.plan(manifest, policy.outlook)
     horizon_s = horizon(standing.running, manifest)
     seen, best = _seen(request, manifest, standing, statistics, wanted, horizon_s)

@@ -115,8 +115,8 @@ class QuerySets:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """All sources, ordered by name, the equalities that were measured, ordered by their sides, the steps, ordered
-    by name, and the keys that stores hold, ordered by store. `batch_s`: seconds of event time that a batch brings.
-    by name, the keys that stores hold, ordered by store, and samples of query sets, ordered by source.
+    by name, the keys that stores hold, ordered by store, and samples of query sets, ordered by source. `batch_s`:
+    seconds of event time that a batch brings.
     """
 
     sources: tuple[SourceStatistics, ...] = ()

@@ -9,14 +9,17 @@ import pytest
 from plait.adapt.planning import PlanRequest
 from plait.adapt.reconsidering import Decision, Policy, Standing, UnderWay, horizon, identity, reconsider
 from plait.adapt.rule import NO_MEMORY
+from plait.adapt.weighing import cost_of
 from plait.optimizer.examples import example_options, example_query
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.plan.changelog import applied
 from plait.plan.coming import on_the_way
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
+from plait.query.model import SourceExpression
 from plait.state.model import Bucket, Filling, Left, Manifest
 from plait.stats.cycles import Cycles, Series
+from plait.stats.model import QuerySets
 
 QUERY = example_query("q", "r.a = s.a", "s.b = t.b")
 FEW_R = (("r", 1.0), ("s", 100.0), ("t", 100.0))
@@ -225,3 +228,29 @@ def test_a_change_must_pay_within_the_longest_window_a_history_or_the_cycles_ahe
     fast = Series(kind="source", name=("r",), counts=((10,), (1_000_000_000,)), earlier=(0, 0))
     assert horizon(plan, manifest(1, fast)) == 6_000.0
     assert NO_MEMORY.changes == ()
+
+
+def test_a_group_is_weighed_by_the_sample_it_was_formed_by() -> None:
+    """All rows that one of six queries takes are taken by the others too, so that one wide step does for all."""
+    joined = example_query("q", "r.a = s.a")
+    texts = [f"`v` > {number}" for number in range(6)]
+    queries = tuple(
+        replace(
+            joined,
+            name=f"q{number}",
+            relations=(
+                replace(joined.relations[0], selections=(SourceExpression(sql=text, columns=("v",)),)),
+                joined.relations[1],
+            ),
+        )
+        for number, text in enumerate(texts)
+    )
+    sample = QuerySets(source="r", selections=tuple(f"({text})" for text in texts), sets=((0, 90), (0b111111, 10)))
+    options = example_options("adhoc")
+    apart = replace(PlanRequest(queries=queries, options=options), options=example_options("greedy")).plan(None)
+    asked = PlanRequest(queries=queries, options=options, sampled=lambda manifest: (sample,))
+    grouped = asked.plan(None)
+    assert (len(grouped.trees), len(apart.trees)) == (2, 7)
+    decision = reconsider(asked, manifest(1), Standing(running=apart), Policy(is_young=True))
+    assert decision.change is not None
+    assert decision.change.cost_after == pytest.approx(cost_of(grouped, asked.statistics(None), options))
