@@ -162,7 +162,9 @@ class Course:
             return False
         in_force = self.epoch.heading
         former = self._former(asked, in_force)
-        plan, prepared = go_on(replace(asked, former=former), self.prepared, before, self.running)
+        running = Former(plan=self.epoch.base, queries=self.asked.request.queries)
+        wanted = replace(asked, former=former, running=running)
+        plan, prepared = go_on(wanted, self.prepared, before, self.running)
         self._note_ahead(former, plan, asked.request, in_force)
         if prepared is None:
             return False

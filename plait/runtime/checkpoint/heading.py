@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.operators.traversal.slicing import lacking_rows, there
+from plait.optimizer.incremental.former import Former
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
+from plait.plan.traversals import intermediates
 from plait.state.model import Manifest
 
 AT_ONCE_ROWS: Final = 50_000
@@ -21,19 +25,35 @@ _BARE: Final[StrategyName] = "greedy"
 """A strategy without intermediate stores."""
 
 
-def way_to(request: PlanRequest, goal: Plan, manifest: Manifest | None) -> Way | None:
-    """Return the way to a plan that a run begins with; None if it can begin with the plan itself.
+def way_to(request: PlanRequest, goal: Plan, manifest: Manifest | None, running: Former | None = None) -> Way | None:
+    """Return the way to a plan that a run begins with; None if it can begin with the plan itself. `running`: what has
+    answered queries up to now, where that is known.
 
-    Until the stores are there the queries are answered without any. No such plan may work on the stores of the goal;
-    then the first batch fills them, however long it takes.
+    Until the stores are there the queries are answered as they were, those that come beside them, or else without any
+    intermediate store. No such plan may work on the stores of the goal; then the first batch fills them, however long
+    it takes.
     """
     if manifest is None or lacking_rows(goal, manifest.buckets, manifest.fillings) <= AT_ONCE_ROWS:
         return None
-    bare = replace(request, options=replace(request.options, strategy=_BARE)).plan(manifest)
-    base = probing_only(goal, bare)
-    if base is None:
-        return None
-    return Way(base=base, goal=goal, filled=there(goal, manifest.buckets, manifest.fillings))
+    for base in _bases(request, manifest, running):
+        fitting = probing_only(goal, base)
+        if fitting is not None and _is_there(fitting, manifest):
+            return Way(base=fitting, goal=goal, filled=there(goal, manifest.buckets, manifest.fillings))
+    return None
+
+
+def _bases(request: PlanRequest, manifest: Manifest, running: Former | None) -> Iterator[Plan]:
+    """Yield plans that may answer the queries until then, the better one first."""
+    bare = replace(request, options=replace(request.options, strategy=_BARE))
+    if running is not None:  # whichever strategy made it, nothing that comes beside it brings another store
+        yield bare.plan(manifest, NEXT_CYCLE, replace(running, plan=replace(running.plan, strategy=_BARE)))
+    yield bare.plan(manifest)
+
+
+def _is_there(base: Plan, manifest: Manifest) -> bool:
+    """Tell whether all intermediate stores are complete that a plan reads."""
+    needed = {store.id for store, _ in intermediates(base)}
+    return needed <= there(base, manifest.buckets, manifest.fillings)
 
 
 __all__ = ["AT_ONCE_ROWS", "way_to"]

@@ -53,7 +53,7 @@ from plait.state.storage import Storage
 class Asked:
     """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
     out: results that their sinks have not taken are discarded. `plan`: made for just this, None to make one, beside a
-    `former` one if there is one.
+    `former` one if there is one. `running`: what answers queries by now.
     """
 
     spark: SparkSession
@@ -66,6 +66,7 @@ class Asked:
     dropped: frozenset[str] = frozenset()
     plan: Plan | None = None
     former: Former | None = None
+    running: Former | None = None
 
     def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
         """Return the streams that the plan reads, in order of registration."""
@@ -143,8 +144,7 @@ def go_on(
     asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]
 ) -> tuple[Plan, Prepared | None]:
     """Return the plan decided for, and the checkpoint, ready for what is asked with the streaming query that goes on;
-    None if that has to be started anew. `manifest`: of the last batch, none being under way; `running`: what the query
-    was started for.
+    None if that has to be started anew. `manifest`: of the last batch; `running`: what the query was started for.
 
     Nothing is written unless it can go on. Its tasks have to be told of ``taken_in``.
     """
@@ -228,7 +228,7 @@ def _planned(asked: Asked, opened: Opened) -> tuple[Plan, Way | None]:
         if asked.former is None:
             plan = unless_taken_back(opened.storage, opened.manifest, plan, asked.request.queries)
     refuse_other_sharing(() if opened.manifest is None else opened.manifest.buckets, plan)
-    way = way_to(request, plan, opened.manifest)
+    way = way_to(request, plan, opened.manifest, asked.running)
     return (plan, None) if way is None else (way.plan, way)
 
 
