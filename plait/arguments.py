@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Number
 from typing import Any
 
@@ -25,6 +25,19 @@ def text(owner: str, argument: str, value: object, example: str) -> str:
     if not isinstance(value, str):
         raise OptionError(f"{owner}: {argument} is {shown(value)}; expected a text such as {example}")
     return value
+
+
+def names(owner: str, argument: str, value: object) -> tuple[str, ...]:
+    """Return names, each once: of one text or of several. Raises OptionError for anything else.
+
+    >>> names("explain", "queries", "late"), names("explain", "queries", ["late", "early", "late"])
+    (('late',), ('late', 'early'))
+    """
+    given = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
+    odd = [each for each in given if not isinstance(each, str)]
+    if odd:
+        raise OptionError(f"{owner}: {argument} has {shown(odd[0])}; expected a name or several, such as ['a', 'b']")
+    return tuple(dict.fromkeys(given))
 
 
 def path(owner: str, argument: str, value: object) -> str:

@@ -56,7 +56,7 @@ def explain(
     from plait.runtime.explaining import explained_plan
 
     format = checked_format(output_format)
-    shown = Shown(queries=tuple(query or ()), streams=tuple(stream or ()))
+    shown = Shown(queries=tuple(dict.fromkeys(query or ())), streams=tuple(dict.fromkeys(stream or ())))
     if history:
         if shown != EVERYTHING:
             raise OptionError("--history tells of whole plans: leave out --query and --stream")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
-from plait.arguments import path, shown
+from plait.arguments import names, path, shown
 from plait.errors import OptionError, PlaitError
 from plait.plan.explain import ExplainFormat, Shown
 from plait.plan.model import Plan
@@ -333,20 +333,20 @@ class Engine(Declarations):
         return (kept if kept is not None and kept.are_of(binding) else MemoryResults(binding)).table()
 
     def explain(
-        self, format: ExplainFormat = "text", *, queries: Iterable[str] = (), streams: Iterable[str] = ()
+        self, format: ExplainFormat = "text", *, queries: str | Iterable[str] = (), streams: str | Iterable[str] = ()
     ) -> str:
         """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``: all of it, or what
         these queries need and rows of these streams go through.
 
         It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.
         """
+        shown = Shown(queries=names("explain", "queries", queries), streams=names("explain", "streams", streams))
         request = self._request()
         storage = Storage.open(posixpath.join(self._checkpoint, "plait"))
         manifest = ManifestLog(storage).latest()
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
         notes = () if self._course is None else (self._course.batches.admission.text,)
-        shown = Shown(queries=tuple(queries), streams=tuple(streams))
         return explained_plan(request, plan, manifest, measured, format, notes, shown)
 
     def summary(self) -> Summary:

@@ -83,6 +83,7 @@ def test_queries_that_fail_are_set_aside_alone_and_tried_again(place: Place) -> 
     place.arrive(3)
     engine = started(place, sinks)
     engine.run_available()
+    assert f"the part of the plan that {SHY} needs;" in engine.explain(queries=SHY)
     told = failing(engine)
     assert sorted(told) == [BLOCKED, REFUSING, SHY, BROKEN, UNWRITABLE]
     assert "never today" in told[REFUSING]

@@ -143,3 +143,9 @@ def test_an_engine_is_not_made_of_anything_else(tmp_path: Path, argument: str, v
     given: dict[str, Any] = {"checkpoint": str(tmp_path), argument: value}
     with pytest.raises(OptionError, match=message):
         plait.Engine(Session(), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [7, ["a", None], [["a"]], None])
+def test_what_is_no_name_is_refused(value: object) -> None:
+    with pytest.raises(OptionError, match=r"explain: queries has .*; expected a name or several, such as"):
+        arguments.names("explain", "queries", value)

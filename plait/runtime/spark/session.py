@@ -92,8 +92,11 @@ def has_named_sources(session: SparkSession) -> bool:
 
 
 def is_ansi(session: SparkSession) -> bool:
-    """Tell whether expressions mean what they mean by the standard; what Plait computes without Spark does."""
-    return str(session.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+    """Tell whether expressions mean what they mean by the standard, and backslashes in texts what they do by default;
+    what Plait computes without Spark does.
+    """
+    wanted = (("spark.sql.ansi.enabled", "true"), ("spark.sql.parser.escapedStringLiterals", "false"))
+    return all(str(session.conf.get(name, value)).lower() == value for name, value in wanted)
 
 
 def open_session(

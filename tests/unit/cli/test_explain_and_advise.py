@@ -79,7 +79,7 @@ def test_explain_shows_what_one_query_needs_or_one_stream_goes_through(
     assert shown("--stream", "t")["queries"] == ["rst", "st"]
     assert shown("--stream", "t")["starts"] == shown("--stream", "t")["trees"] == ["t"]
     assert shown("--query", "rst", "--stream", "r")["starts"] == ["r"]
-    assert plait(monkeypatch, "explain", str(script), "--query", "rs") == 0
+    assert plait(monkeypatch, "explain", str(script), "--query", "rs", "--query", "rs") == 0
     text = capsys.readouterr().out
     assert "Shown is the part of the plan that rs needs; the costs are those of all queries" in text
     assert "shared with rst" in text
