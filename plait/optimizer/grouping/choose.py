@@ -2,7 +2,8 @@
 
 Groups are formed join by join, each by itself, but a relation has one width in all joins of a query. So where groups
 overlap they get wider than any of them wanted. What comes of it is therefore compared with groups that the iteration
-leaves as they are, with no groups at all, and with one group of all that can be: the cheapest is taken.
+leaves as they are, with no groups at all, with one group of all that can be, and with those of its queries that do
+better in it than by themselves: the cheapest is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from plait.optimizer.estimate.join_sizes import JoinSizes
 from plait.optimizer.grouping.groups import query_groups
 from plait.optimizer.grouping.iteration import Tree, iterate
 from plait.optimizer.grouping.join_classes import JoinClass, Use, join_classes
-from plait.optimizer.grouping.orders_cost import orders_cost
+from plait.optimizer.grouping.orders_cost import Costs, StepNumbers, cheaper_variants, orders_cost
 from plait.optimizer.grouping.sharing_cost import SharingCost
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, cheapest_extension, choose_orders, may_follow
@@ -34,6 +35,27 @@ class Grouped:
 
 
 def choose_groups(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanOptions) -> Grouped:
+    """Return what is cheapest for each set of queries that have joins in common."""
+    parts = [_cheapest(part, cardinality, options) for part in _in_common(queries)]
+    return Grouped(
+        joined=tuple(query for part in parts for query in part.joined),
+        orders=tuple(order for part in parts for order in part.orders),
+        cost=sum(part.cost for part in parts),
+    )
+
+
+def _in_common(queries: tuple[Query, ...]) -> tuple[tuple[Query, ...], ...]:
+    """Return the queries in sets that a chain of common joins connects; others share no step."""
+    parts = {query.name: {query.name} for query in queries}
+    for uses in join_classes(queries).values():
+        names = {use.query for use in uses}
+        united = set[str]().union(*(parts[name] for name in names))
+        parts.update(dict.fromkeys(united, united))
+    distinct = {id(part): part for part in parts.values()}
+    return tuple(tuple(query for query in queries if query.name in part) for part in distinct.values())
+
+
+def _cheapest(queries: tuple[Query, ...], cardinality: Cardinality, options: PlanOptions) -> Grouped:
     """Return the cheapest of what grouping comes to, of no groups, and of one group of all."""
     classes = join_classes(queries)
     apart = _in_order(queries, queries, cardinality, options)
@@ -43,7 +65,12 @@ def choose_groups(queries: tuple[Query, ...], cardinality: Cardinality, options:
     cost = SharingCost(cardinality, tables)
     groups = {joined: query_groups(joined, uses, cost) for joined, uses in classes.items()}
     grouped, as_one = _widths(groups), _widths({joined: (uses,) for joined, uses in classes.items()})
-    widths = (_where_it_pays(queries, grouped, cardinality, options), grouped, as_one)
+    widths = (
+        _where_it_pays(queries, grouped, cardinality, options),
+        *(_for_whom_it_pays(queries, width, cardinality, options) for width in (grouped, as_one)),
+        grouped,
+        as_one,
+    )
     chosen = (_in_order(queries, _covered(queries, width), cardinality, options) for width in widths)
     return min((apart, *chosen), key=lambda each: each.cost)
 
@@ -53,6 +80,23 @@ def _where_it_pays(queries: tuple[Query, ...], width: Widths, cardinality: Cardi
     covering = {query.name: query for query in _covered(queries, width)}
     wide = iterate(queries, covering, cardinality, options).wide
     return {relation: name for relation, name in width.items() if relation in wide}
+
+
+def _for_whom_it_pays(
+    queries: tuple[Query, ...], width: Widths, cardinality: Cardinality, options: PlanOptions
+) -> Widths:
+    """Return the widths of the queries that do better with them: what several share is cheap, but all that one of them
+    joins after that takes more rows.
+    """
+    numbers = StepNumbers(cardinality=cardinality, options=options)
+
+    def costs(joined: tuple[Query, ...]) -> list[Costs]:
+        orders = (choose_orders((each,), cardinality.statistics, options, cheapest_extension) for each in joined)
+        return [numbers.costs(query, each) for query, each in zip(joined, orders, strict=True)]
+
+    is_wide = cheaper_variants(costs(queries), costs(_covered(queries, width)))
+    names = {query.name for query, wide in zip(queries, is_wide, strict=True) if wide}
+    return {relation: name for relation, name in width.items() if relation[0] in names}
 
 
 def _covered(queries: tuple[Query, ...], width: Widths) -> tuple[Query, ...]:

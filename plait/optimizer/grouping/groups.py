@@ -21,30 +21,28 @@ _MOST_PARTNERS: Final = 64
 
 def query_groups(joined: JoinClass, uses: Sequence[Use], cost: SharingCost) -> tuple[tuple[Use, ...], ...]:
     """Return the groups of uses of one join, the largest gain first taken; uses by themselves are groups of one."""
-    left = [tuple(use for use in uses if use.members == members) for members in _distinct(uses)]
+    by_members: dict[object, tuple[Use, ...]] = {}
+    for use in uses:
+        by_members[use.members] = (*by_members.get(use.members, ()), use)
+    left = [(same, cost.shared(joined, same)) for same in by_members.values()]
     groups = []
     while left:
-        group = left.pop(0)
-        best = max(left[:_MOST_PARTNERS], key=lambda other: _gain(joined, group, other, cost), default=None)
-        if best is not None and _gain(joined, group, best, cost) > 0:
-            left.remove(best)
-            group += best
-            for other in list(left):
-                if len(_distinct(group)) < MOST_VARIANTS and _gain(joined, group, other, cost) > 0:
-                    left.remove(other)
-                    group += other
+        group, alone = left.pop(0)
+        gains = [alone + apart - cost.shared(joined, (*group, *other)) for other, apart in left[:_MOST_PARTNERS]]
+        if gains and max(gains) > 0:
+            best, apart = left.pop(gains.index(max(gains)))
+            group, alone = (*group, *best), alone + apart - max(gains)
+            for other, apart in list(left) if len(_distinct(group)) < MOST_VARIANTS else ():
+                together = cost.shared(joined, (*group, *other))
+                if len(_distinct(group)) < MOST_VARIANTS and together < alone + apart:
+                    left.remove((other, apart))
+                    group, alone = (*group, *other), together
         groups.append(group)
     return tuple(groups)
 
 
 def _distinct(uses: Sequence[Use]) -> tuple[object, ...]:
     return tuple(dict.fromkeys(use.members for use in uses))
-
-
-def _gain(joined: JoinClass, group: Sequence[Use], other: Sequence[Use], cost: SharingCost) -> float:
-    """Return by how much one join for all costs less than one for the group and one for the others."""
-    apart = cost.shared(joined, group) + cost.shared(joined, other)
-    return apart - cost.shared(joined, (*group, *other))
 
 
 __all__ = ["MOST_VARIANTS", "query_groups"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from plait.optimizer.assemble.intermediate_stores import member_of
 from plait.optimizer.assemble.probe_trees import Arrow, arrow_to
@@ -14,34 +17,79 @@ from plait.plan.relations import one_per_source
 from plait.query.model import Query
 from plait.query.predicates import Equality
 
+Costs: TypeAlias = tuple[tuple[int, float], ...]
+"""The steps of a query's orders, each by a number that equal steps have, with what it costs per second."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StepNumbers:
+    """Tells steps that are the same from others: those that do the same at the end of the same path."""
+
+    cardinality: Cardinality
+    options: PlanOptions
+    _numbers: dict[tuple[int, Arrow], int] = field(default_factory=dict)
+
+    def costs(self, query: Query, orders: Iterable[ProbeOrder]) -> Costs:
+        """Return the steps of a query's orders, of relations one by one: a tuple that knows a key of what it probes is
+        taken to know its partition.
+        """
+        sizes = JoinSizes(query, self.cardinality, self.options)
+        return tuple(dict(step for order in orders for step in self._steps(sizes, order)).items())
+
+    def _steps(self, sizes: JoinSizes, order: ProbeOrder) -> Iterator[tuple[int, float]]:
+        query, streams = sizes.query, set(sizes.query.starts)
+        (start,) = order.units[0]
+        joined: tuple[str, ...] = (start,)
+        node = self._number(-1, Arrow(member=member_of(query, start, one_per_source)))
+        for unit in order.units[1:]:
+            arrow, (alias,) = arrow_to(query, joined, unit, one_per_source)
+            before, joined = joined, (*joined, alias)
+            node = self._number(node, arrow)
+            is_told = any(isinstance(each, Equality) for each in arrow.predicates) and not sizes.is_at_random(alias)
+            sent = arriving(sizes.size(frozenset(before)), len(streams.intersection(before)))
+            found = arriving(sizes.size(frozenset(joined)), len(streams.intersection(joined)))
+            yield node, sizes.pace(start) * (sent * (1 if is_told else sizes.parallelism(alias)) + found)
+
+    def _number(self, before: int, arrow: Arrow) -> int:
+        return self._numbers.setdefault((before, arrow), len(self._numbers))
+
 
 def orders_cost(
     queries: Iterable[Query], orders: Iterable[ProbeOrder], cardinality: Cardinality, options: PlanOptions
 ) -> float:
-    """Return the cost of all orders per second, of relations one by one: a tuple that knows a key of what it probes is
-    taken to know its partition.
-    """
-    sizes = {query.name: JoinSizes(query, cardinality, options) for query in queries}
-    taken: dict[tuple[int, Arrow], int] = {}
-    cost = 0.0
+    """Return the cost of all orders per second."""
+    numbers = StepNumbers(cardinality=cardinality, options=options)
+    by_query: dict[str, list[ProbeOrder]] = {}
     for order in orders:
-        known = sizes[order.query]
-        query, streams = known.query, set(known.query.starts)
-        (start,) = order.units[0]
-        joined: tuple[str, ...] = (start,)
-        node = taken.setdefault((-1, Arrow(member=member_of(query, start, one_per_source))), len(taken))
-        for unit in order.units[1:]:
-            arrow, (alias,) = arrow_to(query, joined, unit, one_per_source)
-            before, joined = joined, (*joined, alias)
-            is_new = (node, arrow) not in taken
-            node = taken.setdefault((node, arrow), len(taken))
-            if not is_new:
-                continue
-            is_told = any(isinstance(each, Equality) for each in arrow.predicates) and not known.is_at_random(alias)
-            sent = arriving(known.size(frozenset(before)), len(streams.intersection(before)))
-            found = arriving(known.size(frozenset(joined)), len(streams.intersection(joined)))
-            cost += known.pace(start) * (sent * (1 if is_told else known.parallelism(alias)) + found)
-    return cost
+        by_query.setdefault(order.query, []).append(order)
+    steps: dict[int, float] = {}
+    for query in queries:
+        steps.update(numbers.costs(query, by_query.get(query.name, ())))
+    return sum(steps.values())
 
 
-__all__ = ["orders_cost"]
+_ROUNDS = 4
+
+
+def cheaper_variants(own: list[Costs], wide: list[Costs]) -> list[bool]:
+    """Return of each query whether it does better wide, given what the others do. From all of them wide on, one after
+    the other leaves, or comes back, while that lowers the cost of all.
+    """
+    taken = Counter(node for steps in wide for node, _ in steps)
+    is_wide = [True] * len(own)
+
+    def alone(steps: Costs) -> float:
+        return sum(cost for node, cost in steps if not taken[node])
+
+    for _ in range(_ROUNDS):
+        before = list(is_wide)
+        for place, variants in enumerate(zip(own, wide, strict=True)):
+            taken.subtract(node for node, _ in variants[is_wide[place]])
+            is_wide[place] = alone(variants[True]) < alone(variants[False])
+            taken.update(node for node, _ in variants[is_wide[place]])
+        if is_wide == before:
+            break
+    return is_wide
+
+
+__all__ = ["Costs", "StepNumbers", "cheaper_variants", "orders_cost"]

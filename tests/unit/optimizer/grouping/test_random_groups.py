@@ -125,16 +125,15 @@ def test_grouping_is_never_much_dearer_than_all_as_one_or_all_apart() -> None:
         statistics = measured(queries, rows)
         made = plan(queries, statistics, asked)
         others = tuple(alternatives(queries, statistics, asked))
-        assert expected(made) <= 1.05 * min(map(expected, others)), f"set {seed}"
+        assert expected(made) <= 1.001 * min(map(expected, others)), f"set {seed}"
         grouped = counted(made, rows).work
         as_one, apart = (counted(each, rows).work for each in others)
         worst = max(worst, grouped / min(as_one, apart))
         paid += grouped < min(as_one, apart)
         total.update(grouped=grouped, as_one=as_one, apart=apart, best=min(as_one, apart))
-    # Rows are few, so of some sets more are found than even the best estimate can tell.
-    assert worst <= 1.1
+    assert worst <= 1.05
     assert total["grouped"] < total["best"] < min(total["as_one"], total["apart"])
-    assert paid >= SETS // 10
+    assert paid >= SETS // 3
 
 
 @pytest.mark.parametrize("seed", range(3))
