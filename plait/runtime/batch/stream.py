@@ -129,8 +129,9 @@ class Run:
         self._planning = threading.Lock()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
-        self._ending = self._restarting = self._is_over = False
+        self._ending = self._restarting = False
         self._begun, self._asked, self._requested = threading.Event(), threading.Event(), threading.Event()
+        self._over = threading.Event()
         self._restart_at: float | None = None
         self._started_at = 0.0
         self.failure: BaseException | None = None
@@ -154,9 +155,9 @@ class Run:
 
     def _attend(self) -> None:
         """Settle requests, all that have come until a batch ends at once."""
-        while not self._is_over:
+        while not self._over.is_set():
             self._requested.wait()
-            if self._is_over:
+            if self._over.is_set():
                 return
             try:
                 with self._planning:  # until that is done no batch takes up anything: it would have to plan the same
@@ -166,7 +167,7 @@ class Run:
                 self.failure = self.failure or error
                 self._stop(self._query)
                 return
-            time.sleep(rest_s)
+            self._over.wait(rest_s)
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
@@ -232,7 +233,8 @@ class Run:
         except BaseException as error:  # whatever ends this thread ends the run, and must be said
             self.failure = self.failure or error
         finally:
-            self._ending = self._is_over = True
+            self._ending = True
+            self._over.set()
             self._begun.set()
             self._requested.set()  # lets the attendant go home
 
@@ -274,13 +276,13 @@ class Run:
             )
 
     def stop(self) -> None:
-        """Finish the batch under way, then end. Returns when everything has ended."""
+        """Finish the batch under way, then end. Returns when everything has, also what was being planned ahead."""
         with self._between:
             self._ending = True
             self._asked.set()
             query = self._query
         self._stop(query)
-        self._thread.join()
+        self.wait()
 
     def restart(self) -> None:
         """Finish the batch under way, then start the streaming query anew on its own offset log."""
@@ -301,8 +303,11 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended, by itself or by `stop`; tell whether it has."""
+        began = time.monotonic()
         self._thread.join(timeout)
-        return not self._thread.is_alive()
+        if not self._thread.is_alive() and self._attendant.ident:
+            self._attendant.join(None if timeout is None else max(timeout - (time.monotonic() - began), 0.0))
+        return not (self._thread.is_alive() or self._attendant.is_alive())
 
     def is_alive(self) -> bool:
         """Tell whether the run goes on."""

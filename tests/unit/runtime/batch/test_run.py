@@ -142,6 +142,17 @@ def test_nothing_is_planned_ahead_while_a_batch_takes_up_what_was_asked_before(
     assert order == ["taken up", "planned", "taken up"]
 
 
+def test_a_run_that_is_stopped_while_it_plans_ahead_leaves_nobody_planning(runs: Runs) -> None:
+    run = runs.begin()
+    may_end = threading.Event()
+    run._plan_ahead = lambda: bool(may_end.wait(20)) or None  # type: ignore[assignment, return-value]
+    run.ask()
+    wait_for(run._planning.locked)
+    threading.Timer(0.2, may_end.set).start()
+    run.stop()
+    assert (run._attendant.is_alive(), runs.taken_up, run.wait(0)) == (False, 0, True)
+
+
 def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
     run = runs.begin()
 
