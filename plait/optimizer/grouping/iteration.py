@@ -103,10 +103,10 @@ class _State:
         return known
 
     def near(self, unit: Aliases) -> list[Aliases]:
-        """Return the units that are joined with one on something; all others if there are none."""
-        reached = set(self.query.graph.neighbours_of(unit))
+        """Return the units that are joined with one on something; all others once no two units are."""
+        reached = {each: set(self.query.graph.neighbours_of(each)) for each in self.units}
         others = [other for other in self.units if other != unit]
-        return [other for other in others if reached & other] or others
+        return [other for other in others if reached[unit] & other] if any(reached.values()) else others
 
     def choose(self, candidate: _Candidate) -> Aliases:
         """Make two units one, and return it."""

@@ -215,3 +215,14 @@ def found(made: Plan, rows: Mapping[str, list[dict[str, int]]]) -> dict[str, int
 
 def _column(key: str) -> str:
     return key.split("`")[1]
+
+
+def test_what_nothing_is_compared_with_is_joined_once_all_else_is() -> None:
+    rates = {"v": 1000.0, "w": 1000.0, "c": 0.01}  # so that v and c have the fewest rows between them
+    sources = tuple(stream(name, rate=rate, distinct={"vid": 2.0}) for name, rate in rates.items())
+    told, statistics = options("adhoc", sources), declared_statistics(sources)
+    asked_for = query("q", {name: name for name in rates}, [VW], windows=dict.fromkeys(rates, 10))
+    tree = iterate((asked_for,), {"q": asked_for}, Cardinality(statistics=statistics), told).trees["q"]
+    assert tree.parts is not None
+    assert {part.relations for part in tree.parts} == {frozenset("vw"), frozenset("c")}
+    plan((asked_for,), statistics, told)  # valid: no cross product that can be avoided
