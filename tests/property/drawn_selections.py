@@ -64,29 +64,37 @@ def drawn_selection(rng: random.Random) -> tuple[str, ...]:
 
 
 def _condition(rng: random.Random, kind: str, column: str, depth: int) -> str:
-    match rng.randrange(12 if depth else 8):
+    match rng.randrange(13 if depth else 9):
         case 0:
             return f"{column} IS {rng.choice(('', 'NOT '))}NULL"
         case 1:
             low, high = constant(rng, kind), constant(rng, kind)
             return f"{column} {rng.choice(('', 'NOT '))}BETWEEN {low} AND {high}"
         case 2:
-            listed = ", ".join(constant(rng, kind) for _ in range(rng.randint(1, 4)))
+            listed = ", ".join(constant(rng, kind) for _ in range(rng.choice((1, 2, 3, 4, 12))))
             return f"{column} {rng.choice(('', 'NOT '))}IN ({listed})"
         case 3 if kind == "b":
             return column
         case 3 | 4:
             return f"{constant(rng, kind)} {rng.choice(_COMPARISONS)} {column}"
-        case 8:
-            return f"NOT ({_condition(rng, kind, column, depth - 1)})"
-        case 9 | 10 as drawn:
-            parts = [f"({_condition(rng, kind, column, depth - 1)})" for _ in range(2)]
-            return (" AND " if drawn == 9 else " OR ").join(parts)
-        case 11:
+        case 5:
+            return f"{column} IS {rng.choice(('', 'NOT '))}DISTINCT FROM {constant(rng, kind)}"
+        case 9:
+            return f"NOT {_part(rng, kind, column, depth - 1)}"
+        case 10 | 11 as drawn:
+            parts = [_part(rng, kind, column, depth - 1) for _ in range(2)]
+            return (" AND " if drawn == 10 else " OR ").join(parts)
+        case 12:
             test = rng.choice(("IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE", "IS NULL", "IS NOT NULL"))
             return f"({_condition(rng, kind, column, depth - 1)}) {test}"
         case _:
             return f"{column} {rng.choice(_COMPARISONS)} {constant(rng, kind)}"
+
+
+def _part(rng: random.Random, kind: str, column: str, depth: int) -> str:
+    """Return a condition as a part of another, half the time as what binds tighter says it is."""
+    part = _condition(rng, kind, column, depth)
+    return f"({part})" if rng.random() < 0.5 else part
 
 
 def constant(rng: random.Random, kind: str) -> str:
