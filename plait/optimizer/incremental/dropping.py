@@ -120,7 +120,7 @@ def _source_stores(plan: Plan, leaving: Leaving, options: PlanOptions) -> tuple[
             stores.append(store)
             continue
         source = options.source(store.source or "", reader="")
-        if uses[store.id] or keeps_all(source):
+        if uses[store.id] or (keeps_all(source) and store.id == store_name("", source.name)):
             made = source_store(store.id, source, uses[store.id], options)
             stores.append(_as_before(made, store))
     return tuple(stores)

@@ -63,14 +63,21 @@ def replan(
 
 
 def _with_kept_streams(plan: Plan, options: PlanOptions) -> Plan:
-    """Return the plan with stores for streams that are stored whole, whoever reads them."""
-    store_name, known = store_name_of(plan), {store.source for store in plan.stores}
-    added = tuple(
-        source_store(store_name("", source.name), source, [], options)
-        for source in options.sources
-        if keeps_all(source) and source.name not in known
-    )
-    return replace(plan, stores=tuple(sorted((*plan.stores, *added), key=lambda store: store.id))) if added else plan
+    """Return the plan with stores for streams that are stored whole, whoever reads them; without those that were there
+    for nobody, where a query now has a store of the same stream for itself.
+    """
+    store_name = store_name_of(plan)
+    whole = {store_name("", source.name): source for source in options.sources if keeps_all(source)}
+    read = {store.source for store in plan.stores if store.id not in whole}
+    kept = {store.id: store for store in plan.stores if store.id not in whole or store.source not in read}
+    stores = kept | {
+        name: source_store(name, source, [], options)
+        for name, source in whole.items()
+        if name not in kept and source.name not in read
+    }
+    if stores.keys() == {store.id for store in plan.stores}:
+        return plan
+    return replace(plan, stores=tuple(stores[name] for name in sorted(stores)))
 
 
 def _without(plan: Plan, former: Former, names: frozenset[str], given: Given) -> Plan:

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 from statistics import median
 
 import pytest
@@ -175,6 +175,20 @@ def test_nothing_of_a_dropped_query_is_left() -> None:
         planned((RST,), sources=SMALL), stored=made.stored, stored_rows_estimate=made.stored_rows_estimate
     )
     assert {store.id for store in first.stores} - {store.id for store in made.stores} == {"u"}
+
+
+@pytest.mark.parametrize("strategy", ["independent", "dppick"])
+def test_a_stream_that_is_stored_whole_has_the_stores_it_would_have_had_without_the_dropped_query(
+    strategy: str,
+) -> None:
+    asked = options(strategy, tuple(replace(each, keep="all") for each in SMALL))
+    sets = ((RST, RSU), (RST,), (RSU,), (RST, TU))
+    for before, now in permutations(sets, 2):
+        former = Former(plan=plan(before, Statistics(), asked), queries=before)
+        made = plan(now, Statistics(), asked, former)
+        assert [bare(store) for store in made.stores] == [
+            bare(store) for store in plan(now, Statistics(), asked).stores
+        ]
 
 
 def test_what_a_change_does_not_touch_is_the_very_same() -> None:
