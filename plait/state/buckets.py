@@ -55,7 +55,7 @@ def write_bucket(
     be new within the store partition (it carries batch and attempt).
     """
     sort_key = indexes[0] if indexes else ()
-    batch = _sorted(_one_batch(table), sort_key, layout.has_tau)
+    batch = _sorted(one_batch(table), sort_key, layout.has_tau)
     path = bucket_path(store, partition, name)
 
     def write(sink: object) -> None:
@@ -338,7 +338,18 @@ def _order_with_nulls(key: Int64s, tau: Int64s | None, present: NDArray[np.bool_
     return np.concatenate((with_key, without)).astype(np.int32)
 
 
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
+def rows_of_all(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of tables with the same columns, in any order. What may be NULL can differ, and what the time
+    zone is called, where a later start has used another of its names.
+    """
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowTypeError:
+        schema = pa.schema([(field.name, field.type) for field in tables[0].schema])
+        return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
     """Return the table as one record batch."""
     batches = table.replace_schema_metadata(None).combine_chunks().to_batches()
     if not batches:

@@ -19,7 +19,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from plait.state.buckets import COMBINED, open_bucket, write_bucket
+from plait.state.buckets import COMBINED, open_bucket, rows_of_all, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
 
@@ -95,7 +95,7 @@ def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...]
         store=first.store,
         partition=first.partition,
         name=name,
-        table=pa.concat_tables(tables, promote_options="permissive"),
+        table=rows_of_all(tables),
         layout=first.layout,
         indexes=tuple(index for index in indexes if keys.issuperset(index)),
         batch_min=min(bucket.batch_min for bucket in merge.buckets),

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from plait.state.buckets import OpenBucket, build_index, open_bucket
+from plait.state.buckets import OpenBucket, build_index, one_batch, open_bucket, rows_of_all
 from plait.state.indexes import Index
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -26,8 +26,7 @@ class JoinedBucket(OpenBucket):
     def __init__(self, storage: Storage, bucket: Bucket, buckets: Sequence[Bucket]) -> None:
         self.storage, self.bucket = storage, bucket
         self._parts = [open_bucket(storage, each) for each in buckets]
-        schema = self._parts[0].batch.schema  # of the others a time zone may have another of its names
-        self.batch = pa.concat_batches([_as(part.batch, schema) for part in self._parts])
+        self.batch = one_batch(rows_of_all([pa.Table.from_batches([part.batch]) for part in self._parts]))
         self._indexes = {}
 
     @property
@@ -45,10 +44,6 @@ class JoinedBucket(OpenBucket):
 
     def _load_index(self, keys: tuple[str, ...]) -> Index:
         return build_index(self.batch, keys, self.bucket.layout.has_tau)
-
-
-def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return batch if batch.schema.equals(schema) else batch.cast(schema)
 
 
 def description(buckets: Sequence[Bucket]) -> Bucket:

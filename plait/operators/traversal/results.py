@@ -8,7 +8,7 @@ it is, the kind of sink says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import IO
 from urllib.parse import quote
@@ -142,9 +142,13 @@ class ResultWriter:
 
 
 def _as_one(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    schema = pieces[0].schema  # of others a time zone may have another of its names
-    alike = (piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces)
-    return pieces[0] if len(pieces) == 1 else pa.concat_batches(list(alike))
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(list(_alike(pieces)))
+
+
+def _alike(pieces: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces with the schema of the first: of others a time zone may have another of its names."""
+    schema = pieces[0].schema
+    yield from (piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces)
 
 
 def task_file_name(query: str, batch: int, attempt: str) -> str:
@@ -206,7 +210,7 @@ class _Spool:
 
 def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
     with pa.ipc.new_file(sink, batches[0].schema) as writer:
-        for batch in batches:
+        for batch in _alike(batches):
             writer.write_batch(batch)
 
 

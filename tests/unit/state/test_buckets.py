@@ -442,7 +442,7 @@ class _Overfull:
 
 def test_more_text_than_one_column_can_hold_is_refused() -> None:
     with pytest.raises(CheckpointError, match=r"2 GiB at most\. .*raise the parallelism"):
-        buckets._one_batch(_Overfull())
+        buckets.one_batch(_Overfull())
 
 
 def test_a_remote_bucket_that_is_short_or_gone_is_detected_without_reading_it(
