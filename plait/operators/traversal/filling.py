@@ -18,7 +18,7 @@ from plait.operators.probe.demand import carried_columns
 from plait.operators.probe.partials import NO_HIGH, Partials
 from plait.plan.model import Fill, Store
 from plait.plan.traversals import split_part
-from plait.state.buckets import write_bucket
+from plait.state.buckets import rows_of_all, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage
 
@@ -67,7 +67,7 @@ class Filler:
         return tuple(self._buckets)
 
     def _write(self, store: Store, started_by: int, pending: _Pending) -> None:
-        table = pa.concat_tables(pending.tables).combine_chunks()
+        table = rows_of_all(pending.tables).combine_chunks()
         for partition, rows in by_partition(table, store, self._batch + self._written):
             bucket = write_bucket(
                 self._storage,

@@ -30,6 +30,7 @@ from plait.sinks.delivery import Delivery, Direct, Discarded, Made, Projection
 from plait.sinks.kind import Results, Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
+from plait.state.buckets import rows_of_all
 from plait.state.model import Undelivered
 from plait.state.storage import Storage
 
@@ -156,7 +157,7 @@ class _Spooled:
                     parts += [made_rows(reader.get_batch(part), made) for part in range(reader.num_record_batches)]
         except EvaluationError:
             return None
-        return pa.Table.from_batches(parts)
+        return rows_of_all([pa.Table.from_batches([part]) for part in parts])
 
 
 def project(frame: DataFrame, shape: Shape) -> DataFrame:
@@ -204,7 +205,7 @@ def _read(storage: Storage, paths: Sequence[str], schema: StructType) -> pa.Tabl
     for path in paths:
         with storage.open_mapped(path) as mapped, pa.ipc.open_file(mapped) as reader:
             parts.append(reader.read_all().select(schema.names))
-    return pa.concat_tables(parts)
+    return rows_of_all(parts)
 
 
 def written_by_tasks(binding: Binding, checkpoint: str) -> Delivery | None:

@@ -50,3 +50,15 @@ def test_members_that_lack_a_column_are_kept_without_it_however_many_there_are(
     buckets = filler.finish()
     assert {bucket.layout.columns for bucket in buckets} == {(part_column(0, "v"),)}
     assert sum(bucket.rows for bucket in buckets) == 6
+
+
+def test_members_of_starts_that_called_the_time_zone_otherwise_are_kept_together(tmp_path: Path) -> None:
+    (key,) = (key.name.removeprefix(part_column(0, "")) for key in STORE.keys)
+    numbers, filler = np.arange(3, dtype=np.int64), Filler(Storage.open(str(tmp_path)), 7, "task")
+    for zone in ("UTC", "Etc/UTC"):
+        times = pa.array(numbers).cast(pa.timestamp("us", zone))
+        members = pa.record_batch({key: pa.array(numbers), "v": times}), pa.record_batch({"#row": numbers})
+        positions = tuple(Position(block=member) for member in members)
+        partials = Partials(count=len(numbers), positions=positions, newest=numbers, high=numbers + 10)
+        filler.add(Fill(store=STORE.id, positions=(0, 1)), STORE, partials)
+    assert sum(bucket.rows for bucket in filler.finish()) == 6
