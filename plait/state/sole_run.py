@@ -28,8 +28,9 @@ def sole_run(checkpoint: str, within: str = "") -> Iterator[None]:
     Elsewhere than on local disks, or where nothing can be locked, nobody is.
     """
     path = _local_path(checkpoint, within)
+    made = [] if path is None else _missing(path)
     directory = None if path is None else _opened(path)
-    if path is None or directory is None:
+    if directory is None:
         yield
         return
     try:
@@ -37,11 +38,25 @@ def sole_run(checkpoint: str, within: str = "") -> Iterator[None]:
         try:
             yield
         finally:
-            if within:
-                with suppress(OSError):  # it holds something, unless nothing came of the run
-                    os.rmdir(path)
+            _remove_empty(made)
     finally:
         os.close(directory)
+
+
+def _missing(path: str) -> list[str]:
+    """Return the directories that have to be made for this one, itself first."""
+    missing = []
+    while path and not os.path.exists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def _remove_empty(directories: list[str]) -> None:
+    """Remove what was made and holds nothing, because nothing came of the run."""
+    with suppress(OSError):
+        for directory in directories:
+            os.rmdir(directory)
 
 
 def _local_path(checkpoint: str, within: str) -> str | None:

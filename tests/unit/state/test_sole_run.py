@@ -72,12 +72,18 @@ def test_what_cannot_be_locked_is_let_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["file:", "file://"])
 def test_the_directory_of_a_file_uri_is_the_one_that_a_run_works_in(tmp_path: Path, scheme: str) -> None:
     checkpoint = tmp_path / "a b"
-    with (
-        sole_run(f"{scheme}{tmp_path}/a%20b"),
-        pytest.raises(CheckpointError, match="another run works on checkpoint"),
-    ):
-        enter(checkpoint)
-    assert [path.name for path in tmp_path.iterdir()] == ["a b"]
+    with sole_run(f"{scheme}{tmp_path}/a%20b"):
+        with pytest.raises(CheckpointError, match="another run works on checkpoint"):
+            enter(checkpoint)
+        assert [path.name for path in tmp_path.iterdir()] == ["a b"]
+    assert not list(tmp_path.iterdir()), "nothing came of it"
+
+
+def test_directories_that_were_there_before_stay(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "mine" / "new" / "c"
+    (tmp_path / "mine").mkdir()
+    enter(checkpoint, "plait")
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
 
 
 def test_no_directory_is_made_for_a_uri_without_slashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
