@@ -8,7 +8,7 @@ nothing (`_LEFT_OUT`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -66,9 +66,15 @@ class PartTexts:
 
 def _record_text(record: Any, known: PartTexts) -> str:
     """Return a record as `_to_plain` and JSON would have it, its parts as they are known."""
-    fields_of = ((each.name, getattr(record, each.name)) for each in fields(record) if each.init)
-    written = ((name, value) for name, value in fields_of if name not in _LEFT_OUT or value)
-    return "{" + ",".join(f'"{_stored_as(name)}":{_text(value, known)}' for name, value in written) + "}"
+    return "{" + ",".join(f'"{name}":{_text(value, known)}' for name, value in _written(record)) + "}"
+
+
+def _written(record: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record that are in its JSON, under the names they have there."""
+    for each in fields(record):
+        value = getattr(record, each.name)
+        if each.init and (value or each.name not in _LEFT_OUT):
+            yield _stored_as(each.name), value
 
 
 def _text(value: Any, known: PartTexts) -> str:
@@ -105,11 +111,7 @@ def decode(text: str) -> Plan:
 def _to_plain(value: Any) -> Any:
     """Return records as dicts and tuples as lists, all the way down; what a record works out by itself is left out."""
     if is_dataclass(value):
-        return {
-            _stored_as(field.name): _to_plain(getattr(value, field.name))
-            for field in fields(value)
-            if field.init and (field.name not in _LEFT_OUT or getattr(value, field.name))
-        }
+        return {name: _to_plain(each) for name, each in _written(value)}
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
     return value

@@ -16,7 +16,7 @@ from typing import Final
 
 from plait.plan.model import Member, Plan, ProbeTree, Step, Store
 from plait.plan.pruning import filling_trees
-from plait.plan.traversals import fillings, intermediates
+from plait.plan.traversals import carried_columns, fillings, intermediates
 
 _SUFFIX: Final = "+"
 
@@ -33,13 +33,7 @@ def settled_id(store: str) -> str:
 
 def covers(own: Store, wanted: Store) -> bool:
     """Tell whether a store keeps all columns, keys and values that another of the same id is to keep."""
-    return set(carried(own)) >= set(carried(wanted))
-
-
-def carried(store: Store) -> tuple[str, ...]:
-    """Return the names of all that an intermediate store keeps of its parts."""
-    keys = (name for key in store.keys for name in (key.name, key.value_name) if name is not None)
-    return (*store.columns, *keys, *(value.name for value in store.values))
+    return set(carried_columns(own)) >= set(carried_columns(wanted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,4 +163,4 @@ def _free(edge: str, taken: set[str]) -> str:
     return edge
 
 
-__all__ = ["Way", "carried", "coming_id", "covers", "missing", "on_the_way", "settled_id"]
+__all__ = ["Way", "coming_id", "covers", "missing", "on_the_way", "settled_id"]

@@ -134,6 +134,17 @@ def _carried(store: Store) -> tuple[str, ...]:
     return (*carried, *told) if store.is_table else (*carried, *told, TAU)
 
 
+def value_names(store: Store) -> tuple[str, ...]:
+    """Return the columns of computed values that buckets of a store carry: behind hashes, for residual predicates."""
+    behind = (key.value_name for key in store.keys if key.value_name is not None)
+    return tuple(dict.fromkeys((*behind, *(value.name for value in store.values))))
+
+
+def carried_columns(store: Store) -> tuple[str, ...]:
+    """Return the columns, keys and values that the buckets of a store carry."""
+    return (*store.columns, *(key.name for key in store.keys), *value_names(store))
+
+
 def split_part(store: Store, name: str) -> tuple[int, str]:
     """Return the part that a column of this store belongs to, and its name in the part's own store."""
     if store.intermediate is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
 from plait.plan.model import KeyColumn, Store, ValueColumn
+from plait.plan.traversals import value_names
 from plait.query.model import Source, Stream
 from plait.query.types import is_calendar
 from plait.sinks.storable import AS_TEXT, arrow_problem, spark_type_of
@@ -155,12 +156,6 @@ def tau_sql(stream: Stream) -> str:
 def _incoming_words(selections: tuple[str, ...]) -> tuple[str, ...]:
     """Return the word columns Spark computes: none if nobody asks or every row qualifies anyway."""
     return () if selections in ((), ("true",)) else word_names(max(len(selections), 2))
-
-
-def value_names(store: Store) -> tuple[str, ...]:
-    """Return the columns of computed values that buckets of a store carry: behind hashes, for residual predicates."""
-    behind = (key.value_name for key in store.keys if key.value_name is not None)
-    return tuple(dict.fromkeys((*behind, *(value.name for value in store.values))))
 
 
 def value_sql(key: KeyColumn | ValueColumn) -> str:

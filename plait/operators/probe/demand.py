@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
-from plait.operators.ingest.projection import value_names
-from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step, Store
-from plait.plan.traversals import split_part
+from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step
+from plait.plan.traversals import carried_columns, split_part
 from plait.query.model import ColumnRef
 from plait.query.predicates import Band, Equality, Residual, operands_of
 
@@ -102,11 +101,6 @@ def output_columns(output: Output, wanted: Wanted) -> Iterator[tuple[int, str]]:
         yield from ((position, ref.column) for ref in wanted[output.query] if ref.relation == alias)
     for residual in output.residual_filters:
         yield from ((residual.position, name) for name in residual.columns)
-
-
-def carried_columns(store: Store) -> tuple[str, ...]:
-    """Return the columns, keys and values that the buckets of a store carry."""
-    return (*store.columns, *(key.name for key in store.keys), *value_names(store))
 
 
 def probe_columns(step: Step, path: Path, plan: Plan) -> list[tuple[int, str]]:

@@ -14,10 +14,9 @@ import pyarrow as pa
 from plait.operators.column_names import TAU, UNTIL
 from plait.operators.ingest.placing import by_partition
 from plait.operators.ingest.projection import layout_of
-from plait.operators.probe.demand import carried_columns
 from plait.operators.probe.partials import NO_HIGH, Partials
 from plait.plan.model import Fill, Store
-from plait.plan.traversals import split_part
+from plait.plan.traversals import carried_columns, split_part
 from plait.state.buckets import rows_of_all, write_bucket
 from plait.state.model import Bucket
 from plait.state.storage import Storage

@@ -19,10 +19,10 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.scheduling import Probe, Spread, by_store, lacks, spread_over
 from plait.operators.traversal.traverse import ProbeTask
-from plait.plan.coming import carried, coming_id, covers, settled_id
+from plait.plan.coming import coming_id, covers, settled_id
 from plait.plan.model import Plan, Store
 from plait.plan.pruning import filling_from
-from plait.plan.traversals import intermediates
+from plait.plan.traversals import carried_columns, intermediates
 from plait.state.model import Bucket, Filling, Left
 
 
@@ -121,7 +121,7 @@ def begun(plan: Plan, store: Store, buckets: Mapping[str, tuple[Bucket, ...]], b
         since=batch,
         rows=rows[part],
         left=tuple(Left(path=bucket.path) for bucket in own if bucket.rows),
-        carried=carried(store),
+        carried=carried_columns(store),
     )
 
 
@@ -133,7 +133,7 @@ def _going_on(filling: Filling | None, store: Store, stored: frozenset[str]) -> 
     """Return the filling if it serves the store; None if that is to keep more than was begun with, or rows that are
     left have been written anew since.
     """
-    if filling is None or not set(filling.carried) >= set(carried(store)):
+    if filling is None or not set(filling.carried) >= set(carried_columns(store)):
         return None
     return filling if stored.issuperset(left.path for left in filling.left) else None
 
@@ -149,7 +149,7 @@ def _is_complete(
     if name in kept:
         return covers(kept[name], store)
     if filling is not None:
-        return not filling.left and set(filling.carried) >= set(carried(store))
+        return not filling.left and set(filling.carried) >= set(carried_columns(store))
     own = grouped.get(name, ())
     return bool(own) and not any(lacks(bucket, store) for bucket in own)
 
@@ -160,7 +160,7 @@ def filled(goal: Plan, fillings: Iterable[Filling]) -> frozenset[str]:
     return frozenset(
         stores[each.store].id
         for each in fillings
-        if each.store in stores and not each.left and set(each.carried) >= set(carried(stores[each.store]))
+        if each.store in stores and not each.left and set(each.carried) >= set(carried_columns(stores[each.store]))
     )
 
 

@@ -54,13 +54,17 @@ class Throttle:
 
     def over(self) -> None:
         """The batch is over."""
-        self._lengths.append(max(self.clock() - self._began - self._taken_s, 0.0))
+        self._lengths.append(self._without_slice_s)
 
     @property
     def slice_s(self) -> float:
         """The seconds that a slice may take in a batch of the usual length."""
-        usual = median(self._lengths) if self._lengths else max(self.clock() - self._began - self._taken_s, 0.0)
+        usual = median(self._lengths) if self._lengths else self._without_slice_s
         return SHARE * usual
+
+    @property
+    def _without_slice_s(self) -> float:
+        return max(self.clock() - self._began - self._taken_s, 0.0)
 
     def rows(self) -> int:
         """Return the most rows that may be taken next; 0: no more in this batch."""

@@ -13,8 +13,9 @@ from plait.operators.reports import ProbeReport
 from plait.operators.traversal.scheduling import Spread
 from plait.operators.traversal.slicing import Taken, arranged, begun, filled, fillings_after, lacking_rows, take, there
 from plait.operators.traversal.traverse import ProbeTask
-from plait.plan.coming import carried, coming_id, on_the_way
+from plait.plan.coming import coming_id, on_the_way
 from plait.plan.model import Plan, Store
+from plait.plan.traversals import carried_columns
 from plait.state.model import Bucket, Filling, Left
 from plait.state.storage import Storage
 from tests.property.governing import Slices
@@ -36,7 +37,7 @@ S, T1, T2, T3 = (stored("s", "s", 1, 40), stored("t", "t1", 1), stored("t", "t2"
 BUCKETS = (S, T1, T2, T3)
 BEGUN = Filling(
     store=COMING, part=1, since=4, rows=25, left=(Left(path="t3"), Left(path="t2"), Left(path="t1")),
-    carried=carried(ST),
+    carried=carried_columns(ST),
 )  # fmt: skip
 COMPLETE = replace(BEGUN, left=())
 
