@@ -174,7 +174,9 @@ def watching(root: int, *, interval_s: float = 1.0) -> Iterator[UseWatch]:
 
 
 def _processes(root: int) -> Iterator[ProcessUse]:
-    """Yield the process `root` and its descendants. Java is the JVM; what Java started is a worker."""
+    """Yield the process `root` and its descendants. Java is the JVM; what Java started is a worker, and so is what
+    was started early in its place.
+    """
     children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdigit() and (parent := _parent(entry)) is not None:
@@ -184,6 +186,8 @@ def _processes(root: int) -> Iterator[ProcessUse]:
         pid, kind = waiting.pop()
         if _command(pid) == "java":
             kind = "jvm"
+        elif _is_early_daemon(pid):
+            kind = "worker"
         below = "worker" if kind in {"jvm", "worker"} else kind
         waiting += [(child, below) for child in children.get(pid, ())]
         use = _use(pid, kind)
@@ -210,6 +214,13 @@ def _command(pid: int) -> str:
         return (_PROC / str(pid) / "comm").read_text().strip()
     except OSError:
         return ""
+
+
+def _is_early_daemon(pid: int) -> bool:
+    try:
+        return b"\0--early\0" in (_PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _use(pid: int, kind: str) -> ProcessUse | None:

@@ -14,6 +14,7 @@ fi
 say "Installing the locked dependencies; Spark alone is a download of more than 400 MB the first time"
 .venv/bin/python -m pip install --disable-pip-version-check -r requirements.lock
 .venv/bin/python -m pip install --disable-pip-version-check --no-deps --editable .
+.venv/bin/python -m compileall -q plait
 say "Starting Spark once, so that it starts faster from now on"
 .venv/bin/python tools/first_start.py || say "That failed; the first run will show why"
 touch .venv/.ready

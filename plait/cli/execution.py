@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 DEFAULT_TRIGGER = "1 second"
 _STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2
+_LOADED_BESIDE = (
+    "plait.runtime.spark.tasks",
+    "plait.adapt.adapter",
+    "plait.operators.ingest.derivable",
+    "plait.operators.traversal.sampler",
+    "plait.operators.traversal.slicing",
+    "plait.operators.close.next_manifest",
+    "plait.operators.close.restoring",
+    "plait.plan.explain",
+    "plait.sinks",
+)
+"""Most of what the engine imports, but nothing that imports Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +156,17 @@ def _require_query(script: ScriptText) -> None:
 
 
 def _load_beside() -> None:
-    """Load Arrow, Numba and what runs on them while Spark starts, which mostly is waiting.
+    """Load Arrow, Numba, what runs on them and what plans while Spark starts, which mostly is waiting.
 
     Nothing of Spark's: two threads that load modules which import each other may find them half made.
     """
-    Thread(target=import_module, args=("plait.runtime.spark.tasks",), name="plait-loading", daemon=True).start()
+    Thread(target=_load, name="plait-loading", daemon=True).start()
+
+
+def _load() -> None:
+    for module in _LOADED_BESIDE:
+        import_module(module)
+    import_module("plait.kernels.warm").warm()
 
 
 def _loaded(script: ScriptText, engine: Engine) -> Script:

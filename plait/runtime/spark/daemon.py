@@ -2,12 +2,16 @@
 
 A worker that loads Arrow, Numba and the kernels by itself takes a second of a processor, and there is one for every
 task at a time, just when Spark starts. Here it is loaded once, and workers are born with it; they also share its
-memory. Spark starts this module in place of its own (`spark.python.daemon.module`).
+memory. Spark starts this module in place of its own (`spark.python.daemon.module`). Mostly that was done before Spark
+got so far, by a process that this one only stands for (`plait.runtime.spark.early_daemon`).
 """
 
 from __future__ import annotations
 
 import logging
+import sys
+
+from plait.runtime.spark.early_daemon import handed_over, wait_for_spark
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,8 +28,20 @@ def load() -> None:
         _LOG.debug("nothing could be loaded beforehand: %s", error)
 
 
-if __name__ == "__main__":
-    load()
-    from pyspark.daemon import manager
+def main(arguments: list[str]) -> None:
+    """Be the process that Spark forks workers from, here or in the early process; or be the early process."""
+    match arguments:
+        case ["--early", listener, place]:
+            is_wanted = wait_for_spark(int(listener), place, load)
+        case _:
+            is_wanted = not handed_over()
+            if is_wanted:
+                load()
+    if is_wanted:
+        from pyspark.daemon import manager
 
-    manager()
+        manager()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -15,11 +15,13 @@ from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
 from plait.runtime.spark.archive import find_archive, launcher_classes
+from plait.runtime.spark.early_daemon import started_early
 
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"
 _JVM_ENDED = "JAVA_GATEWAY_EXITED"
+_WORKERS_ENVIRONMENT = "spark.executorEnv."
 
 JVM = {
     # A micro-batch is work to get done, not requests to answer: the collector made for throughput takes a tenth less
@@ -173,10 +175,20 @@ def _open(conf: Mapping[str, str], jvm_options: str) -> SparkSession:
     builder = SparkSession.builder.appName("plait")
     for name, value in {**conf, _JVM_OPTIONS: f"{conf[_JVM_OPTIONS]} {jvm_options}".strip()}.items():
         builder = builder.config(name, value)
-    with _quick_launcher():
+    with _quick_launcher(), _workers_loading(conf):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _workers_loading(conf: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Let what Python workers need be loaded while a JVM starts, if they are Plait's own and get no environment that
+    this program lacks.
+    """
+    is_ours = conf.items() >= {**_PRELOADED, **_DIRECT}.items()
+    is_like_this = not any(name.startswith(_WORKERS_ENVIRONMENT) for name in conf)
+    has_jvm = SparkSession.getActiveSession() is not None
+    return started_early() if is_ours and is_like_this and not has_jvm else nullcontext()
 
 
 def _cannot_start(conf: Mapping[str, str], error: Exception) -> PlaitError:

@@ -1,0 +1,159 @@
+"""What Python workers need is loaded before Spark asks for it, by a process that Spark's own stands for."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import plait
+from plait.runtime.spark import early_daemon
+from plait.runtime.spark.early_daemon import PLACE, started_early
+
+ROOT = str(Path(plait.__file__).parents[1])
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_daemon, "_first", threading.Lock())
+    monkeypatch.setattr(early_daemon, "_HEAD_START_S", 0.0)
+    monkeypatch.setenv("PYTHONPATH", ROOT)
+
+
+@pytest.fixture
+def place(_alone: None) -> Iterator[str]:
+    """Where an early process waits; it ends with the test."""
+    with started_early():
+        told = os.environ[PLACE]
+    yield told
+    assert _soon(lambda: not _waiting(told)), "the early process outlives everybody"
+
+
+def _waiting(place: str) -> list[int]:
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if place.encode() in each.read_bytes().split(b"\0"):
+                found.append(int(each.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def _soon(holds: object) -> bool:
+    assert callable(holds)
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def spark_starts(place: str, sockets: Path) -> subprocess.Popen[bytes]:
+    """Start what Spark starts, as it does."""
+    environment = {
+        **os.environ,
+        PLACE: place,
+        "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(sockets),
+    }
+    command = [sys.executable, "-m", "plait.runtime.spark.daemon", "pyspark.worker"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def worker_of(daemon: subprocess.Popen[bytes]) -> tuple[int, socket.socket]:
+    """Ask for a worker as Spark does: read where (what it told of its sockets), connect, read its process number."""
+    assert daemon.stdout is not None
+    length = int.from_bytes(daemon.stdout.read(4), "big")
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(daemon.stdout.read(length).decode())
+    return int.from_bytes(connection.recv(4), "big"), connection
+
+
+def parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def end(daemon: subprocess.Popen[bytes]) -> None:
+    """Let go of the process as Spark does."""
+    assert daemon.stdin is not None
+    assert daemon.stdout is not None
+    daemon.stdin.close()
+    daemon.stdout.close()
+    daemon.wait(PATIENCE_S)
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+
+
+def test_workers_are_forked_from_the_early_process_with_what_spark_told_its_own(place: str, tmp_path: Path) -> None:
+    daemon = spark_starts(place, tmp_path)
+    worker, connection = worker_of(daemon)
+    with connection:
+        assert [parent(worker)] == _waiting(place)[:1]
+        assert Path(f"/proc/{parent(worker)}/cwd").resolve() == Path.cwd()
+        assert daemon.poll() is None
+        assert not Path(place).parent.exists()
+    end(daemon)
+
+
+def test_another_process_of_spark_loads_by_itself(place: str, tmp_path: Path) -> None:
+    first = spark_starts(place, tmp_path)
+    _, taken = worker_of(first)
+    second = spark_starts(place, tmp_path)
+    worker, connection = worker_of(second)
+    with connection, taken:
+        assert parent(worker) == second.pid
+    end(second)
+    end(first)
+
+
+def test_it_ends_with_spark_also_where_the_process_that_stands_for_it_is_killed(place: str, tmp_path: Path) -> None:
+    daemon = spark_starts(place, tmp_path)
+    worker_of(daemon)[1].close()
+    daemon.kill()
+    end(daemon)  # the fixture waits for the early one
+
+
+PROGRAM = """
+import os, sys, time
+from plait.runtime.spark import early_daemon
+early_daemon._HEAD_START_S = 0.0
+with early_daemon.started_early():
+    print(os.environ[early_daemon.PLACE], flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def test_it_ends_with_the_program_if_spark_never_comes() -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
+    assert program.stdin is not None
+    assert program.stdout is not None
+    place = program.stdout.readline().strip()
+    assert _soon(lambda: len(_waiting(place)) == 1)
+    program.stdin.close()
+    program.wait(PATIENCE_S)
+    program.stdout.close()
+    assert _soon(lambda: not _waiting(place))
+    assert _soon(lambda: not Path(place).parent.exists())
+
+
+def test_only_the_first_start_of_a_program_has_one(place: str) -> None:
+    with started_early():
+        assert PLACE not in os.environ
