@@ -154,6 +154,8 @@ def test_it_ends_with_the_program_if_spark_never_comes() -> None:
     assert _soon(lambda: not Path(place).parent.exists())
 
 
-def test_only_the_first_start_of_a_program_has_one(place: str) -> None:
+@pytest.mark.usefixtures("_alone")
+def test_only_the_first_start_of_a_program_has_one() -> None:
+    assert early_daemon._first.acquire(blocking=False)
     with started_early():
         assert PLACE not in os.environ
