@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from plait.cli.opened_session import opened_session
@@ -27,18 +25,6 @@ if TYPE_CHECKING:
 DEFAULT_TRIGGER = "1 second"
 _STRATEGY, _TRIGGER = "plait.strategy", "plait.trigger"
 _POLL_SECONDS = 0.2
-_LOADED_BESIDE = (
-    "plait.runtime.spark.tasks",
-    "plait.adapt.adapter",
-    "plait.operators.ingest.derivable",
-    "plait.operators.traversal.sampler",
-    "plait.operators.traversal.slicing",
-    "plait.operators.close.next_manifest",
-    "plait.operators.close.restoring",
-    "plait.plan.explain",
-    "plait.sinks",
-)
-"""Most of what the engine imports, but nothing that imports Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +105,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     `explained`: explain the plan as text when it is over.
     """
     _require_query(execution.script)
-    opening = opened_session(
-        execution.master, execution.conf, output.noticed, meanwhile=_load_beside, makes_archive=True
-    )
+    opening = opened_session(execution.master, execution.conf, output.noticed, makes_archive=True)
     with sole_run(execution.checkpoint), opening as spark:
         from plait.runtime.engine import Engine
 
@@ -153,20 +137,6 @@ def _require_query(script: ScriptText) -> None:
         return
     if not queries:
         raise OptionError(f"there is no query to run in '{script.file}'; add one with CREATE QUERY")
-
-
-def _load_beside() -> None:
-    """Load Arrow, Numba, what runs on them and what plans while Spark starts, which mostly is waiting.
-
-    Nothing of Spark's: two threads that load modules which import each other may find them half made.
-    """
-    Thread(target=_load, name="plait-loading", daemon=True).start()
-
-
-def _load() -> None:
-    for module in _LOADED_BESIDE:
-        import_module(module)
-    import_module("plait.kernels.warm").warm()
 
 
 def _loaded(script: ScriptText, engine: Engine) -> Script:

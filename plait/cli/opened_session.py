@@ -21,12 +21,10 @@ def opened_session(
     settings: Iterable[tuple[str, str]],
     say: Callable[[str], None],
     *,
-    meanwhile: Callable[[], None] = lambda: None,
     makes_archive: bool = False,
 ) -> Iterator[SparkSession]:
     """Provide a session with these settings of Spark. Raises KeyboardInterrupt if a signal asks for an end while Spark
-    starts, once it has: a JVM that is left before it has told where it listens goes on for ever. `say` is told of that,
-    `meanwhile` is called once Spark's modules are loaded, before it starts.
+    starts, once it has: a JVM that is left before it has told where it listens goes on for ever. `say` is told of that.
     """
     # Imported here because Spark takes seconds to load, which other commands must not wait for.
     from plait.runtime.batch.run_errors import naming_an_ended_jvm
@@ -35,7 +33,6 @@ def opened_session(
     def told() -> None:
         say("interrupted: this ends once Spark has started")
 
-    meanwhile()
     with spark_log() as log, naming_an_ended_jvm():
         with StopOnSignal(told, patience_seconds=_PATIENCE_SECONDS) as early, log.collecting():
             conf = {name: value for name, value in settings if name != "spark.master"}

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from plait.errors import PlaitError
 from plait.runtime.spark.archive import find_archive, launcher_classes
 from plait.runtime.spark.early_daemon import started_early
+from plait.runtime.spark.loading import load_beside
 
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
@@ -110,6 +111,7 @@ def open_session(
     Its JVM starts from the class-data archive (`plait.runtime.spark.archive`) if there is one. `makes_archive`: if not,
     it leaves one behind for later starts, which takes it some seconds after this process has ended.
     """
+    load_beside()
     stated = {"spark.master": master or "local[*]", **(conf or {})}
     wanted = {**_DEFAULTS, **NAMED_SOURCES, **_of_master(stated), **stated}
     archive = None if _CLASS_PATH in wanted else find_archive()
