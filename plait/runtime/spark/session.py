@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from plait.errors import PlaitError
 from plait.runtime.spark.archive import find_archive, launcher_classes
 from plait.runtime.spark.early_daemon import started_early
-from plait.runtime.spark.loading import load_beside
+from plait.runtime.spark.early_loading import load_beside
 
 _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
