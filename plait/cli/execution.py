@@ -29,7 +29,9 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """How to run a script. `trigger` None: only what is there now. `conf`: Spark settings, `settings`: Plait's."""
+    """How to run a script. `trigger` None: only what is there now, and nothing will come after that if it `closes`.
+    `conf`: Spark settings, `settings`: Plait's.
+    """
 
     script: ScriptText
     checkpoint: str
@@ -37,6 +39,7 @@ class Execution:
     master: str | None
     conf: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
+    closes: bool = False
 
     @property
     def strategy(self) -> StrategyName:
@@ -54,10 +57,16 @@ class Choices:
     master: str | None = None
     conf: tuple[str, ...] = ()
     available_now: bool = False
+    close: bool = False
 
 
 def settle(script: ScriptText, choices: Choices) -> Execution:
     """Combine the script's SET options with the command line, which wins. Raises OptionError for an impossible one."""
+    if choices.close and not choices.available_now:
+        raise OptionError(
+            "--close says that nothing more will come, and a run without --available-now waits for more; write "
+            "--available-now --close"
+        )
     said = {_STRATEGY: DEFAULT_STRATEGY, _TRIGGER: DEFAULT_TRIGGER, **script.settings()}
     said |= dict(checked_option(*read_setting(text)) for text in choices.conf)
     given = ((_STRATEGY, choices.strategy), (_TRIGGER, choices.trigger))
@@ -71,6 +80,7 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
         master=choices.master or conf.get("spark.master"),
         conf=tuple(conf.items()),
         settings=tuple((name, value) for name, value in said.items() if name not in conf),
+        closes=choices.close,
     )
 
 
@@ -116,7 +126,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
             script = _loaded(execution.script, engine)
             engine.load(replace(script, options=()))
             output.starting(_described(execution, script))
-            handle = engine.start(execution.trigger)
+            handle = engine.start(execution.trigger, close=execution.closes)
             for text in engine.notices():
                 output.noticed(text)
             summary = _wait(handle, stop, output)

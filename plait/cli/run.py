@@ -19,6 +19,13 @@ def run(
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Process what is there now, then end; otherwise run until Ctrl-C.")
     ] = False,
+    close: Annotated[
+        bool,
+        typer.Option(
+            "--close",
+            help="With --available-now: nothing more will come. What is undecided is decided, and the checkpoint ends.",
+        ),
+    ] = False,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -62,6 +69,7 @@ def run(
         master=master,
         conf=tuple(conf or ()),
         available_now=available_now,
+        close=close,
     )
     execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:

@@ -70,6 +70,17 @@ class Batches:
             return False
         return watch.settled(*self.admission.look(work.settled.sources))
 
+    def end(self) -> None:
+        """Carry out the last batch, unless it has been: nothing more will come."""
+        if not self.has_ended:
+            self.processor.end()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come."""
+        before = self.processor.before
+        return before is not None and before.ended
+
     def begin_with(self, prepared: Prepared, adapter: Adapter) -> None:
         """Let the next batch begin with what the checkpoint was prepared for, in place of what it was before."""
         self.prepared, self.adapter, self.awaited, self.done, self._broken = prepared, adapter, None, 0, False

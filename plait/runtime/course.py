@@ -18,6 +18,7 @@ from plait.adapt.decision import Change
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest
 from plait.adapt.rule import NO_MEMORY, Memory
+from plait.errors import OptionError
 from plait.filesystems import for_spark
 from plait.operators.close.lacking import Lacking
 from plait.operators.ingest.governing import changes_path, note_changes
@@ -226,8 +227,17 @@ class Course:
             return Carried(memory=memory, former=former, adapter=adapter)
         return Carried(change=self.batches.awaited, memory=adapter.memory, adapter=adapter)
 
-    def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
-        """Start the streaming query, which calls `process` with every batch."""
+    def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery | None:
+        """Start the streaming query, which calls `process` with every batch. None: the input has ended, and all there
+        was to do is to offer what waited for sinks.
+        """
+        if self.batches.has_ended:
+            if trigger is None:
+                return None
+            raise OptionError(
+                f"the input of checkpoint '{self.asked.checkpoint}' has ended, and results wait for their sinks; run "
+                "it with --available-now (in Python run_available()) to hand these over"
+            )
         settings = self.asked.settings
         frames = [
             ingest_frame(

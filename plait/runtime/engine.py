@@ -99,23 +99,27 @@ class Engine(Declarations):
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def run_available(self) -> Summary:
-        """Process everything that is available now, then return a summary. Raises what ended the run, if it failed."""
-        run = self._begin(None)
+    def run_available(self, *, close: bool = False) -> Summary:
+        """Process everything that is available now, then return a summary. Raises what ended the run, if it failed.
+        `close`: nothing more will come. All that waits is decided, and the checkpoint cannot be run again.
+        """
+        run = self._begin(None, close=close)
         run.wait()
         return self._finish(run)
 
-    def start(self, trigger: str | None = "default") -> RunHandle:
+    def start(self, trigger: str | None = "default", *, close: bool = False) -> RunHandle:
         """Keep running: a batch every `trigger` as long as there is input. Returns a handle.
 
         ``default`` is what option ``plait.trigger`` says, else one second. None: end once everything that is available
-        now is processed.
+        now is processed; with `close` the input has ended then, as in `run_available`.
         """
         if trigger == "default":
             trigger = self._options.trigger
         elif trigger is not None:
             checked_option(*written("plait.trigger", trigger))
-        run = self._begin(trigger)
+        if close and trigger is not None:
+            raise OptionError("close=True says that nothing more will come, so it takes trigger=None")
+        run = self._begin(trigger, close=close)
         if not run.is_alive():
             run.raise_failure()
         return RunHandle(run, self._finish, self.status)
@@ -210,7 +214,7 @@ class Engine(Declarations):
         """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
         self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
 
-    def _begin(self, trigger: str | None) -> Run:
+    def _begin(self, trigger: str | None, *, close: bool = False) -> Run:
         if self._run is not None and self._run.is_alive():
             raise OptionError("the engine is running already; stop it first")
         if not self._registry.bindings:
@@ -222,6 +226,7 @@ class Engine(Declarations):
             is_endless=trigger is not None,
             take_up=self._take_up,
             plan_ahead=self._plan_ahead,
+            end=lambda: self._course.batches.end() if close and self._course is not None else None,
             explain=self._explained,
             alone=sole_run(self._checkpoint, "plait"),
         )

@@ -17,6 +17,9 @@ from plait.stats.live_keys import LiveKeys
 TABLE_BATCH = -1
 """The batch id of table buckets: before every micro-batch."""
 
+END_OF_TIME_US = (1 << 63) - 1
+"""The watermark once nothing more will come: later than any event time and its window."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -233,6 +236,8 @@ class Manifest:
     `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
     have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
     `fillings`: of intermediate stores that came while batches ran; their `left` are buckets of this manifest.
+    `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so
+    far nothing was read for.
     """
 
     batch: int
@@ -249,3 +254,10 @@ class Manifest:
     sampled: int = 0
     live_keys: tuple[LiveKeys, ...] = ()
     fillings: tuple[Filling, ...] = ()
+    ended: bool = False
+    unfed: int = 0
+
+    @property
+    def spark_batch(self) -> int:
+        """What Spark calls the last batch that it read something for, −1 if there was none."""
+        return self.batch - self.unfed

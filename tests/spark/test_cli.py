@@ -74,6 +74,21 @@ def test_a_second_run_reads_only_what_is_new_and_joins_it_with_what_was_kept(sho
     assert (shop.parent / "shop.checkpoint" / "plait").is_dir()
 
 
+def test_a_run_that_closes_its_input_ends_the_checkpoint_and_running_it_again_is_refused(shop: Path) -> None:
+    without = plait("run", str(shop), "--close")
+    assert (without.returncode, "--available-now --close" in without.stderr) == (2, True)
+    first = plait("run", str(shop), "--available-now", "--close", "--json")
+    assert first.returncode == 0, first.stderr
+    batches = [event for event in events(first.stdout) if event["event"] == "batch"]
+    assert [(event["rows_in"], event["watermark_us"] == 2**63 - 1) for event in batches] == [(4, False), (0, True)]
+    assert batches[-1]["stored_tuples"] == 0
+    assert results(shop.parent / "soon") == [{"id": 1, "customer": "ann", "qty": 3}]
+    again = plait("run", str(shop), "--available-now")
+    assert again.returncode == 2
+    assert "has ended: it was run with --close" in again.stderr
+    assert results(shop.parent / "soon") == [{"id": 1, "customer": "ann", "qty": 3}]
+
+
 def test_ctrl_c_finishes_the_batch_and_prints_the_totals(shop: Path) -> None:
     command = [*PLAIT, "run", str(shop), "--json", "--trigger", "200 milliseconds", "--strategy", "fixed"]
     seen = []

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from plait.spelling import plural
+from plait.state.model import END_OF_TIME_US
 
 if TYPE_CHECKING:
     from plait.adapt.decision import Change, Outcome
@@ -96,6 +97,8 @@ def watermark(micros: int | None, laggard: str | None) -> str:
     >>> watermark(None, "orders")
     'none yet, waiting for orders'
     """
+    if micros == END_OF_TIME_US:
+        return "the end of the input"
     if micros is None:
         return f"none yet, waiting for {laggard}" if laggard else "none yet"
     return f"{instant(micros)} set by {laggard}" if laggard else instant(micros)

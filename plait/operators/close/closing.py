@@ -22,7 +22,7 @@ from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.query.model import Stream
-from plait.state.model import BadRows, Bucket, Manifest, SourceProgress, StoreWindow
+from plait.state.model import END_OF_TIME_US, BadRows, Bucket, Manifest, SourceProgress, StoreWindow
 from plait.state.retention import retain
 from plait.stats.cycles import HISTORY, TEN_SECONDS, Count, CycleLength, Cycles, with_batch
 from plait.stats.live_keys import LiveKeys
@@ -58,9 +58,11 @@ def close(
     cycle: CycleLength = TEN_SECONDS,
     history: int = HISTORY,
     sample: Sample | None = None,
+    *,
+    is_end: bool = False,
 ) -> Closed:
     """Return what is final once this batch is done. `cycle`: how long one is, `history`: how many are kept. `sample`:
-    of orders that are not in force.
+    of orders that are not in force. `is_end`: nothing more will come, so the watermark is the end of time.
     """
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
     progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
@@ -82,7 +84,7 @@ def close(
         keys.counts,
     )
     progress = _with_unstored(plan, progress, ingested)
-    watermark = watermark_after(streams, progress, clock_ms)
+    watermark = END_OF_TIME_US if is_end else watermark_after(streams, progress, clock_ms)
     progress = with_bars(streams, progress, watermark)
     delta = arrived + tuple(bucket for report in probed for bucket in report.buckets)
     windows, resting = windows_of(plan), resting_windows(plan, previous)

@@ -52,9 +52,12 @@ def next_manifest(
     publications: tuple[Publication, ...],
     undelivered: tuple[Undelivered, ...],
     sampled: int = 0,
+    is_fed: bool = True,
+    ended: bool = False,
 ) -> Manifest:
     """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
-    what `previous` names, is to be published with it. `sampled`: probe tuples of samples.
+    what `previous` names, is to be published with it. `sampled`: probe tuples of samples. `is_fed`: Spark has read
+    something for it; `ended`: nothing more will come.
     """
     reports = (*probed, *closed.found)
     return Manifest(
@@ -76,6 +79,8 @@ def next_manifest(
         undelivered=undelivered,
         sampled=sampled + (0 if previous is None else previous.sampled),
         probe_tuples=_added(() if previous is None else previous.probe_tuples, reports, edges_of(plan)),
+        ended=ended,
+        unfed=(0 if previous is None else previous.unfed) + (not is_fed),
     )
 
 

@@ -8,7 +8,7 @@ it is, the kind of sink says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import IO
 from urllib.parse import quote
@@ -63,21 +63,28 @@ class ResultWriter:
 
     def add(self, output: Output, gathered: Gathered) -> None:
         """Add complete results of ``output.query``."""
-        count = gathered.partials.count
+        columns = self._deliveries[output.query].columns
+        self._take(output.query, gathered.partials.count, lambda: result_batch(output, gathered, columns))
+
+    def add_rows(self, query: str, rows: pa.RecordBatch) -> None:
+        """Add results that no traversal has found: joined rows with the columns that the query's delivery takes."""
+        self._take(query, rows.num_rows, lambda: rows)
+
+    def _take(self, query: str, count: int, rows: Callable[[], pa.RecordBatch]) -> None:
         if count == 0:
             return
-        delivery = self._deliveries[output.query]
+        delivery = self._deliveries[query]
         match delivery:
             case Spooled():
-                self._write_spool(output.query, result_batch(output, gathered, delivery.columns))
+                self._write_spool(query, rows())
             case Discarded(made=()):
                 pass
             case Direct() | Discarded():
-                self._keep(output.query, result_batch(output, gathered, delivery.columns))
+                self._keep(query, rows())
             case _:
                 assert_never(delivery)
-        file = self._file(output.query)
-        self._files[output.query] = replace(file, rows=file.rows + count)
+        file = self._file(query)
+        self._files[query] = replace(file, rows=file.rows + count)
 
     def _file(self, query: str) -> ResultFile:
         return self._files.get(query, ResultFile(query=query, rows=0))

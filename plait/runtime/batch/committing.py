@@ -40,6 +40,8 @@ class Committer:
             publications=work.publications,
             undelivered=work.undelivered,
             sampled=0 if work.sample is None else work.sample.probe_tuples,
+            is_fed=work.is_fed,
+            ended=work.is_end,
         )
         buckets, fillings = self.compactor.adopt(manifest.buckets, manifest.fillings)
         dropped = frozenset() if self.budget is None else stores_to_drop(self.budget, work.epoch.plan, buckets)

@@ -3,7 +3,7 @@
 ingest    Spark runs the ingest tasks: buckets are written
 probe     starting tuples traverse the probe trees; results are spooled or staged; so does a slice of what is stored, if
           intermediate stores come
-close     the watermark moves: what is final now, and which buckets expire
+close     the watermark moves: what is final now becomes results as those of probing are, and buckets expire
 deliver   spooled results go to their sinks (staged where the sink is files)
 commit    manifest b is written; from here on the batch has happened
 publish   staged files are renamed into sight
@@ -12,6 +12,8 @@ tidy      the spool goes; deleting old manifests and garbage, and merging, begin
 Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
 after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results
 undelivered; the batch goes on.
+
+The last batch of an input that ends (`end`) takes nothing in: its watermark is the end of time.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.adapt.decision import Change, Outcome
 from plait.faults import reach
-from plait.operators.close.closing import close
+from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, resting_buckets, stored_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
-from plait.operators.reports import ProbeReport
+from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, probe_stored, with_intermediates
 from plait.operators.traversal.slicing import arranged, take
@@ -58,6 +61,9 @@ from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
 
 Listener = Callable[[BatchEvent], None]
+
+Finder: TypeAlias = Callable[[Batch, Closed], Closed]
+"""Adds to what a batch has closed the results that this makes final, and takes what was kept for them out of it."""
 
 
 class BatchProcessor:
@@ -98,6 +104,7 @@ class BatchProcessor:
         self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
         self._story = Story()
+        self._finders: tuple[Finder, ...] = ()
 
     @property
     def in_force(self) -> Epoch:
@@ -129,15 +136,32 @@ class BatchProcessor:
 
     def process(self, frame: DataFrame, batch: int) -> Batch | None:
         """Carry out batch `batch`; return what was done, None if it had been committed already."""
-        epoch, before = self.in_force, self.before
+        before = self.before
         if before is not None and batch <= before.batch:
             return None
-        started = time.perf_counter()
+        return self._carry_out(batch, lambda: reports(frame.collect()))
+
+    def end(self) -> Batch:
+        """Carry out the last batch: nothing more will come, so all that waits is decided."""
+        return self._carry_out(0 if self.before is None else self.before.batch + 1, tuple, is_fed=False, is_end=True)
+
+    def _carry_out(
+        self, batch: int, ingest: Callable[[], tuple[IngestReport, ...]], *, is_fed: bool = True, is_end: bool = False
+    ) -> Batch:
+        """Carry out a batch of what `ingest` takes in."""
+        epoch, started = self.in_force, time.perf_counter()
         self.throttle.begun()
         self._catch_up(epoch, batch)
-        work = Batch(number=batch, epoch=epoch, before=self.before, clock_ms=self._now_ms())
+        work = Batch(
+            number=batch,
+            epoch=epoch,
+            before=self.before,
+            clock_ms=self._now_ms(),
+            is_fed=is_fed,
+            is_end=is_end,
+        )
         seconds, ends = dict[str, float](), time.perf_counter()
-        for name, done, phase in self._phases(frame):
+        for name, done, phase in self._phases(ingest):
             work = phase(work)
             self.before = work.after
             if done is not None:
@@ -162,12 +186,14 @@ class BatchProcessor:
         self.before = offered.before
         return offered.rows
 
-    def _phases(self, frame: DataFrame) -> tuple[tuple[str, str | None, Callable[[Batch], Batch]], ...]:
+    def _phases(
+        self, ingest: Callable[[], tuple[IngestReport, ...]]
+    ) -> tuple[tuple[str, str | None, Callable[[Batch], Batch]], ...]:
         """Return what is done with a batch, in order: each phase with its name, and with the name of the moment when it
         is over, at which a kill has other consequences than before.
         """
         return (
-            ("ingest", "stored", lambda work: replace(work, ingested=reports(frame.collect()))),
+            ("ingest", "stored", lambda work: replace(work, ingested=ingest())),
             ("probe", "probed", self._probe_all),
             ("close", "closed", self._close),
             ("deliver", "delivered", self.handover.deliver),
@@ -225,7 +251,10 @@ class BatchProcessor:
             self._settings.habits.cycle,
             self._settings.history,
             work.sample,
+            is_end=work.is_end,
         )
+        for find in self._finders:
+            closed = find(work, closed)
         return replace(work, closed=closed)
 
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:

@@ -24,6 +24,9 @@ class Batch:
     `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
     `manifest`: the state after it; `dropped`: intermediate stores it left behind to hold the storage budget;
     `unpublished`: what the manifest names and could not be shown; `published_ms`: when the rest could be seen.
+
+    `is_fed`: Spark reads what has arrived; else nothing has, and only the watermark may have moved. `is_end`: nothing
+    will arrive any more.
     """
 
     number: int
@@ -41,6 +44,8 @@ class Batch:
     dropped: frozenset[str] = frozenset()
     unpublished: tuple[Unpublished, ...] = ()
     published_ms: int | None = None
+    is_fed: bool = True
+    is_end: bool = False
 
     @property
     def found(self) -> tuple[ProbeReport, ...]:

@@ -110,8 +110,9 @@ class Run:
 
     `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `take_up` lets
     the next batch begin with what has been asked for meanwhile, and tells whether the streaming query can go on for it;
-    else it is started anew; `plan_ahead` gets ready for that while a batch is under way. `explain` says what ended it.
-    `alone` is entered for as long as it lasts.
+    else it is started anew; `plan_ahead` gets ready for that while a batch is under way. `end` is called once a run has
+    done all there was to do, without failing and without being stopped. `explain` says what ended it. `alone` is
+    entered for as long as it lasts.
     """
 
     def __init__(
@@ -121,11 +122,13 @@ class Run:
         is_endless: bool,
         take_up: Callable[[], bool] = lambda: False,
         plan_ahead: Callable[[], None] = lambda: None,
+        end: Callable[[], None] = lambda: None,
         explain: Callable[[BaseException], PlaitError] = explained,
         alone: AbstractContextManager[None] | None = None,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
         self._take_up, self._plan_ahead, self._alone = take_up, plan_ahead, alone or nullcontext()
+        self._end = end
         self._planning = threading.Lock()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
@@ -251,6 +254,8 @@ class Run:
                 self._asked.wait()
             with self._between:
                 if self._ending or not self._restarting or self.failure is not None:
+                    if not self._ending and self.failure is None:
+                        self._end()
                     self._ending = True  # nothing is taken up any more, also by who waits for this lock
                     return
                 self._restarting = False

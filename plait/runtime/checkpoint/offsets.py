@@ -40,10 +40,11 @@ def check_offsets(checkpoint: str, manifest: Manifest) -> None:
     With another offset log batches would be skipped or repeated.
     """
     newest = max(_entries(_spark(checkpoint), "offsets"), default=-1)
-    if newest < manifest.batch:
+    if newest < manifest.spark_batch:
         raise CheckpointError(
-            f"checkpoint '{checkpoint}' is incomplete: Plait has committed batch {manifest.batch}, Spark's offset log "
-            f"in spark/offsets ends at batch {newest}. Restore both from the same backup, or use another checkpoint."
+            f"checkpoint '{checkpoint}' is incomplete: Plait has committed batch {manifest.spark_batch}, Spark's "
+            f"offset log in spark/offsets ends at batch {newest}. Restore both from the same backup, or use another "
+            "checkpoint."
         )
 
 
@@ -170,15 +171,15 @@ def resume_streams(checkpoint: str, last: Catalog | None, now: Catalog, manifest
     """Let each stream of the plan (`now.read`) go on where it had come to when a finished batch last read it, and begin
     where none has; return the catalog with where that is. `last`: the catalog of the start before.
     """
-    if manifest is None or manifest.batch < 0 or not now.named:
+    if manifest is None or manifest.spark_batch < 0 or not now.named:
         return now
-    noted = offsets_at(checkpoint, manifest.batch)
+    noted = offsets_at(checkpoint, manifest.spark_batch)
     was_read = noted.keys() if last is None or last.read is None else {spark_name(name) for name in last.read}
     # What the log says of a stream that was not read stems from a batch that was begun with it and finished without.
     offsets = dict(now.offsets) | {name: offset for name, offset in noted.items() if name in was_read}
     added = {spark_name(name) for name in now.read or ()} - was_read
     seen = added & {spark_name(known.source) for known in manifest.sources if known.rows}
-    offsets = last_offsets(checkpoint, manifest.batch, seen - offsets.keys()) | offsets
+    offsets = last_offsets(checkpoint, manifest.spark_batch, seen - offsets.keys()) | offsets
     resume_offsets(checkpoint, {name: offsets[name] for name in added & offsets.keys()})
     forget_offsets(checkpoint, added - offsets.keys() - seen)
     return replace(now, offsets=tuple(sorted(offsets.items())))

@@ -35,7 +35,7 @@ from plait.runtime.checkpoint.heading import way_to
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
-from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, whose
+from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, refuse_ended, whose
 from plait.runtime.checkpoint.shared_storage import share
 from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
 from plait.runtime.checkpoint.taken_back import unless_taken_back
@@ -68,9 +68,9 @@ class Asked:
     former: Former | None = None
     running: Former | None = None
 
-    def streams_of(self, plan: Plan) -> tuple[Stream, ...]:
-        """Return the streams that the plan reads, in order of registration."""
-        used = {store.source for store in plan.stores}
+    def streams_of(self, plan: Plan | None) -> tuple[Stream, ...]:
+        """Return the streams that the plan reads, in order of registration. None: all."""
+        used = set(self.sources) if plan is None else {store.source for store in plan.stores}
         registered = (opened.source for opened in self.sources.values())
         return tuple(source for source in registered if isinstance(source, Stream) and source.name in used)
 
@@ -129,6 +129,7 @@ class Prepared:
 def prepare(asked: Asked) -> Prepared:
     """Return the checkpoint, ready for the next batch of what is asked."""
     opened = _opened(asked)
+    refuse_ended(opened.storage, opened.owner, opened.manifest, asked.bindings.values(), asked.streams_of(None))
     catalog = _evolved(asked, opened)
     plan, way = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
@@ -247,8 +248,7 @@ def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, *, goes_on
     if opened.manifest is None:
         return None
     kept = _rewritten(asked, opened.storage, with_all_kept(plan, opened.manifest), catalog, plan)
-    undelivered = tuple(late for late in kept.undelivered if late.query not in asked.dropped)
-    kept = replace(kept, undelivered=undelivered)
+    kept = replace(kept, undelivered=tuple(late for late in kept.undelivered if late.query not in asked.dropped))
     if goes_on:
         return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)

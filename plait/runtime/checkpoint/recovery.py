@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from plait.errors import CheckpointError, SinkError
+from plait.errors import CheckpointError, OptionError, SinkError
 from plait.query.model import Stream
 from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
 from plait.runtime.checkpoint.offsets import check_offsets, complete_offsets
@@ -125,6 +125,24 @@ def finish_last_batch(
         log = ManifestLog(storage)
         collect(storage, tuple(log.read(number) for number in log.batches()))
     return Finished(claimed=frozenset(claimed), unpublished=tuple(each.publication for each in failed))
+
+
+def refuse_ended(
+    storage: Storage, owner: Whose, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
+) -> None:
+    """Refuse a checkpoint whose input has ended, once what its last batch committed is in sight. Raises OptionError.
+
+    One whose sinks have not taken all results yet is not refused: they are offered once more.
+    """
+    if manifest is None or not manifest.ended:
+        return
+    finished = finish_last_batch(storage, owner, manifest, bindings, streams)
+    if not (finished.unpublished or manifest.undelivered):
+        raise OptionError(
+            f"the input of checkpoint '{posixpath.dirname(storage.uri)}' has ended: it was run with --close (in Python "
+            "close=True), which says that nothing more will come, so all there is to know has been written. For more "
+            "input choose another checkpoint and other sinks"
+        )
 
 
 def _publish_again(storage: Storage, manifest: Manifest) -> tuple[Unpublished, ...]:

@@ -166,6 +166,9 @@ def test_the_command_line_wins_over_the_script_and_the_script_over_the_defaults(
     assert (told.strategy, told.trigger, told.master) == ("greedy", "1 minute", "local")
     assert dict(told.conf)["spark.executor.memory"] == "4g"
     assert settle(text, Choices(available_now=True, trigger="1 minute")).trigger is None
+    assert [settle(text, Choices(available_now=True, close=close)).closes for close in (True, False)] == [True, False]
+    with pytest.raises(OptionError, match="write --available-now --close"):
+        settle(text, Choices(close=True))
 
 
 def test_the_checkpoint_is_beside_the_script_unless_told_otherwise(script: Path) -> None:

@@ -10,7 +10,7 @@ from plait.operators.reports import IngestReport, ProbeReport, ResultFile
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.query.model import Stream
-from plait.state.model import TABLE_BATCH, Bucket, Forgotten, Manifest, SourceProgress, StoreWindow
+from plait.state.model import END_OF_TIME_US, TABLE_BATCH, Bucket, Forgotten, Manifest, SourceProgress, StoreWindow
 from tests.unit.state.builders import described
 
 SECOND = 1_000_000
@@ -50,6 +50,27 @@ def test_a_bucket_of_this_very_batch_may_expire_with_it() -> None:
     closed = close(manifest(), RS, STREAMS, reports, (), 0)
     assert [each.path for each in closed.expired] == ["r2"]
     assert [each.path for each in closed.kept] == ["r10"]
+
+
+def test_the_end_of_the_input_passes_every_event_time_and_lets_all_go_that_has_a_window() -> None:
+    closed = close(manifest(bucket("r", 1)), RS, STREAMS, (), (), 0, is_end=True)
+    assert closed.watermark_us == END_OF_TIME_US
+    assert [each.path for each in closed.expired] == ["r1"]
+    assert {each.late_before_us for each in closed.sources} == {END_OF_TIME_US}
+    following = next_manifest(
+        manifest(unfed=1),
+        closed,
+        plan=RS,
+        plan_id="p",
+        batch=1,
+        ingested=(),
+        probed=(),
+        publications=(),
+        undelivered=(),
+        is_fed=False,
+        ended=True,
+    )
+    assert (following.ended, following.unfed, following.spark_batch) == (True, 2, -1)
 
 
 def test_without_a_watermark_nothing_expires() -> None:

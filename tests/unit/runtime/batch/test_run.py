@@ -190,3 +190,45 @@ def test_a_query_that_was_started_since_is_not_stopped_in_place_of_the_one_befor
     run._stop = stop  # type: ignore[method-assign]
     assert run._query is not None
     assert (run._query is former, run._query.isActive, run.failure) == (False, True, None)
+
+
+class Drained(Query):
+    """A streaming query that has nothing more to read."""
+
+    def awaitTermination(self) -> None:
+        self.stop()
+
+
+@pytest.mark.parametrize(("query", "ended"), [(Drained(), ["ended"]), (None, ["ended"])])
+def test_a_run_that_has_done_all_there_was_to_do_ends_its_input(query: Any, ended: list[str]) -> None:
+    calls = list[str]()
+    run = Run(lambda: query, is_endless=False, end=lambda: calls.append("ended"))
+    run.begin()
+    assert run.wait(20)
+    assert (calls, run.failure) == (ended, None)
+
+
+def test_a_run_that_is_stopped_or_fails_does_not_end_its_input() -> None:
+    calls = list[str]()
+
+    def fail() -> Any:
+        raise ValueError("no such stream")
+
+    failed = Run(fail, is_endless=False, end=lambda: calls.append("ended"))
+    failed.begin()
+    stopped = Run(Query, is_endless=False, end=lambda: calls.append("ended"))
+    stopped.begin()
+    stopped.stop()
+    assert failed.wait(20)
+    assert stopped.wait(20)
+    assert calls == []
+
+
+def test_a_run_whose_last_batch_fails_has_failed() -> None:
+    def fail() -> None:
+        raise ValueError("no space")
+
+    run = Run(Drained, is_endless=False, end=fail)
+    run.begin()
+    assert run.wait(20)
+    assert isinstance(run.failure, ValueError)

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
+from plait.errors import OptionError
 from plait.query.model import SinkSpec, Stream
 from plait.runtime.checkpoint.catalog import PATH
-from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch, whose
+from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch, refuse_ended, whose
 from plait.sinks.claims import Claim, ClaimedDirectory, Owner, file_name, read_owners
 from plait.sinks.kind import Sink
 from plait.sinks.kinds.json import Json
 from plait.sinks.staging import stage
 from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
-from plait.state.model import Manifest
+from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
 
@@ -128,3 +129,29 @@ def test_results_that_could_not_be_published_outlive_a_start_without_their_file_
     (tmp_path / "unmounted").rename(out)
     claim_sink(storage, replace(manifest, publications=finished.unpublished), binding)
     assert (out / names[0]).read_text() == "{}"
+
+
+def test_a_checkpoint_whose_input_has_ended_is_refused_once_its_last_results_are_in_sight(tmp_path: Path) -> None:
+    storage, _ = checkpoint(tmp_path)
+    sink = bound(tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    staged = stage(str(tmp_path / "out"), "q-00000003-a.json").publication
+    Path(staged.staged).parent.mkdir(parents=True, exist_ok=True)
+    Path(staged.staged).write_text("{}")
+    ended = replace(MANIFEST, publications=(staged,), ended=True)
+    ManifestLog(storage).commit(ended)
+    owner = whose(storage)
+    for going_on in (None, MANIFEST):
+        refuse_ended(storage, owner, going_on, [sink], ())
+    assert not Path(staged.final).exists()
+    with pytest.raises(OptionError, match="has ended: it was run with --close"):
+        refuse_ended(storage, owner, ended, [sink], ())
+    assert Path(staged.final).exists()
+
+
+def test_a_checkpoint_whose_input_has_ended_is_not_refused_while_results_wait_for_their_sink(tmp_path: Path) -> None:
+    storage, _ = checkpoint(tmp_path)
+    late = Undelivered(query="q", batch=3, paths=("results/3/q.arrow",), rows=1, reason="SinkError: full")
+    ended = replace(MANIFEST, undelivered=(late,), ended=True)
+    ManifestLog(storage).commit(ended)
+    refuse_ended(storage, whose(storage), ended, [bound(tmp_path / "out")], ())

@@ -1,0 +1,56 @@
+"""Write what the watermark has made final: results that no arrival completed, each once, in the batch that closes them.
+
+They go the way of all results (`plait.operators.traversal.results`): straight into the sink's staging area where their
+delivery says so, else spooled. Whoever finds them takes what he kept for them out of the state of the same manifest
+that names their files, so a batch that is done again finds them again, and one that is committed never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from plait.operators.reports import ProbeReport, ResultFile
+from plait.operators.traversal.results import ResultWriter
+from plait.sinks.delivery import Delivery, Spooled
+from plait.state.storage import Storage
+
+
+def write_found(
+    rows: Mapping[str, Sequence[pa.RecordBatch]],
+    deliveries: Mapping[str, Delivery],
+    storage: Storage,
+    *,
+    batch: int,
+    attempt: str,
+) -> ProbeReport:
+    """Write joined rows, by query, with the columns that its delivery takes; return the account of it.
+
+    What a sink refuses, or only Spark can compute, is spooled instead, with the reason.
+    """
+    files = {file.query: file for file in _written(rows, deliveries, storage, batch, attempt)}
+    refused = {query: file.failure for query, file in files.items() if file.failure is not None}
+    if refused:
+        spooled = {query: Spooled(query=query, columns=deliveries[query].columns) for query in refused}
+        again = _written({query: rows[query] for query in refused}, spooled, storage, batch, f"{attempt}-again")
+        files |= {file.query: replace(file, failure=refused[file.query]) for file in again}
+    return ProbeReport(results=tuple(files[query] for query in sorted(files)))
+
+
+def _written(
+    rows: Mapping[str, Sequence[pa.RecordBatch]],
+    deliveries: Mapping[str, Delivery],
+    storage: Storage,
+    batch: int,
+    attempt: str,
+) -> tuple[ResultFile, ...]:
+    writer = ResultWriter(deliveries, storage, batch, attempt)
+    for query, pieces in rows.items():
+        for piece in pieces:
+            writer.add_rows(query, piece)
+    return writer.finish()
+
+
+__all__ = ["write_found"]
