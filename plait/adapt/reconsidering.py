@@ -102,7 +102,8 @@ def reconsider(request: PlanRequest, manifest: Manifest, standing: Standing, pol
     verdict, memory = consider(seen, rule, standing.memory)
     if policy.is_young:
         memory = replace(memory, changes=standing.memory.changes)
-    outcome = _outcome(standing.memory.unjudged, seen, rule, verdict)
+    waits = memory.unjudged is standing.memory.unjudged
+    outcome = None if waits else _outcome(standing.memory.unjudged, seen, rule, verdict)
     if verdict.action == "keep":
         return Decision(verdict=verdict, change=None, after=replace(standing, memory=memory), outcome=outcome)
     taken = best.plan

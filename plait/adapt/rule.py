@@ -3,13 +3,15 @@
 Every cycle the strategy says which plan it would have. That plan is taken if what it is forecast to gain over the
 `horizon_s` exceeds the cost of changing to it by some slack. Three things keep plans from changing places all the time:
 
-- a gain must last for `patience` cycles, and what it exceeds some slack by must add up to `evidence`, as in a CUSUM
-  test: noise does not add up, and what swings faster than that does not last. A small gain waits long, a large one
-  hardly, and only an overwhelming one not at all. The slack is `least`, and as much as gains differ from one cycle to
-  the next: of plans that cost the same one always seems to gain, by as much as there is noise;
+- a gain must exceed some slack for `patience` cycles, and by how much must add up, as in a CUSUM test: noise does not
+  add up, and what swings faster than that does not last. Slack and sum are measured by the **noise**, by how much gains
+  mostly differ from what they usually are: of plans that cost the same one always seems to gain, by as much as there is
+  noise, and where there is little, a gain of a hundredth that lasts is worth a change. A small gain waits long, a large
+  one hardly. Of one cycle at most `burst` counts, which is not enough: whatever a cycle brings, the next has to bear it
+  out;
 - each change of the last `calm` cycles doubles the slack for the next;
 - a change that turned out dearer than forecast by more than the margin, although what was in force before would cost
-  less by now, is taken back, and its plan not taken again for `remember` cycles.
+  less by now, and that for `patience` cycles too, is taken back, and its plan not taken again for `remember` cycles.
 """
 
 from __future__ import annotations
@@ -25,17 +27,19 @@ Why: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When a change is worth it. `least`, `evidence`, `overwhelming` and `margin`, by which a change must have turned
-    out worse to be taken back, are shares of the cost of the plan in force; the others count cycles.
+    """When a change is worth it. `least`, which a gain must exceed in any case, and `margin`, by which a change must
+    have turned out worse to be taken back, are shares of the cost of the plan in force; `doubt` (the slack), `evidence`
+    (the sum) and `burst` count the noise, the others cycles.
     """
 
     horizon_s: float
-    least: float = 0.02
+    least: float = 0.006
     margin: float = 0.05
     patience: int = 2
-    evidence: float = 0.12
-    overwhelming: float = 0.5
-    calm: int = 6
+    evidence: float = 5.0
+    burst: float = 3.3
+    doubt: float = 1.5
+    calm: int = 12
     settle: int = 1
     remember: int = 60
 
@@ -75,9 +79,10 @@ class Memory:
 
     cycles: int = 0
     evidence: float = 0.0
-    share: float = 0.0
-    noise: float = 0.03
+    usual: float | None = None
+    noise: float = 0.025
     unjudged: Taken | None = None
+    worse: int = 0
     changes: tuple[int, ...] = ()
     refused: tuple[tuple[str, int], ...] = ()
 
@@ -90,9 +95,12 @@ class Memory:
 
 NO_MEMORY: Final = Memory()
 
-_LEARNING = 0.2
-_MOST_NOISE = 0.1
-"""Of the noise a cycle shows so much counts, and no more than that: a shift of the data is none."""
+_LEARNING = 0.15
+_FOLLOWING = 0.5
+"""So much of a new gain goes into the noise, and into what is usual."""
+_FAR = 2.5
+"""What differs by more than so many times the noise counts as so much: it is no noise, but a shift of the data."""
+_LEAST_NOISE = 0.002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +119,19 @@ def consider(seen: Outlook, rule: Rule, memory: Memory = NO_MEMORY) -> tuple[Ver
     """Return what to do after a cycle, and what to remember."""
     memory = _forgetting(memory, seen.cycle, rule)
     taken = memory.unjudged
-    if taken is not None and seen.measured is not None and seen.cycle - taken.cycle > rule.settle:
-        memory = replace(memory, unjudged=None)
-        if _is_worse(seen, taken, seen.measured, rule):
-            refused = (*memory.refused, (taken.plan, seen.cycle + rule.remember))
-            memory = replace(memory, refused=refused, changes=(*memory.changes, seen.cycle), cycles=0, evidence=0.0)
-            gain = (seen.measured - (seen.before_cost or 0.0)) * rule.horizon_s - seen.change_cost
-            return Verdict(action="take back", plan=taken.before, why="turned out worse", gain=gain), memory
-    return _weighed(seen, rule, memory)
+    if taken is None or seen.measured is None or seen.cycle - taken.cycle <= rule.settle:
+        return _weighed(seen, rule, memory)
+    worse = memory.worse + 1 if _is_worse(seen, taken, seen.measured, rule) else 0
+    refusing = replace(memory, refused=(*memory.refused, (taken.plan, seen.cycle + rule.remember)), unjudged=None)
+    if worse >= rule.patience:
+        changes = (*memory.changes, seen.cycle)
+        gain = (seen.measured - (seen.before_cost or 0.0)) * rule.horizon_s - seen.change_cost
+        verdict = Verdict(action="take back", plan=taken.before, why="turned out worse", gain=gain)
+        return verdict, replace(refusing, changes=changes, cycles=0, evidence=0.0)
+    verdict, after = _weighed(seen, rule, replace(memory, unjudged=taken if worse else None, worse=worse))
+    if worse and verdict.action == "take":  # forecasts say by now what is measured
+        after = replace(after, refused=refusing.refused)
+    return verdict, after
 
 
 def _is_worse(seen: Outlook, taken: Taken, measured: float, rule: Rule) -> bool:
@@ -131,9 +144,10 @@ def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory
     gain = (seen.running_cost - seen.wanted_cost) * rule.horizon_s - seen.change_cost
     at_stake = seen.running_cost * rule.horizon_s
     share = gain / at_stake if at_stake > 0 else 0.0
-    slack = (rule.least + memory.noise) * 2 ** len(memory.changes)
-    differs = min(abs(share - memory.share), _MOST_NOISE)
-    memory = replace(memory, share=share, noise=memory.noise + _LEARNING * (differs - memory.noise))
+    slack = (rule.least + rule.doubt * memory.noise) * 2 ** len(memory.changes)
+    wanted_evidence, burst = rule.evidence * memory.noise, rule.burst * memory.noise
+    if seen.wanted != seen.running:
+        memory = _learned(memory, share)
 
     def kept(why: Why, cycles: int = 0, evidence: float = 0.0) -> tuple[Verdict, Memory]:
         verdict = Verdict(action="keep", plan=seen.running, why=why, gain=gain)
@@ -143,18 +157,27 @@ def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory
         return kept("it is in force")
     if seen.wanted in dict(memory.refused):
         return kept("turned out worse before")
-    evidence = max(memory.evidence + share - slack, 0.0)
+    evidence = max(memory.evidence + min(share - slack, burst), 0.0)
     if share <= slack:
         return kept("gains too little", cycles=0, evidence=evidence if share > 0 else 0.0)
     # Whichever plan it is: while data moves, the best one is another each time.
     cycles = memory.cycles + 1
-    lasts = cycles >= rule.patience and evidence > rule.evidence
-    if not lasts and share < rule.overwhelming:
+    if cycles < rule.patience or evidence <= wanted_evidence:
         return kept("has to last", cycles, evidence)
     taken = Taken(cycle=seen.cycle, before=seen.running, plan=seen.wanted, forecast=seen.wanted_cost)
-    return (
-        Verdict(action="take", plan=seen.wanted, why="gains enough", gain=gain),
-        replace(memory, cycles=0, evidence=0.0, unjudged=taken, changes=(*memory.changes, seen.cycle)),
+    after = replace(memory, cycles=0, evidence=0.0, usual=None, unjudged=taken, worse=0)
+    verdict = Verdict(action="take", plan=seen.wanted, why="gains enough", gain=gain)
+    return verdict, replace(after, changes=(*memory.changes, seen.cycle))
+
+
+def _learned(memory: Memory, share: float) -> Memory:
+    """Return the memory with one gain more."""
+    usual = share if memory.usual is None else memory.usual
+    differs = min(abs(share - usual), _FAR * memory.noise)
+    return replace(
+        memory,
+        usual=usual + _FOLLOWING * (share - usual),
+        noise=max(memory.noise + _LEARNING * (differs - memory.noise), _LEAST_NOISE),
     )
 
 

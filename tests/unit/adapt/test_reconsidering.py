@@ -179,13 +179,15 @@ def test_what_turned_out_worse_is_taken_back_and_not_taken_again() -> None:
     assert busy
     settling = reconsider(asked, manifest(2, *busy, moved), first.after, Policy())
     assert settling.outcome is None
-    back = reconsider(asked, manifest(3, *busy, moved), settling.after, Policy())
+    once = reconsider(asked, manifest(3, *busy, moved), settling.after, Policy())
+    assert (once.change, once.outcome) == (None, None)
+    back = reconsider(asked, manifest(4, *busy, moved), once.after, Policy())
     assert back.change is not None
     assert back.change.reason == "turned out worse"
     assert identity(back.after.running) == identity(before)
     assert back.outcome is not None
     assert back.outcome.taken_back
-    again = reconsider(asked, manifest(4), back.after, Policy(is_young=True))
+    again = reconsider(asked, manifest(5), back.after, Policy(is_young=True))
     assert again.verdict.why == "turned out worse before"
     assert [plan for plan, _ in again.after.memory.refused] == [identity(running)]
 
