@@ -126,7 +126,10 @@ def _parser(asked: Workload) -> argparse.ArgumentParser:
         "--cases", type=_names, default=(), metavar="NAME,...", help="only these cases: their names up to a comma"
     )
     made.add_argument(
-        "--variants", choices=("usual", "all"), default="usual", help="all: the cases that take long as well"
+        "--variants",
+        choices=("usual", "plain", "all"),
+        default="usual",
+        help="all: the cases that take long as well; plain: of ajoin those without selections",
     )
     made.add_argument("--files", type=positive, help="files a stream, so batches; default: the workload's own choice")
     made.add_argument(

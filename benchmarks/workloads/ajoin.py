@@ -1,8 +1,9 @@
 """`ajoin`: many random queries over ten streams of six uniform attributes, after paper 004 (AJoin, section 7).
 
 Sizes count queries; all are there from the start. Usually they are of 2 to 5 relations, mixed, half similar to the
-pattern of their size, with a selection on each relation; variants ``all`` adds each number of relations by itself, and
-plain queries: joins of two without selections, as in section 7.1 of the paper.
+pattern of their size, with a selection on each relation; variants ``plain`` adds
+plain queries: joins of two without selections, as in section 7.1 of the paper; ``all`` also each number of relations by
+itself.
 How queries are drawn is said in `ajoin_queries`; how they come and go, in `ajoin_schedule`.
 
 The paper loads a cluster as fast as it goes. Here each stream has 200 rows a second of event time for a minute, so
@@ -64,6 +65,7 @@ def cases(request: Request) -> Iterator[Case]:
     mixtures = {("", "2- to 5-way"): wanted.wanted(SIZES)}
     if request.variants == "all":
         mixtures |= {("", f"{size}-way"): wanted.wanted((size,)) for size in SIZES}
+    if request.variants in ("plain", "all"):
         mixtures |= {("plain ", "2-way"): wanted.wanted((2,), selections=False)}
     for size in request.sizes:
         for (kind, mixture), of in mixtures.items():

@@ -46,8 +46,8 @@ def alone_and_together(queries: tuple[JoinQuery, ...]) -> Iterator[tuple[str, tu
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """For which cases the user asks: the sizes, the seed of the data, how many files a stream, and where data is kept
-    between runs. `files` None: the workload's own choice. `variants`: ``usual``, or ``all`` where a workload has more
-    cases of a size than usually make sense.
+    between runs. `files` None: the workload's own choice. `variants`: ``usual``, or ``plain`` or ``all`` where a
+    workload has more cases of a size than usually make sense.
     """
 
     sizes: tuple[float, ...]

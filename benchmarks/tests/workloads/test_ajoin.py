@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from benchmarks.workloads import ajoin
 from benchmarks.workloads.ajoin_queries import (
     SIZES,
     WINDOWS_S,
@@ -21,6 +22,7 @@ from benchmarks.workloads.ajoin_queries import (
     similarity,
 )
 from benchmarks.workloads.ajoin_schedule import Sc1, Sc2, schedule
+from benchmarks.workloads.case import Request
 from plait.errors import OptionError
 
 A, B = Link(stream="A", right="a"), Link(stream="B", left="b")
@@ -117,3 +119,28 @@ def test_a_schedule_without_enough_queries_is_refused():
         schedule(Sc1(per_second=2, parallel=4), queries(3))
     with pytest.raises(OptionError, match="positive"):
         Sc2(batch=1, every_s=5, seconds=4)
+
+
+@pytest.mark.parametrize(
+    ("variants", "mixtures"),
+    [
+        ("usual", ["2- to 5-way"]),
+        ("plain", ["2- to 5-way", "plain 2-way"]),
+        ("all", ["2- to 5-way", "2-way", "3-way", "4-way", "5-way", "plain 2-way"]),
+    ],
+)
+def test_variants_are_asked_with_every_number_of_queries(tmp_path, monkeypatch, variants: str, mixtures: list[str]):
+    monkeypatch.setattr(ajoin, "make_streams", lambda wanted: iter(()))
+    cases = list(ajoin.cases(Request(sizes=(1, 3), directory=tmp_path, variants=variants)))
+    named = [f"{kind} {of}".strip() for _, kind, of in (_named(case.name) for case in cases)]
+    assert named == [*mixtures, *mixtures]
+    assert [len(case.questions.queries) for case in cases] == [1] * len(mixtures) + [3] * len(mixtures)
+    plain = [case for case in cases if "plain" in case.name]
+    assert all(not query.selections for case in plain for query in case.questions.queries)
+
+
+def _named(name: str) -> tuple[str, str, str]:
+    """Return how many queries, of what kind, of how many relations."""
+    question, of = name.split(", ")
+    count, *kind = question.split(" ")
+    return count, "plain" if "plain" in kind else "", of
