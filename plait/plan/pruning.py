@@ -13,18 +13,20 @@ Ending: TypeAlias = Output | Fill
 Wanted = Callable[[Member, Ending], bool]
 
 
-def last_starts(plan: Plan, queries: frozenset[str]) -> Plan:
-    """Return the plan with each of `queries` answered from one starting relation only, that of the highest rank.
-
-    Over tuples that are all there already, as when a query is filled up with the past, this relation alone finds every
-    result once: among members that arrived together the one of the highest rank counts as the last.
-    """
-    return _from_last_starts(plan, lambda ending: isinstance(ending, Output) and ending.query in queries)
-
-
 def last_filling(plan: Plan, store: str) -> Plan:
-    """Return the plan that fills this intermediate store, and nothing else, from tuples that are all there already."""
-    return _from_last_starts(plan, lambda ending: isinstance(ending, Fill) and ending.store == store)
+    """Return the plan that fills this intermediate store, and nothing else, from tuples that are all there already.
+
+    Of those the starting relation of the highest rank alone finds everything once: among members that arrived together
+    it counts as the last.
+    """
+
+    def fills(ending: Ending) -> bool:
+        return isinstance(ending, Fill) and ending.store == store
+
+    starts = (tree.start for tree in plan.trees if any(map(fills, _endings(tree))))
+    last = max(map(plan.rank, starts), default=None)
+    trees = (_prune_tree(tree, lambda start, ending: fills(ending) and plan.rank(start) == last) for tree in plan.trees)
+    return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
 
 
 def part_for(plan: Plan, queries: Collection[str] | None, streams: Collection[str] | None) -> Plan:
@@ -95,29 +97,25 @@ def filling_from(plan: Plan, store: str, part: int) -> Plan:
     return replace(plan, trees=tuple(tree for tree in trees if tree.children))
 
 
+@lru_cache(maxsize=64)  # as above
+def answering_from(plan: Plan, query: str, alias: str) -> Plan:
+    """Return the plan that answers a query with what arrivals of one of its relations complete, and nothing else. As
+    above: of tuples that are all there already any relation finds every result once.
+    """
+
+    def is_wanted(_: Member, ending: Ending) -> bool:
+        return isinstance(ending, Output) and ending.query == query and (alias, 0) in ending.positions
+
+    trees = (_prune_tree(tree, is_wanted) for tree in plan.trees)
+    return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
+
+
 def filling_trees(plan: Plan, stores: Collection[str]) -> tuple[ProbeTree, ...]:
     """Return what of the trees leads into one of these intermediate stores."""
     trees = (
         _prune_tree(tree, lambda _, ending: isinstance(ending, Fill) and ending.store in stores) for tree in plan.trees
     )
     return tuple(tree for tree in trees if tree.children)
-
-
-def _from_last_starts(plan: Plan, is_wanted: Callable[[Ending], bool]) -> Plan:
-    last: dict[str, tuple[int, int]] = {}
-    for tree in plan.trees:
-        for ending in filter(is_wanted, _endings(tree)):
-            last[_target(ending)] = max(last.get(_target(ending), (-1, -1)), plan.rank(tree.start))
-
-    def is_last(start: Member, ending: Ending) -> bool:
-        return is_wanted(ending) and plan.rank(start) == last[_target(ending)]
-
-    trees = (_prune_tree(tree, is_last) for tree in plan.trees)
-    return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
-
-
-def _target(ending: Ending) -> str:
-    return ending.query if isinstance(ending, Output) else ending.store
 
 
 def _endings(tree: ProbeTree) -> Iterator[Ending]:

@@ -45,14 +45,14 @@ class Batches:
     _ran: Epoch | None = None
     _broken: bool = False
 
-    def carry_out(self, frame: DataFrame, batch: int) -> bool:
-        """Change the plan if that gains, then carry out a batch, unless it had happened. Tell whether there should be
-        another start after it: for a plan that reads or places rows otherwise, or because the batch shows that streams
-        should be bounded otherwise.
+    def carry_out(self, frame: DataFrame, batch: int, take_up: Callable[[], None] = lambda: None) -> bool:
+        """Change the plan if that gains, then carry out a batch, unless it had happened. `take_up` is called when its
+        rows are stored. Tell whether there should be another start after it: for a plan that reads or places rows
+        otherwise, or because the batch shows that streams should be bounded otherwise.
         """
         self._change_plan(batch)
         self.processor.sampler.plan = self.adapter.next_sample(self.processor.in_force.heading)
-        work = self.processor.process(frame, batch)
+        work = self.processor.process(frame, batch, take_up)
         if work is None:
             return False
         self.done, self._ran = self.done + 1, work.epoch

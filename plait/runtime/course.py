@@ -35,9 +35,10 @@ from plait.runtime.batch.stream import ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
 from plait.runtime.batch.waiting import failing_at_start
 from plait.runtime.batches import Batches
+from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
-from plait.runtime.checkpoint.preparing import Asked, Prepared, go_on, prepare
+from plait.runtime.checkpoint.preparing import Prepared, go_on, prepare
 from plait.runtime.checkpoint.stored_for_planning import sampling
 from plait.runtime.checkpoint.taken_back import read_taken_back
 from plait.runtime.losses.empty import Evidence, hints_for
@@ -68,12 +69,32 @@ class Carried:
         return None if self.change is None else self.change.restarts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """A plan for queries that are asked for, and how many have changed since all were planned at once, made `beside`
+    one that was in force or was to be: of these, one still has to be when it is taken up.
+    """
+
+    made: Former
+    beside: tuple[Plan, ...]
+
+    def goes_on_from(self, in_force: Plan) -> bool:
+        """Tell whether it can follow a plan: equal ones were not made at the same time."""
+        return any(plan is in_force for plan in (*self.beside, self.made.plan))
+
+    def since(self, in_force: Plan) -> tuple[Plan, ...]:
+        """Return all that it, and what is made beside it, may follow, without what has been followed already."""
+        plans = (*self.beside, self.made.plan)
+        places = [place for place, plan in enumerate(plans) if plan is in_force]
+        return plans[places[0] :] if places else plans
+
+
 @dataclass(slots=True, kw_only=True)
 class Course:
     """What `asked` has come to. `warnings`: what tables lost when they were read, and what has changed outside the
     checkpoint. `running`: what the streaming query's tasks were started for; `changes`: where they find what else they
-    are to do since. `ahead`: the plan that was made for what is asked meanwhile, with the one it was made beside; and
-    `changed` how many queries have come or gone since all were planned at once.
+    are to do since. `ahead`: the plan that was made last for what is asked meanwhile; `changed`: how many queries have
+    come or gone since all were planned at once.
     """
 
     asked: Asked
@@ -83,7 +104,7 @@ class Course:
     offered: tuple[tuple[str, int], ...]
     running: tuple[IngestSpec, ...]
     changes: str
-    ahead: tuple[Former, Plan] | None = None
+    ahead: Ahead | None = None
     changed: int = 0
 
     @classmethod
@@ -98,9 +119,10 @@ class Course:
         memory: dict[str, MemoryResults],
         explainer: Explainer,
         carried: Carried | None = None,
+        is_endless: bool = True,
     ) -> Course:
         """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept,
-        `carried`: what the start before leaves.
+        `carried`: what the start before leaves; `is_endless`: it goes on until somebody stops it.
         """
         prepared, carried = prepare(asked), carried or Carried()
         memory_of_plans = carried.memory
@@ -116,6 +138,7 @@ class Course:
             predicates=predicates,
             checkpoint=prepared.identity,
             claimed=prepared.claimed,
+            is_endless=is_endless,
         )
         processor.handover.deliverer.memory = memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
@@ -154,23 +177,37 @@ class Course:
             changed=_changed_since(asked.former, prepared.epoch.heading, asked.request),
         )
 
-    def take_up(self, asked: Asked, predicates: Predicates) -> bool:
+    def take_up(
+        self, asked: Asked, predicates: Predicates, ahead: Ahead | None = None, *, within: bool = False
+    ) -> bool:
         """Let the next batch begin with what is asked now; tell whether the streaming query can go on for it. If not,
-        nothing has changed. To be called between two batches.
+        nothing has changed. To be called between two batches. `ahead`: the plan that was made for just this; `within`:
+        let a batch go on with it that has stored its rows; false if that cannot be.
         """
         before = self.batches.processor.before
         if before is None or before.batch < 0 or asked.settings != self.asked.settings:
             return False
         in_force = self.epoch.heading
-        former = self._former(asked, in_force)
+        is_planned = ahead is not None and ahead.goes_on_from(in_force)
+        former = ahead.made if ahead is not None and is_planned else self._former(asked, in_force)
         running = Former(plan=self.epoch.base, queries=self.asked.request.queries)
-        wanted = replace(asked, former=former, running=running)
-        plan, prepared = go_on(wanted, self.prepared, before, self.running)
-        self._note_ahead(former, plan, asked.request, in_force)
+        made = former.plan if former is not None and is_planned else None
+        wanted = replace(asked, plan=made, former=former, running=running)
+        plan, prepared = go_on(wanted, self.prepared, before, self.running, within=within)
+        if not is_planned:
+            self._note_ahead(former, plan, asked.request, in_force)
         if prepared is None:
             return False
-        note_epoch(prepared.storage, entry_of(prepared.epoch, before.batch + 1, asked.clock_ms, None))
-        note_changes(prepared.storage, self.changes, before.batch + 1, prepared.taken_in)
+        self._begin_with(asked, prepared, before.batch + 1, predicates)
+        self.changed = _changed_since(former, plan, asked.request)
+        if self.ahead is ahead or not is_planned:
+            self.ahead = None
+        return True
+
+    def _begin_with(self, asked: Asked, prepared: Prepared, batch: int, predicates: Predicates) -> None:
+        """Let a batch begin, or go on, with what the checkpoint was prepared for."""
+        note_epoch(prepared.storage, entry_of(prepared.epoch, batch, asked.clock_ms, None))
+        note_changes(prepared.storage, self.changes, batch, prepared.taken_in)
         same = {name for name, binding in asked.bindings.items() if self.asked.bindings.get(name) is binding}
         self.batches.processor.handover.keep_claims(same)
         self.batches.processor.predicates = dict(predicates)
@@ -179,30 +216,32 @@ class Course:
         memory = adapter.memory.for_other_queries()
         self.batches.begin_with(prepared, adapter.successor(request, asked.settings.habits, memory))
         self.asked, self.prepared = asked, prepared
-        self.changed, self.ahead = _changed_since(former, plan, asked.request), None
-        return True
 
-    def plan_ahead(self, asked: Asked) -> None:
-        """Plan for what is asked now, beside the batch that is under way: on what the last one has shown. The batch may
-        begin with another plan meanwhile, and then what was made beside the one before is of no use.
+    def plan_ahead(self, asked: Asked) -> Ahead | None:
+        """Plan for what is asked now, beside the batch that is under way: on what the last one has shown. None if
+        options have changed with it. The batch may begin with another plan meanwhile; if that is not one of those that
+        this one was made beside, it is of no use.
         """
         before, in_force = self.batches.processor.before, self.epoch.heading
-        if asked.settings == self.asked.settings:
-            former = self._former(asked, in_force)
-            plan = sampling(asked.request, self.prepared.storage).plan(before, NEXT_CYCLE, former)
-            self._note_ahead(former, plan, asked.request, in_force)
+        if asked.settings != self.asked.settings:
+            return None
+        former = self._former(asked, in_force)
+        plan = sampling(asked.request, self.prepared.storage).plan(before, NEXT_CYCLE, former)
+        return self._note_ahead(former, plan, asked.request, in_force)
 
-    def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest, in_force: Plan) -> None:
-        changed = _changed_since(former, plan, request)
-        self.ahead = Former(plan=plan, queries=request.queries, changed=changed), in_force
+    def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest, in_force: Plan) -> Ahead:
+        made = Former(plan=plan, queries=request.queries, changed=_changed_since(former, plan, request))
+        last = self.ahead
+        beside = last.since(self.epoch.heading) if last is not None and former is last.made else (in_force,)
+        self.ahead = Ahead(made=made, beside=beside)
+        return self.ahead
 
     def _former(self, asked: Asked, in_force: Plan) -> Former | None:
         """Return the plan beside which that for what is asked now is made; None if options have changed with it."""
         if _bare(self.asked.request) != _bare(asked.request):
             return None
-        ahead = self.ahead
-        if ahead is not None and ahead[1] is in_force:
-            return ahead[0]
+        if self.ahead is not None and self.ahead.goes_on_from(in_force):
+            return self.ahead.made
         # One that came by reconsidering was made for all queries at once.
         changed = self.changed if in_force is self.prepared.epoch.heading else 0
         return Former(plan=in_force, queries=self.asked.request.queries, changed=changed)
@@ -222,8 +261,8 @@ class Course:
         adapter = self.batches.adapter
         if request != self.asked.request:
             ahead, is_alike = self.ahead, _bare(request) == _bare(self.asked.request)
-            is_ahead = is_alike and ahead is not None and ahead[1] is self.epoch.heading
-            memory, former = adapter.memory.for_other_queries(), ahead[0] if ahead is not None and is_ahead else None
+            is_ahead = is_alike and ahead is not None and ahead.goes_on_from(self.epoch.heading)
+            memory, former = adapter.memory.for_other_queries(), ahead.made if ahead is not None and is_ahead else None
             return Carried(memory=memory, former=former, adapter=adapter)
         return Carried(change=self.batches.awaited, memory=adapter.memory, adapter=adapter)
 
@@ -334,4 +373,4 @@ def _changed_since(former: Former | None, plan: Plan, request: PlanRequest) -> i
     return 0 if former is None else former.after(plan, request.queries).changed
 
 
-__all__ = ["Course"]
+__all__ = ["Ahead", "Carried", "Course"]

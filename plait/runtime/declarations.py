@@ -25,6 +25,7 @@ from plait.runtime.inputs.opening import (
     schema_of,
 )
 from plait.runtime.notice import Notice
+from plait.runtime.outputs.binding import Binding
 from plait.runtime.registry import Registry
 from plait.runtime.requests import Request, Requests
 from plait.sinks import Sink
@@ -168,9 +169,8 @@ class Declarations(ABC):
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         All that is asked for until then takes effect together; the handle says when that is.
         """
-        query = self._bound(name, select, sink, windows)
-        with self._declaring:
-            return QueryHandle(name, self.results, self._add_query(query, sink))
+        binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink)  # takes a while, and no turn
+        return QueryHandle(name, self.results, self._add_query(binding))
 
     def replace(
         self,
@@ -183,11 +183,11 @@ class Declarations(ABC):
         """Drop a query and register another under its name, so that no batch goes without. If the new one is refused,
         the old one stays.
         """
-        query = self._bound(name, select, sink, windows)
+        binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink, replaces=True)
         with self._declaring:
             before = self._registry.drop_query(name)
             try:
-                request = self._add_query(query, sink)
+                request = self._add_query(binding)
             except PlaitError:
                 self._registry.bindings[name] = before
                 raise
@@ -208,14 +208,14 @@ class Declarations(ABC):
             is_function=self._spark.catalog.functionExists,
         )
 
-    def _add_query(self, query: Query, sink: Sink) -> Request:
-        request = Request(query.name)
+    def _add_query(self, binding: Binding) -> Request:
+        request = Request(binding.query.name)
         with self._declaring:
-            self._registry.add_query(query, sink)
+            self._registry.add_query(binding)
             try:
                 self._heard_of(request)
             except PlaitError:
-                self._registry.drop_query(query.name)
+                self._registry.drop_query(binding.query.name)
                 raise
             self._requests.add(request)
         return request
@@ -254,7 +254,7 @@ class Declarations(ABC):
                     self._registry.add_source(open_source(self._spark, source))
             self._dropped |= set(script.drops) - {query.name for query in script.queries}
             for query in script.queries:
-                self._add_query(query, Sink(spec=query.sink))
+                self._add_query(self._registry.confirmed(query, Sink(spec=query.sink)))
         told = (Notice(kind="no window", of=warning.stream, text=str(warning)) for warning in script.warnings)
         self._of_script += [notice for notice in told if notice not in self._of_script]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,22 +20,20 @@ from plait.plan.explain import ExplainFormat, Shown
 from plait.plan.model import Plan
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query, Stream
+from plait.runtime.answering import Answering
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.batch.stream import Run
 from plait.runtime.checkpoint.arrivals import Arrivals
+from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.observed import measure
-from plait.runtime.checkpoint.preparing import Asked
-from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.course import Carried, Course
-from plait.runtime.declarations import Declarations, QueryHandle
+from plait.runtime.declarations import QueryHandle
 from plait.runtime.engine_options import RoutingChoice, written
 from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
-from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import MemoryResults
-from plait.runtime.requests import Request
 from plait.runtime.run_handle import RunHandle
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
@@ -50,7 +47,7 @@ from plait.state.storage import Storage
 from plait.stats.latency import LatencyWindow
 
 
-class Engine(Declarations):
+class Engine(Answering):
     """Runs continuous join queries over streams as one plan. `checkpoint`: directory or URI of all state.
 
     `strategy` names the optimizer's strategy, `parallelism` the partitions per store (default: tasks at a time),
@@ -82,19 +79,17 @@ class Engine(Declarations):
         problem = spark_setting_problem(TIME_ZONE, zone)
         if problem is not None:
             raise OptionError(f"{problem}. Set it first: spark.conf.set('{TIME_ZONE}', 'UTC')")
-        super().__init__(spark, self._checkpoint)
+        super().__init__(spark, self._checkpoint, clock)
         self.set_option("plait.strategy", strategy)
         self.set_option("plait.routing", routing)
         if parallelism is not None:
             self.set_option("plait.parallelism", parallelism)
         take_running_interpreter(spark)
         self._warming = Warming(spark)
-        self._listener, self._clock = listener, clock
+        self._listener = listener
         self._memory: dict[str, MemoryResults] = {}
         self._explainer = Explainer(spark)
         self._telling = self._of_run(0)
-        self._run: Run | None = None
-        self._course: Course | None = None
         self._started = 0.0
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -124,96 +119,6 @@ class Engine(Declarations):
             run.raise_failure()
         return RunHandle(run, self._finish, self.status)
 
-    def _heard_of(self, request: Request) -> None:
-        if self._run is None or not self._run.is_alive():
-            return
-        if not request.is_drop and self._course is not None:
-            refuse_results_of_others(self._course.prepared.storage, [self._registry.bindings[request.query]])
-        self._run.ask()
-
-    def _take_up(self) -> bool:
-        """Let the next batch begin with what is registered now; tell whether Spark's query can go on for it.
-
-        What cannot be planned is refused alone, and ends nothing.
-        """
-        course = self._course
-        if course is None or not self._registry.bindings:
-            return False
-        if not self._requests.waiting():  # the call before this one has seen all
-            return True
-        try:
-            return self._taken_up(course)
-        except Exception as error:  # whatever a strategy or its solver raises
-            added, reason = self._added(course), error
-        if not added:
-            raise reason
-        if len(added) == 1:
-            self._refuse(added, reason)
-            return self._take_up()
-        return self._taken_up_singly(course, added)
-
-    def _plan_ahead(self) -> None:
-        """Plan for what is registered now while a batch may be under way. What fails here fails when it is taken up."""
-        course = self._course
-        if course is None or not self._registry.bindings or not self._requests.waiting():
-            return
-        with suppress(Exception):  # whatever a strategy or its solver raises, or an option that does not fit the others
-            with self._declaring:
-                asked = self._asked()
-            course.plan_ahead(asked)
-
-    def _added(self, course: Course) -> list[str]:
-        """Return the queries that wait to be answered for the first time, or otherwise than before."""
-        unknown = course.unknown(self._bindings())
-        return list(dict.fromkeys(each.query for each in self._requests.waiting() if each.query in unknown))
-
-    def _taken_up(self, course: Course, without: Collection[str] = ()) -> bool:
-        """Do that for all but the queries `without`, which stay as they are."""
-        with self._declaring:
-            self._forget_dropped(course)
-            asked = self._asked(without=without)
-            waiting = [each for each in self._requests.waiting() if each.query not in without]
-        if not course.take_up(asked, self._registry.predicates):
-            return False
-        with self._declaring:
-            self._requests.settle(waiting, course.asked.bindings, course.next_batch)
-        self._telling.totals.warn(course.notices)
-        return True
-
-    def _taken_up_singly(self, course: Course, added: list[str]) -> bool:
-        """Do that for one query after the other, and refuse those for which it fails."""
-        can_go_on, left = True, list(added)
-        for query in added:
-            left.remove(query)
-            try:
-                can_go_on = self._taken_up(course, left)
-            except Exception as error:  # as above
-                self._refuse([query], error)
-        return can_go_on
-
-    def _refuse(self, queries: Iterable[str], reason: Exception) -> None:
-        """Refuse these queries; one that was to be replaced stays."""
-        problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
-        with self._declaring:
-            for query in queries:
-                waiting = [each for each in self._requests.waiting() if each.query == query]
-                former = None if any(each.is_drop for each in waiting) else self._in_force(query)
-                self._registry.bindings.pop(query, None)
-                if former is not None:
-                    self._registry.bindings[query] = former
-                    self._dropped.discard(query)
-                for request in waiting:
-                    if not request.is_drop:
-                        self._requests.refuse(request, problem)
-
-    def _in_force(self, query: str) -> Binding | None:
-        """Return the query of this name that batches answer, None if there is none."""
-        return None if self._course is None else self._course.asked.bindings.get(query)
-
-    def _forget_dropped(self, course: Course) -> None:
-        """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
-        self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
-
     def _begin(self, trigger: str | None, *, close: bool = False) -> Run:
         if self._run is not None and self._run.is_alive():
             raise OptionError("the engine is running already; stop it first")
@@ -224,8 +129,7 @@ class Engine(Declarations):
         run = Run(
             lambda: self._start_streaming(run, trigger),
             is_endless=trigger is not None,
-            take_up=self._take_up,
-            plan_ahead=self._plan_ahead,
+            asked=self._asking(),
             end=lambda: self._course.batches.end() if close and self._course is not None else None,
             explain=self._explained,
             alone=sole_run(self._checkpoint, "plait"),
@@ -268,6 +172,7 @@ class Engine(Declarations):
                 memory=self._memory,
                 explainer=self._explainer,
                 carried=carried,
+                is_endless=trigger is not None,
             )
         except PlaitError as error:
             added = [] if self._course is None or not run.has_started else self._added(self._course)
@@ -316,9 +221,6 @@ class Engine(Declarations):
 
     def _streams(self) -> tuple[Stream, ...]:
         return tuple(source for source in self.sources().values() if isinstance(source, Stream))
-
-    def _bindings(self) -> dict[str, Binding]:
-        return dict(self._registry.bindings)
 
     def _queries(self) -> tuple[Query, ...]:
         return tuple(binding.query for binding in self._bindings().values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -113,14 +113,24 @@ class Registry:
             ) from error
         self.predicates[name.lower()] = function
 
-    def add_query(self, query: Query, sink: Sink) -> None:
-        """Register a query that Spark accepts. Raises SqlError with Spark's words, OptionError for a taken name."""
-        if query.name in self.bindings:
-            raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
-        _refuse_overlaps(sink_places(query.name, sink.spec), self._all_places())
+    def confirmed(self, query: Query, sink: Sink, *, replaces: bool = False) -> Binding:
+        """Return a query that Spark accepts, to be added. Raises SqlError with Spark's words, OptionError for a name
+        that is taken; `replaces`: by the one whose place it is to take.
+        """
+        self._refuse_misplaced(query, sink, () if replaces else self.bindings)
         query = self._with_schema_names(query)
         frames = {relation.source: self._frame(relation.source) for relation in query.relations}
-        self.bindings[query.name] = bind(self._spark, query, sink, frames, self._time_of)
+        return bind(self._spark, query, sink, frames, self._time_of)
+
+    def add_query(self, binding: Binding) -> None:
+        """Register a query that Spark has accepted. Raises OptionError for a name that has been taken meanwhile."""
+        self._refuse_misplaced(binding.query, binding.sink, self.bindings)
+        self.bindings[binding.query.name] = binding
+
+    def _refuse_misplaced(self, query: Query, sink: Sink, names: Collection[str]) -> None:
+        if query.name in names:
+            raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
+        _refuse_overlaps(sink_places(query.name, sink.spec), self._all_places(without=query.name))
 
     def _frame(self, source: str) -> DataFrame:
         """Return what queries see of a source. Spark takes some milliseconds to make it, so it is kept."""
@@ -149,8 +159,9 @@ class Registry:
             column=query.place.column,
         )
 
-    def _all_places(self) -> tuple[Place, ...]:
-        sinks = (sink_places(name, binding.sink.spec) for name, binding in self.bindings.items())
+    def _all_places(self, without: str = "") -> tuple[Place, ...]:
+        others = [(name, binding) for name, binding in self.bindings.items() if name != without]
+        sinks = (sink_places(name, binding.sink.spec) for name, binding in others)
         return (*self._places, *(place for places in sinks for place in places))
 
     def _time_of(self, source: str) -> str | None:

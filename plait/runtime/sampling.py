@@ -58,7 +58,7 @@ def take_sample(spark: SparkSession, script: Script, *, rows: int) -> Sample:
     for source in script.sources:
         registry.add_source(open_source(spark, source))
     for query in script.queries:
-        registry.add_query(query, Sink(spec=query.sink))
+        registry.add_query(registry.confirmed(query, Sink(spec=query.sink)))
     queries = tuple(binding.query for binding in registry.bindings.values())
     sources = tuple(registry.sources().values())
     made = plan(queries, Statistics(), PlanOptions(strategy="shared", sources=sources, parallelism=1))

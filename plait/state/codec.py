@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from plait.state.model import Bucket, Manifest
+from plait.state.model import Bucket, Manifest, Past
 from plait.stats.cycles import Cycles, Series, from_totals
 
 _INTERNED = ("store", "sort_key", "layout", "partition_by")
@@ -29,8 +29,9 @@ _SCALARS = frozenset((int, str, bool, float, type(None)))
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
     """Return everything but batch and watermark as JSON values."""
-    document: dict[str, Any] = _plain(manifest, skip=("batch", "watermark_us", "buckets"))
+    document: dict[str, Any] = _plain(manifest, skip=("batch", "watermark_us", "buckets", "pasts"))
     document["buckets"] = _columns(manifest.buckets)
+    document["pasts"] = [{"since": past.since, "buckets": _columns(past.buckets)} for past in manifest.pasts]
     return {_STORED_AS.get(name, name): value for name, value in document.items()}
 
 
@@ -42,9 +43,12 @@ def from_json(document: dict[str, Any]) -> Manifest:
     values = {
         fields_of.get(name, name): value
         for name, value in document.items()
-        if name not in ("format", "checksum", "buckets")
+        if name not in ("format", "checksum", "buckets", "pasts")
     }
-    manifest = _record(Manifest, values, given={"buckets": _buckets(document["buckets"])})
+    pasts = tuple(
+        Past(since=_natural(past["since"]), buckets=_buckets(past["buckets"])) for past in document.get("pasts", ())
+    )
+    manifest = _record(Manifest, values, given={"buckets": _buckets(document["buckets"]), "pasts": pasts})
     if not isinstance(manifest, Manifest):
         raise TypeError("not a manifest")
     return manifest

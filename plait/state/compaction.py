@@ -19,8 +19,8 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from plait.state.buckets import COMBINED, open_bucket, rows_of_all, write_bucket
-from plait.state.model import Bucket
+from plait.state.buckets import COMBINED, OpenBucket, open_bucket, rows_of_all, write_bucket
+from plait.state.model import Bucket, Layout
 from plait.state.storage import Storage
 
 _SMALLEST_TIER_ROWS = 1024
@@ -29,7 +29,7 @@ _SPAN_SHARE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Buckets of one store, partition and layout, in batch order, to become one."""
+    """Buckets of one store and partition, read under one layout, in batch order, to become one."""
 
     buckets: tuple[Bucket, ...]
 
@@ -57,14 +57,15 @@ def choose_merges(
     fan_in: int = 4,
     max_bytes: int = 1 << 29,
     fence: Callable[[Bucket], Hashable] = lambda _: None,
+    layout_of: Callable[[Bucket], Layout] = lambda bucket: bucket.layout,
 ) -> tuple[Merge, ...]:
     """Choose disjoint merges: at most one per (store, partition, layout), cheapest tier first.
 
     `windows`: largest window (µs) by store, None for unbounded. Stores not in it are left alone. `fence`: buckets of
-    which it says different things stay apart.
+    which it says different things stay apart. `layout_of`: what a bucket is read under.
     """
     merges = []
-    for group in _groups(buckets, fence):
+    for group in _groups(buckets, fence, layout_of):
         store = group[0].store
         if store not in windows or len(group) < fan_in:
             continue
@@ -78,25 +79,31 @@ def choose_merges(
     return tuple(merges)
 
 
-def merge_buckets(storage: Storage, merge: Merge, indexes: tuple[tuple[str, ...], ...], name: str) -> Bucket:
+def merge_buckets(
+    storage: Storage,
+    merge: Merge,
+    indexes: tuple[tuple[str, ...], ...],
+    name: str,
+    opened_as: Callable[[Bucket], OpenBucket] | None = None,
+) -> Bucket:
     """Write one bucket with exactly the rows of the merged ones. Memory is bounded by the rows `choose_merges` allows
-    together.
+    together. `opened_as`: opens them all under one layout, if they do not have one.
 
     `indexes` are those the store has now. Buckets written for earlier queries may lack keys of some: nothing that needs
     these keys looks into them, so they go without these indexes.
     """
-    opened = [open_bucket(storage, bucket) for bucket in merge.buckets]
+    opened = [open_bucket(storage, bucket) if opened_as is None else opened_as(bucket) for bucket in merge.buckets]
     tables = [pa.Table.from_batches([each.batch]) for each in opened]
     tables = [table.drop_columns(COMBINED) if COMBINED in table.column_names else table for table in tables]
-    first = merge.buckets[0]
-    keys = frozenset(first.layout.keys)
+    first, layout = merge.buckets[0], opened[0].bucket.layout
+    keys = frozenset(layout.keys)
     merged = write_bucket(
         storage,
         store=first.store,
         partition=first.partition,
         name=name,
         table=rows_of_all(tables),
-        layout=first.layout,
+        layout=layout,
         indexes=tuple(index for index in indexes if keys.issuperset(index)),
         batch_min=min(bucket.batch_min for bucket in merge.buckets),
         batch_max=max(bucket.batch_max for bucket in merge.buckets),
@@ -127,11 +134,14 @@ def replace(buckets: Iterable[Bucket], merge: Merge, merged: Bucket) -> tuple[Bu
     return tuple(kept)
 
 
-def _groups(buckets: Iterable[Bucket], fence: Callable[[Bucket], Hashable]) -> Iterator[tuple[Bucket, ...]]:
+def _groups(
+    buckets: Iterable[Bucket], fence: Callable[[Bucket], Hashable], layout_of: Callable[[Bucket], Layout]
+) -> Iterator[tuple[Bucket, ...]]:
     """Yield the buckets that may be merged with each other, in batch order, groups in order of first appearance."""
     groups: dict[Hashable, list[Bucket]] = {}
     for bucket in buckets:
-        kind = (bucket.store, bucket.partition, bucket.layout, bucket.partition_by, bucket.parallelism, fence(bucket))
+        place = bucket.store, bucket.partition, bucket.partition_by, bucket.parallelism
+        kind = (*place, layout_of(bucket), fence(bucket))
         groups.setdefault(kind, []).append(bucket)
     for group in groups.values():
         yield tuple(sorted(group, key=lambda bucket: (bucket.batch_min, bucket.batch_max, bucket.path)))

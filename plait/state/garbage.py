@@ -32,7 +32,7 @@ def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
     oldest_ns = _oldest_ns(storage, kept)
     if oldest_ns is None:
         return 0
-    buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.buckets}
+    buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.named}
     named = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
     named |= {plan_path(manifest.plan) for manifest in kept}
     deleted = 0

@@ -26,8 +26,18 @@ class JoinedBucket(OpenBucket):
     def __init__(self, storage: Storage, bucket: Bucket, buckets: Sequence[Bucket]) -> None:
         self.storage, self.bucket = storage, bucket
         self._parts = [open_bucket(storage, each) for each in buckets]
-        self.batch = one_batch(rows_of_all([pa.Table.from_batches([part.batch]) for part in self._parts]))
+        tables = [pa.Table.from_batches([self._rows_of(part)]) for part in self._parts]
+        self.batch = self._as_read(one_batch(rows_of_all(tables)))
         self._indexes = {}
+        self.read_otherwise = None
+
+    def _rows_of(self, part: OpenBucket) -> pa.RecordBatch:
+        """Return what is taken of a part."""
+        return part.batch
+
+    def _as_read(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what is read of the rows of all."""
+        return rows
 
     @property
     def is_untouched(self) -> bool:

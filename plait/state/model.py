@@ -224,6 +224,31 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What was stored when queries came that are to have the results of that, too: rows of batches before `since`. The
+    files stay until they have them all, whatever becomes of the stores: rows that expire meanwhile, or are written
+    again, are found here.
+    """
+
+    since: int
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillingUp:
+    """How far a query has the results of the past of batch `since`. They are found from one relation, its alias
+    `start`: of `rows` rows those `left` have not been taken yet. `asks`: the text of the query, and its windows.
+    """
+
+    query: str
+    asks: str
+    start: str
+    since: int
+    rows: int
+    left: tuple[Left, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The whole state after `batch`. Committing it (an atomic rename) is what commits the batch.
 
@@ -238,6 +263,7 @@ class Manifest:
     `fillings`: of intermediate stores that came while batches ran; their `left` are buckets of this manifest.
     `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so
     far nothing was read for.
+    `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`.
     """
 
     batch: int
@@ -261,3 +287,11 @@ class Manifest:
     def spark_batch(self) -> int:
         """What Spark calls the last batch that it read something for, −1 if there was none."""
         return self.batch - self.unfed
+
+    filling_up: tuple[FillingUp, ...] = ()
+    pasts: tuple[Past, ...] = ()
+
+    @property
+    def named(self) -> tuple[Bucket, ...]:
+        """All buckets whose files are needed."""
+        return (*self.buckets, *(bucket for past in self.pasts for bucket in past.buckets))

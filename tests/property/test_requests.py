@@ -111,6 +111,31 @@ def test_new_results_find_rows_that_were_stored_before_the_query_was_asked_for(p
     assert engine.results("above").to_pylist() == [{"left": 9, "right": 6}]
 
 
+def test_stored_rows_are_not_written_again_for_a_query_that_can_compute_what_they_lack(
+    place: Place, starts: list[int]
+) -> None:
+    for values in ((5, 6), (7, 8), (9,)):
+        place.arrive(*values)
+    stored: list[list[str]] = []
+
+    def note(engine: Engine) -> None:
+        assert engine._course is not None
+        before = engine._course.batches.processor.before
+        assert before is not None
+        stored.append(sorted(bucket.path for bucket in before.buckets))
+
+    def change(engine: Engine) -> None:
+        note(engine)
+        engine.query("large", f"{LARGE} AND b.v > 5", sink=plait.sinks.memory())
+        engine._run.settle()  # type: ignore[union-attr]
+        note(engine)
+
+    engine = run(place, change, 2)
+    assert starts == [0]
+    assert stored[0] == stored[1]
+    assert engine.results("large").to_pylist() == [{"left": 9, "right": 9}]
+
+
 def test_all_that_is_asked_for_until_a_batch_begins_takes_effect_with_it(place: Place, starts: list[int]) -> None:
     for value in range(4):
         place.arrive(value)
@@ -410,7 +435,7 @@ def test_what_was_planned_ahead_is_taken_up_and_what_came_since_is_added_to_it(
         engine.query("early", LARGE, sink=plait.sinks.memory())
         engine._plan_ahead()
         assert engine._course.ahead is not None
-        plans.append(engine._course.ahead[0].plan)
+        plans.append(engine._course.ahead.made.plan)
         engine.query("late", LARGE, sink=plait.sinks.memory())
         assert engine._run is not None
         engine._run.settle()

@@ -28,16 +28,6 @@ def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
     return retain(manifest.buckets, windows_of(plan), manifest.watermark_us).kept
 
 
-def stored_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
-    """Return all stored buckets of the plan's stores, also those that can match no tuple of the next batch: a query
-    that is filled up with the past finds what earlier queries, with longer windows, have kept.
-    """
-    if manifest is None:
-        return ()
-    stores = windows_of(plan)
-    return tuple(bucket for bucket in manifest.buckets if bucket.store in stores)
-
-
 def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
     """Return the windows of the stores that keep what they have although the plan has no use for it.
 
@@ -116,4 +106,4 @@ def _latest(buckets: Iterable[Bucket]) -> int:
     return max(bucket.batch_max for bucket in buckets)
 
 
-__all__ = ["live_buckets", "resting_buckets", "resting_windows", "stored_buckets", "windows_of", "with_all_kept"]
+__all__ = ["live_buckets", "resting_buckets", "resting_windows", "windows_of", "with_all_kept"]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from plait.operators.close.closing import Closed
 from plait.operators.close.unused_counts import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.filling_up import pasts_of
 from plait.operators.traversal.slicing import fillings_after
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
@@ -60,6 +61,7 @@ def next_manifest(
     something for it; `ended`: nothing more will come.
     """
     reports = (*probed, *closed.found)
+    going_on = () if previous is None else tuple(each for each in previous.filling_up if each.left)
     return Manifest(
         batch=batch,
         watermark_us=closed.watermark_us,
@@ -71,6 +73,8 @@ def next_manifest(
         cycles=closed.cycles,
         live_keys=closed.live_keys,
         fillings=() if previous is None else fillings_after(previous.fillings, plan, closed.kept),
+        filling_up=going_on,
+        pasts=() if previous is None else pasts_of(going_on, previous.pasts),
         publications=(
             *(() if previous is None else previous.publications),
             *(letter for report in ingested for letter in report.publications),

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from plait.operators.column_names import word_names
+from plait.operators.column_names import TAU, word_names
 from plait.operators.ingest.deriving import NO_INDEX, Derivation, Derived
 from plait.operators.ingest.hashes import HASHED
 from plait.operators.ingest.indexing import selection_index
-from plait.operators.ingest.projection import IngestSpec, ingest_spec
-from plait.plan.model import KeyColumn, Selection, ValueColumn
-from plait.query.model import Source
+from plait.operators.ingest.projection import IngestSpec, ingest_spec, layout_of
+from plait.operators.ingest.readings import Reading
+from plait.plan.columns import stored_column
+from plait.plan.model import KeyColumn, Selection, Store, ValueColumn
+from plait.query.model import Source, Stream
 from plait.sql.lexis.literals import duckdb_type
 from plait.sql.lexis.numbers import INTEGERS
 from plait.sql.lexis.tokens import rendered, tokens_of
@@ -114,6 +116,25 @@ def taking_in(spec: IngestSpec, source: Source) -> Taking:
     return Taking(handed=spec) if how is None else Taking(handed=handed, how=how)
 
 
+def reading_of(store: Store, source: Stream) -> Reading | None:
+    """Return how rows of a stream that were stored for earlier plans are read as the store keeps them now: by their raw
+    columns and event time alone. None if that takes Spark.
+    """
+    spec = ingest_spec(replace(source, dead_letter=None), (store,))
+    raw = [column.name for column in source.schema or ()]
+    how = derivation(spec, [*raw, TAU], (), source)
+    layout = layout_of(store)
+    if how is None or not (layout.carried or layout.selections):
+        return None
+    if len(layout.selections) == 1 and layout.selections != ("true",):  # it would hold for every row that is there
+        layout = replace(layout, selections=(*layout.selections, ""))
+    passed = (name for name, _ in spec.projection if stored_column(name).kind in ("raw", "time"))
+    repeated = (other for _, other in spec.aliases)
+    computed = how.reads if how.columns or how.selections else ()
+    asked = (each.column for each in how.index.columns)
+    return Reading(layout=layout, columns=tuple(dict.fromkeys((*passed, *repeated, *computed, *asked))), how=how)
+
+
 def _selections(spec: IngestSpec) -> dict[str, Selection]:
     return {selection.sql: selection for store, _ in spec.stores for selection in store.selections}
 
@@ -186,4 +207,4 @@ def _encoded(value: Value, column: KeyColumn | ValueColumn) -> Derived | None:
     return Derived(name="", sql=sql, is_hash=True) if HASHED.fullmatch(column.type) else None
 
 
-__all__ = ["FEWEST_INDEXED", "Taking", "derivation", "derivation_from_running", "taking_in"]
+__all__ = ["FEWEST_INDEXED", "Taking", "derivation", "derivation_from_running", "reading_of", "taking_in"]

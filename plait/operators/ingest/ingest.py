@@ -105,7 +105,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterat
 def _ingest_chunk(
     table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
 ) -> IngestReport:
-    table = _with_aliases(table, spec)
+    table = with_aliases(table, spec)
     rows = table.num_rows
     bad_by = bad_masks(table, spec)
     bad = any_of(bad_by, rows)
@@ -155,8 +155,8 @@ def _ingest_chunk(
     )
 
 
-def _with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
-    """Add the columns that repeat others; make int64 of keys and τ that Spark passed on as they are."""
+def with_aliases(table: pa.Table, spec: IngestSpec) -> pa.Table:
+    """Return the rows with the columns that repeat others, and int64 of keys and τ that were passed on as they are."""
     for name, other in spec.aliases:
         table = table.append_column(name, _counted(table[other]))
     for place, name in enumerate(table.column_names):
@@ -335,4 +335,13 @@ def union_sketches(left: Sketches, right: Sketches) -> Sketches:
     return tuple(sorted(merged.items()))
 
 
-__all__ = ["IngestContext", "highest", "ingest", "ingest_again", "lowest", "merged_null_keys", "union_sketches"]
+__all__ = [
+    "IngestContext",
+    "highest",
+    "ingest",
+    "ingest_again",
+    "lowest",
+    "merged_null_keys",
+    "union_sketches",
+    "with_aliases",
+]

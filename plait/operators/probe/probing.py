@@ -19,9 +19,11 @@ import pyarrow as pa
 
 from plait.kernels.hashing import combine, partition_of
 from plait.operators.column_names import ROW, TAU, UNTIL
+from plait.operators.ingest.readings import Readings
 from plait.operators.probe.demand import Demand, Wanted
 from plait.operators.probe.lookups import lookup_of, probe_keys
 from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
+from plait.operators.probe.reader import Reader
 from plait.operators.probe.residuals import Predicates
 from plait.operators.probe.selections import answers, carries, gather
 from plait.operators.probe.together import Together
@@ -39,7 +41,8 @@ class ProbeContext:
 
     `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
     `kept_before`: what is found is the state before this batch and is kept as such. `predicates`: registered by the
-    user. `together`: opens buckets that a traversal reads as one.
+    user. `readings`: how stored rows are read that lack something, by store. A traversal opens buckets by its `reader`,
+    and those that it reads as one by `together`.
     """
 
     plan: Plan
@@ -51,11 +54,14 @@ class ProbeContext:
     attempt: str = "0"
     kept_before: bool = False
     predicates: Predicates = field(default_factory=dict)
+    readings: Readings = field(default_factory=dict)
+    reader: Reader | None = None
     together: Together | None = None
 
     def open(self, bucket: Bucket) -> OpenBucket:
         """Return a bucket mapped into memory, or in it with others."""
-        return open_bucket(self.storage, bucket) if self.together is None else self.together.open(bucket)
+        opener = self.together or self.reader
+        return open_bucket(self.storage, bucket) if opener is None else opener.open(bucket)
 
     @property
     def kept_as(self) -> int:

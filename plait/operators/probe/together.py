@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from plait.state.buckets import OpenBucket, open_bucket
+from plait.operators.probe.reader import Reader
+from plait.state.buckets import OpenBucket
 from plait.state.joined_buckets import JoinedBucket, description
 from plait.state.model import Bucket
-from plait.state.storage import Storage
 
 _LOOKUP_SECONDS = 5e-5
 """What a lookup takes beside the work for the rows it finds."""
@@ -30,7 +30,7 @@ class Together:
     whose partitions are probed at once; `spare_bytes`: what more of what is read as one may take.
     """
 
-    storage: Storage
+    reader: Reader
     spare_bytes: int = _MOST_BYTES_IN_ALL
     joined: dict[str, tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
@@ -39,10 +39,10 @@ class Together:
     def open(self, bucket: Bucket) -> OpenBucket:
         """Return a bucket mapped into memory."""
         if bucket.path not in self.joined:
-            return open_bucket(self.storage, bucket)
+            return self.reader.open(bucket)
         opened = self._opened.get(bucket.path)
         if opened is None:
-            opened = self._opened[bucket.path] = JoinedBucket(self.storage, *self.joined[bucket.path])
+            opened = self._opened[bucket.path] = self.reader.open_joined(*self.joined[bucket.path])
         return opened
 
     def require_untouched(self) -> None:
@@ -54,7 +54,7 @@ class Together:
         """Return the buckets, with one in the place of those that are better read together by so many lookups."""
         groups: dict[object, list[Bucket]] = {}
         for bucket in buckets:
-            groups.setdefault((bucket.layout, bucket.sort_key), []).append(bucket)
+            groups.setdefault(self.reader.kind(bucket), []).append(bucket)
         return tuple(each for group in groups.values() for each in self._join(group, lookups))
 
     def _join(self, group: list[Bucket], lookups: int) -> Iterator[Bucket]:

@@ -18,7 +18,7 @@ from plait.operators.traversal.traverse import ProbeTask, Start
 from plait.plan.model import Plan, Store
 from plait.plan.pruning import last_filling
 from plait.plan.traversals import intermediates, phases
-from plait.state.model import Bucket
+from plait.state.model import Bucket, Layout
 
 
 def by_store(buckets: Iterable[Bucket]) -> dict[str, tuple[Bucket, ...]]:
@@ -164,7 +164,12 @@ def with_intermediates(
 
 def lacks(bucket: Bucket, store: Store) -> bool:
     """Tell whether the bucket lacks a column, key or selection of the store's layout."""
-    have, want = bucket.layout, layout_of(store)
+    return is_less(bucket.layout, store)
+
+
+def is_less(have: Layout, store: Store) -> bool:
+    """Tell whether a layout lacks a column, key or selection of the store's."""
+    want = layout_of(store)
     return not (set(have.carried).issuperset(want.carried) and set(have.selections).issuperset(want.selections))
 
 
@@ -172,6 +177,7 @@ __all__ = [
     "Probe",
     "Spread",
     "by_store",
+    "is_less",
     "lacks",
     "probe_in_phases",
     "probe_stored",

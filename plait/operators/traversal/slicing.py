@@ -235,8 +235,8 @@ def take(
         before = replace(context, plan=alone, buckets=by_store(old.values()))
         while filling.left and (most := allowance.rows()) > 0:
             began = allowance.now()
-            pieces, left = _next(filling.left, old, most)
-            reports += probe(_tasks(pieces, spread), before)
+            pieces, left = next_rows(filling.left, old, most)
+            reports += probe(tasks_for(pieces, spread), before)
             filling, count = replace(filling, left=left), sum(stop - start for _, start, stop in pieces)
             rows[filling.store] = rows.get(filling.store, 0) + count
             allowance.took(count, allowance.now() - began)
@@ -248,7 +248,7 @@ Piece = tuple[Bucket, int, int]
 """Rows of a bucket from one number up to another."""
 
 
-def _next(
+def next_rows(
     left: tuple[Left, ...], buckets: Mapping[str, Bucket], most_rows: int
 ) -> tuple[tuple[Piece, ...], tuple[Left, ...]]:
     """Return the next rows to take, at most so many, and those that are left then."""
@@ -266,7 +266,7 @@ def _next(
     return tuple(pieces), ()
 
 
-def _tasks(pieces: Iterable[Piece], spread: Spread) -> tuple[ProbeTask, ...]:
+def tasks_for(pieces: Iterable[Piece], spread: Spread) -> tuple[ProbeTask, ...]:
     """Spread pieces over tasks; they start the only tree there is."""
     return spread_over(((0, bucket, start, stop) for bucket, start, stop in pieces), spread)
 
@@ -293,6 +293,8 @@ __all__ = [
     "filled",
     "fillings_after",
     "lacking_rows",
+    "next_rows",
     "take",
+    "tasks_for",
     "there",
 ]

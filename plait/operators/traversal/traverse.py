@@ -29,6 +29,7 @@ from plait.operators.probe.probing import (
     route,
     with_keys,
 )
+from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import answers, selection_words, with_selections
 from plait.operators.probe.together import Together, joined_stores
 from plait.operators.reports import ProbeReport
@@ -73,7 +74,11 @@ class Traversal:
     def __init__(
         self, context: ProbeContext, deliveries: Mapping[str, Delivery], name: str, demands: Demands | None = None
     ) -> None:
-        self._context = context
+        self._reader = Reader(context.storage, context.readings)
+        self._context = replace(context, reader=self._reader)
+        if context.readings:
+            seen = {store: self._reader.all_seen(buckets) for store, buckets in context.buckets.items()}
+            self._context = replace(self._context, buckets=seen)
         self._started = time.thread_time()
         self._counts = Counts()
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
@@ -96,13 +101,14 @@ class Traversal:
 
     def _put_together(self, task: ProbeTask) -> tuple[Start, ...]:
         """Let small buckets be read as one from now on; return what to start with."""
-        plan, together = self._context.plan, Together(self._context.storage)
+        plan, together = self._context.plan, Together(self._reader)
         trees = dict.fromkeys(number for number, *_ in task.starts)
         steps = {number: Counter(step.member.store for step in plan.trees[number].steps()) for number in trees}
         starts: list[Start] = []
         lookups = Counter[str]()
         for number in trees:
-            pieces = [start for start in task.starts if start[0] == number]
+            mine = (start for start in task.starts if start[0] == number)
+            pieces = [(number, self._reader.seen(bucket), low, high) for _, bucket, low, high in mine]
             whole = [bucket for _, bucket, low, high in pieces if (low, high) == (0, bucket.rows) and task.every == 1]
             joined = [(number, bucket, 0, bucket.rows) for bucket in together.join(whole, steps[number].total())]
             joined += [(number, bucket, low, high) for _, bucket, low, high in pieces if bucket not in whole]
@@ -134,7 +140,7 @@ class Traversal:
     def start_messages(self, task: ProbeTask) -> Iterator[Message]:
         """Yield what the starting relations of the task send over their first edges."""
         for number, bucket, start, stop in task.starts:
-            for partials in self._starting(number, bucket, start, stop):
+            for partials in self._starting(number, self._reader.seen(bucket), start, stop):
                 yield from self._messages(number, self._context.plan.trees[number].children, partials)
 
     def receive(self, message: Message) -> Iterator[Message]:

@@ -51,7 +51,7 @@ class Committer:
             fillings=tuple(filling for filling in fillings if filling.store not in dropped),
         )
         ManifestLog(self.storage).commit(manifest)
-        trust(self.storage, manifest.buckets)
+        trust(self.storage, manifest.named)
         return replace(work, manifest=manifest, dropped=dropped)
 
 

@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
 from plait.operators.close.keeping import windows_of
+from plait.operators.ingest.readings import NO_READINGS, Readings
+from plait.operators.probe.reader import seen
 from plait.plan.model import Plan
-from plait.runtime.spark.tasks import REPORT, merge_task, reports
+from plait.runtime.spark.tasks import REPORT, MergeWork, merge_task, reports
 from plait.state import compaction
 from plait.state.compaction import Merge, choose_merges
 from plait.state.fillings import after_merge, fence, may_merge
@@ -35,20 +37,31 @@ class Compactor:
         """Whether a round is under way or waits to be adopted."""
         return self._running is not None
 
-    def start(self, buckets: tuple[Bucket, ...], plan: Plan, fillings: tuple[Filling, ...] = ()) -> None:
-        """Begin merging what is worth it, unless a round is under way."""
+    def start(
+        self,
+        buckets: tuple[Bucket, ...],
+        plan: Plan,
+        fillings: tuple[Filling, ...] = (),
+        readings: Readings = NO_READINGS,
+    ) -> None:
+        """Begin merging what is worth it, unless a round is under way. What is read under one layout becomes one, and
+        has that layout then.
+        """
         if self._running is not None:
             return
-        merges = choose_merges(buckets, windows_of(plan), fence=fence(fillings))
+        merges = choose_merges(
+            buckets, windows_of(plan), fence=fence(fillings), layout_of=lambda bucket: seen(bucket, readings).layout
+        )
         if merges:
             indexes = {store.id: store.indexes for store in plan.stores}
-            work = tuple((merge, indexes[merge.buckets[0].store]) for merge in merges)
+            stores = ((merge, merge.buckets[0].store) for merge in merges)
+            work = tuple(MergeWork(merge=merge, indexes=indexes[of], reading=readings.get(of)) for merge, of in stores)
             self._running = self._pool.submit(self._merge, work)
 
-    def _merge(self, work: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...]) -> _Merged:
+    def _merge(self, work: tuple[MergeWork, ...]) -> _Merged:
         numbers = self._spark.range(0, len(work), 1, len(work))
         merged = reports(numbers.mapInArrow(merge_task(work, self._storage), REPORT).collect())
-        return tuple((work[number][0], bucket) for number, bucket in merged)
+        return tuple((work[number].merge, bucket) for number, bucket in merged)
 
     def adopt(
         self, buckets: tuple[Bucket, ...], fillings: tuple[Filling, ...] = ()

@@ -28,17 +28,17 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.adapt.decision import Change, Outcome
 from plait.faults import reach
 from plait.operators.close.closing import Closed, close
-from plait.operators.close.keeping import live_buckets, resting_buckets, stored_buckets
+from plait.operators.close.keeping import live_buckets, resting_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.filling_up import AT_ONCE_ROWS, AllAtOnce, begun, fill_up, rows_left
 from plait.operators.traversal.sampler import Sampler
-from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, probe_stored, with_intermediates
+from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import arranged, take
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
-from plait.plan.pruning import last_starts
 from plait.plan.traversals import intermediates
 from plait.runtime.batch.building_indexes import Indexer
 from plait.runtime.batch.committing import Committer
@@ -64,12 +64,13 @@ Listener = Callable[[BatchEvent], None]
 
 Finder: TypeAlias = Callable[[Batch, Closed], Closed]
 """Adds to what a batch has closed the results that this makes final, and takes what was kept for them out of it."""
+_Phase: TypeAlias = tuple[str, "str | None", Callable[[Batch], Batch]]
 
 
 class BatchProcessor:
     """Carries out micro-batches on top of the last manifest. `before` is that manifest, or what recovery made of it;
     `lacking`: what queries find nothing of in the rows that came before them. `checkpoint`: its id; `claimed`: the
-    queries whose sinks are known to be theirs.
+    queries whose sinks are known to be theirs; `is_endless`: batches go on to come until somebody ends that.
     """
 
     def __init__(
@@ -83,11 +84,12 @@ class BatchProcessor:
         predicates: Predicates | None = None,
         checkpoint: str,
         claimed: Collection[str] = (),
+        is_endless: bool = True,
     ) -> None:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
         self.predicates = dict(predicates or {})
-        self._checkpoint = checkpoint
+        self._checkpoint, self._is_endless = checkpoint, is_endless
         self._prober = Prober(spark, settings.routing, settings.slots)
         self._slicer = Prober(spark, settings.routing, settings.slots)
         self.throttle = Throttle()
@@ -134,19 +136,28 @@ class BatchProcessor:
         if change is not None:
             self._story = self._story.begun_with(change, self._now_ms())
 
-    def process(self, frame: DataFrame, batch: int) -> Batch | None:
-        """Carry out batch `batch`; return what was done, None if it had been committed already."""
+    def process(self, frame: DataFrame, batch: int, take_up: Callable[[], None] = lambda: None) -> Batch | None:
+        """Carry out batch `batch`; return what was done, None if it had been committed already. `take_up` is called
+        when its rows are stored: whatever governs from then on has them as it has all that was stored before.
+        """
         before = self.before
         if before is not None and batch <= before.batch:
             return None
-        return self._carry_out(batch, lambda: reports(frame.collect()))
+        return self._carry_out(batch, lambda: reports(frame.collect()), take_up)
 
     def end(self) -> Batch:
         """Carry out the last batch: nothing more will come, so all that waits is decided."""
-        return self._carry_out(0 if self.before is None else self.before.batch + 1, tuple, is_fed=False, is_end=True)
+        batch = 0 if self.before is None else self.before.batch + 1
+        return self._carry_out(batch, tuple, lambda: None, is_fed=False, is_end=True)
 
     def _carry_out(
-        self, batch: int, ingest: Callable[[], tuple[IngestReport, ...]], *, is_fed: bool = True, is_end: bool = False
+        self,
+        batch: int,
+        ingest: Callable[[], tuple[IngestReport, ...]],
+        take_up: Callable[[], None],
+        *,
+        is_fed: bool = True,
+        is_end: bool = False,
     ) -> Batch:
         """Carry out a batch of what `ingest` takes in."""
         epoch, started = self.in_force, time.perf_counter()
@@ -161,7 +172,7 @@ class BatchProcessor:
             is_end=is_end,
         )
         seconds, ends = dict[str, float](), time.perf_counter()
-        for name, done, phase in self._phases(ingest):
+        for name, done, phase in self._phases(ingest, take_up):
             work = phase(work)
             self.before = work.after
             if done is not None:
@@ -171,8 +182,9 @@ class BatchProcessor:
         self._is_caught_up = not work.dropped
         self._complete = {name: store for name, store in self._complete.items() if name not in work.dropped}
         if self.lacking:  # it can only become less while an epoch lasts
-            queries = (binding.query for binding in epoch.bindings.values())
-            self.lacking = lacking_after(queries, epoch.plan, work.settled)
+            queries = (binding.query for binding in work.epoch.bindings.values())
+            known = replace(work.settled, buckets=work.epoch.seen(work.settled.buckets))
+            self.lacking = lacking_after(queries, work.epoch.plan, known)
         self._listener(event_of(work, self._story, self.lacking, {**seconds, "": time.perf_counter() - started}))
         self._story.told()
         self.throttle.over()
@@ -187,14 +199,14 @@ class BatchProcessor:
         return offered.rows
 
     def _phases(
-        self, ingest: Callable[[], tuple[IngestReport, ...]]
-    ) -> tuple[tuple[str, str | None, Callable[[Batch], Batch]], ...]:
+        self, ingest: Callable[[], tuple[IngestReport, ...]], take_up: Callable[[], None]
+    ) -> tuple[_Phase, ...]:
         """Return what is done with a batch, in order: each phase with its name, and with the name of the moment when it
         is over, at which a kill has other consequences than before.
         """
         return (
             ("ingest", "stored", lambda work: replace(work, ingested=ingest())),
-            ("probe", "probed", self._probe_all),
+            ("probe", "probed", lambda work: self._probe_all(self._with_taken_up(work, take_up))),
             ("close", "closed", self._close),
             ("deliver", "delivered", self.handover.deliver),
             ("commit", "committed", self._committer.commit),
@@ -209,16 +221,23 @@ class BatchProcessor:
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
+    def _with_taken_up(self, work: Batch, take_up: Callable[[], None]) -> Batch:
+        """Let the batch go on under the plan that governs once more has been taken up."""
+        take_up()
+        if self._epoch is work.epoch:
+            return work
+        self.sampler.plan = None  # it was made beside the plan before
+        self._catch_up(self.in_force, work.number)
+        return replace(work, epoch=self.in_force, before=self.before)
+
     def _probe_all(self, work: Batch) -> Batch:
-        """Let the new rows traverse the probe trees; with `backfill` the stored ones too, for queries that are new."""
-        live, added = self._live(work.epoch), self._to_fill_up(work.epoch)
+        """Let the new rows traverse the probe trees; and those of the past for queries that want their results."""
+        live = live_buckets(work.epoch.plan, self.before)
         delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
-        context, probe = self._context(work.epoch, work.number), self._probe(work.epoch)
+        context, probe = self._context(work.epoch, work.number), self._probe(work.epoch, self._prober)
         probed = probe_in_phases(context, live, delta, probe, self._spread)
-        if added:
-            probed += self._fill_up(work.epoch, added, live, context, probe)
         work = replace(work, probed=probed, sample=self.sampler.take(context, live, delta, probed))
-        return self._take(work, live, context)
+        return self._fill_up(self._take(work, live, context), context)
 
     def _take(self, work: Batch, live: tuple[Bucket, ...], context: ProbeContext) -> Batch:
         """Take a slice of what was stored before, for intermediate stores that come."""
@@ -266,14 +285,15 @@ class BatchProcessor:
             wanted={name: binding.joined for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
             predicates=self.predicates,
+            readings=epoch.readings,
         )
 
-    def _probe(self, epoch: Epoch) -> Probe:
+    def _probe(self, epoch: Epoch, prober: Prober) -> Probe:
         failing = {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
         deliveries = {
             name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
         }
-        return lambda tasks, context: self._prober.run(tasks, context, deliveries)
+        return lambda tasks, context: prober.run(tasks, context, deliveries)
 
     @property
     def _spread(self) -> Spread:
@@ -284,33 +304,31 @@ class BatchProcessor:
         if self._is_caught_up:
             return
         if self.before is not None:
+            self.before = begun(epoch.past, self.before, batch)
             found = arranged(epoch.plan, self.before.buckets, self.before.fillings, batch, self._complete)
             self.before = replace(self.before, buckets=found.buckets, fillings=found.fillings)
-            context, live = self._context(epoch, batch), self._live(epoch)
-            filled = with_intermediates(context, live, self._probe(epoch), self._spread, found.complete)
+            context, live = self._context(epoch, batch), live_buckets(epoch.plan, self.before)
+            probe = self._probe(epoch, self._prober)
+            filled = with_intermediates(context, live, probe, self._spread, found.complete)
             self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
         stores = (store for store, _ in intermediates(epoch.plan))
         self._complete = {store.id: store for store in stores if store.id not in epoch.plan.coming}
         self._is_caught_up = True
 
-    def _live(self, epoch: Epoch) -> tuple[Bucket, ...]:
-        """Return the stored buckets that the next batch works with."""
-        find = stored_buckets if self._to_fill_up(epoch) else live_buckets
-        return find(epoch.plan, self.before)
-
-    def _to_fill_up(self, epoch: Epoch) -> frozenset[str]:
-        """Return the queries that are new to what is stored and wait for the results of the past."""
-        if not self._settings.backfill or self.before is None or self.before.batch < 0:
-            return frozenset()
-        return frozenset(epoch.bindings) - {progress.query for progress in self.before.queries}
-
-    def _fill_up(
-        self, epoch: Epoch, added: frozenset[str], live: tuple[Bucket, ...], context: ProbeContext, probe: Probe
-    ) -> tuple[ProbeReport, ...]:
-        """Send what is kept through the trees of the queries that are new, as if it had all arrived just now."""
-        # A query over one stream looks nothing up, so nothing that it would find again is live.
-        kept = live + resting_buckets(epoch.plan, self.before)
-        return probe_stored(replace(context, plan=last_starts(epoch.plan, added)), kept, probe, self._spread)
+    def _fill_up(self, work: Batch, context: ProbeContext) -> Batch:
+        """Take a slice of what was stored before queries came that are to have its results: all there is, if that is
+        little, or nothing comes after this run.
+        """
+        before, past = work.before, work.epoch.past
+        if before is None or past is None or not before.filling_up:
+            return work
+        is_little = not self._is_endless or rows_left(before) <= AT_ONCE_ROWS
+        allowance = AllAtOnce() if is_little else self.throttle
+        probe = self._probe(work.epoch, self._slicer)
+        filled = fill_up(context, past, before, probe, self._spread, allowance)
+        return replace(
+            work, before=filled.manifest, probed=work.probed + filled.reports, past_tuples=filled.probe_tuples
+        )
 
     def _undelivered(self) -> tuple[Undelivered, ...]:
         return () if self.before is None else self.before.undelivered

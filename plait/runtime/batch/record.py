@@ -19,8 +19,8 @@ class Batch:
 
     `before`: the manifest it builds on. `clock_ms`: when it closes, for streams that are idle. `ingested`: what the
     tasks that took rows in have stored; `probed`: what those that probed have found; `sample`: what a few tuples have
-    found on other orders; `taken`: of the rows from before to fill intermediate stores that come; `closed`: what has
-    become final;
+    found on other orders; `taken`: of the rows from before to fill intermediate stores that come; `past_tuples`: the
+    probe tuples for queries that get the results of before they came; `closed`: what has become final;
     `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
     `manifest`: the state after it; `dropped`: intermediate stores it left behind to hold the storage budget;
     `unpublished`: what the manifest names and could not be shown; `published_ms`: when the rest could be seen.
@@ -37,6 +37,7 @@ class Batch:
     probed: tuple[ProbeReport, ...] = ()
     sample: Sample | None = None
     taken: Taken | None = None
+    past_tuples: int = 0
     closed: Closed | None = None
     publications: tuple[Publication, ...] = ()
     undelivered: tuple[Undelivered, ...] = ()

@@ -55,7 +55,7 @@ def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: M
         epoch=epoch.number,
         probe_tuples=sum(count for report in probed for _, count in report.probe_tuples),
         sampled_tuples=0 if work.sample is None else work.sample.probe_tuples,
-        filling_tuples=0 if work.taken is None else work.taken.probe_tuples,
+        filling_tuples=work.past_tuples + (0 if work.taken is None else work.taken.probe_tuples),
         filling=_filling(work),
         shuffled_bytes=sum(report.shuffled_bytes for report in probed),
         stored_tuples=sum(bucket.rows for bucket in manifest.buckets),

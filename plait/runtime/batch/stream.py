@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
+from typing import TypeAlias
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql.streaming import StreamingQuery
 from plait.errors import PlaitError
 from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec
+from plait.runtime.batch.asking import NOTHING_ASKED, Asking
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.inputs.loading import select_ingest
 from plait.runtime.inputs.opening import OpenSource, reading
@@ -96,6 +98,9 @@ def _is_failure(record: logging.LogRecord) -> bool:
 for _logger in ("py4j.clientserver", "py4j.java_gateway"):
     logging.getLogger(_logger).addFilter(_is_failure)
 
+CarryOut: TypeAlias = Callable[[DataFrame, int, Callable[[], None]], bool]
+"""Carries out a batch, and calls what it is given where more may be taken up; tells whether to start anew after it."""
+
 _POLL_SECONDS = 0.01
 
 PATIENCE_S = 0.1
@@ -108,11 +113,9 @@ RESTART_EVERY_S = 1.0
 class Run:
     """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
 
-    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `take_up` lets
-    the next batch begin with what has been asked for meanwhile, and tells whether the streaming query can go on for it;
-    else it is started anew; `plan_ahead` gets ready for that while a batch is under way. `end` is called once a run has
-    done all there was to do, without failing and without being stopped. `explain` says what ended it. `alone` is
-    entered for as long as it lasts.
+    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `asked` knows
+    what is asked for meanwhile. `end` is called once a run has done all there was to do, without failing and without
+    being stopped. `explain` says what ended it. `alone` is entered for as long as it lasts.
     """
 
     def __init__(
@@ -120,15 +123,13 @@ class Run:
         start: Callable[[], StreamingQuery | None],
         *,
         is_endless: bool,
-        take_up: Callable[[], bool] = lambda: False,
-        plan_ahead: Callable[[], None] = lambda: None,
+        asked: Asking = NOTHING_ASKED,
         end: Callable[[], None] = lambda: None,
         explain: Callable[[BaseException], PlaitError] = explained,
         alone: AbstractContextManager[None] | None = None,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
-        self._take_up, self._plan_ahead, self._alone = take_up, plan_ahead, alone or nullcontext()
-        self._end = end
+        self._asking, self._alone, self._end = asked, alone or nullcontext(), end
         self._planning = threading.Lock()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
@@ -157,20 +158,48 @@ class Run:
         self._requested.set()
 
     def _attend(self) -> None:
-        """Settle requests, all that have come until a batch ends at once."""
+        """Plan for requests as they come. Batches take up what has a plan; between two of them it is taken up here."""
         while not self._over.is_set():
             self._requested.wait()
             if self._over.is_set():
                 return
             try:
-                with self._planning:  # until that is done no batch takes up anything: it would have to plan the same
-                    self._plan_ahead()
-                rest_s = self.settle()
+                with self._planning:  # who finds nothing planned and has to plan would plan the same
+                    self._requested.clear()  # first: what is asked for from here on is planned by the next round
+                    is_planned = self._restart_at is None and self._asking.plan_ahead()
+                    if not is_planned:
+                        self._requested.set()
+                rest_s = self._offer() if is_planned else self.settle()
             except BaseException as error:  # whatever ends this thread ends the run, and must be said
                 self.failure = self.failure or error
                 self._stop(self._query)
                 return
             self._over.wait(rest_s)
+
+    def _offer(self) -> float:
+        """Take up what has a plan if no batch is under way; else that will. Return how long it has to wait, 0 if it has
+        not.
+        """
+        if not self._between.acquire(blocking=False):
+            return 0.0
+        try:
+            rest_s = self._take_planned()
+            query = self._query if self._restarting else None
+        finally:
+            self._between.release()
+        self._stop(query)
+        return rest_s
+
+    def _take_planned(self) -> float:
+        """Take up what has a plan; return how many seconds another start for it has to wait, 0 if there is nothing to
+        wait for.
+        """
+        if self._is_to_end or self._query is None or not self._asking.is_planned():
+            return 0.0
+        if self._restart_at is None and self._asking.take_planned(False):
+            return 0.0
+        self._requested.set()
+        return self._settle()
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
@@ -188,7 +217,7 @@ class Run:
         if not was_asked or self._is_to_end:
             return 0.0
         if self._restart_at is None:
-            if self._query is not None and self._take_up():
+            if self._query is not None and self._asking.take_up():
                 return 0.0
             pause_s = RESTART_EVERY_S if self._is_endless and self._query is not None else 0.0
             self._restart_at = self._started_at + pause_s
@@ -200,19 +229,22 @@ class Run:
         self._asked.set()
         return 0.0
 
-    def batch(self, carry_out: Callable[[DataFrame, int], bool], frame: DataFrame, number: int) -> None:
+    def batch(self, carry_out: CarryOut, frame: DataFrame, number: int) -> None:
         """Run a batch so that `stop` and `restart` fall between batches; it begins with what was asked for before.
-        `carry_out` tells whether there should be another start after it.
+        `carry_out` tells whether there should be another start after it; in between it lets more be taken up.
         """
+        try:
+            self._batch(carry_out, frame, number)
+        finally:
+            if self._asking.waits():  # what got its plan during the batch, or lost it
+                self._requested.set()
+
+    def _batch(self, carry_out: CarryOut, frame: DataFrame, number: int) -> None:
         with self._between:
             if not self._is_to_end:
                 try:
-                    if self._planning.acquire(timeout=PATIENCE_S):
-                        try:
-                            self._settle()
-                        finally:
-                            self._planning.release()
-                    is_to_restart = not self._restarting and carry_out(frame, number)
+                    self._begin_with_what_is_asked()
+                    is_to_restart = not self._restarting and carry_out(frame, number, self._take_up_within)
                 except BaseException as error:
                     self.failure = error
                     raise
@@ -224,6 +256,23 @@ class Run:
         while (query := self._query) is None or query.isActive:
             time.sleep(_POLL_SECONDS)
         raise Stopping
+
+    def _begin_with_what_is_asked(self) -> None:
+        """Take up what has a plan, what came since then being left for later; or, if nothing has, all there is."""
+        if self._asking.is_planned():
+            self._take_planned()
+        elif self._planning.acquire(timeout=PATIENCE_S):
+            try:
+                if self._asking.is_planned():
+                    self._take_planned()
+                else:
+                    self._settle()
+            finally:
+                self._planning.release()
+
+    def _take_up_within(self) -> None:
+        if not self._is_to_end and self._restart_at is None and self._asking.is_planned():
+            self._asking.take_planned(True)
 
     @property
     def _is_to_end(self) -> bool:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from plait.operators.ingest.readings import Readings
+from plait.operators.probe.reader import seen
+from plait.operators.traversal.filling_up import PastPlan
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.query.model import Stream
 from plait.runtime.outputs.binding import Binding
+from plait.state.model import Bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
     """What governs a span of batches: one plan, the queries it answers and the streams it reads. `way`: where the plan
-    leads to, while intermediate stores are filled for another one.
+    leads to, while intermediate stores are filled for another one. `readings`: how rows are read that earlier plans
+    stored with less, by store. `past`: how queries that are to have the results of before they came get these.
     """
 
     number: int
@@ -23,6 +28,8 @@ class Epoch:
     bindings: Mapping[str, Binding]
     streams: tuple[Stream, ...]
     way: Way | None = None
+    readings: Readings = field(default_factory=dict)
+    past: PastPlan | None = None
 
     @property
     def heading(self) -> Plan:
@@ -33,6 +40,10 @@ class Epoch:
     def base(self) -> Plan:
         """The plan whose probe orders answer the queries."""
         return self.plan if self.way is None else self.way.base
+
+    def seen(self, buckets: Iterable[Bucket]) -> tuple[Bucket, ...]:
+        """Return stored buckets with the layouts that the plan reads them under."""
+        return tuple(seen(bucket, self.readings) for bucket in buckets)
 
 
 __all__ = ["Epoch"]

@@ -8,12 +8,16 @@ from typing import Final
 
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest, probing_only
+from plait.operators.ingest.derivable import reading_of
+from plait.operators.traversal.filling_up import PastPlan, wanting
 from plait.operators.traversal.slicing import lacking_rows, there
 from plait.optimizer.incremental.former import Former
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.plan.traversals import intermediates
+from plait.query.model import Stream
+from plait.runtime.checkpoint.asked import Asked
 from plait.state.model import Manifest
 
 AT_ONCE_ROWS: Final = 50_000
@@ -42,6 +46,24 @@ def way_to(request: PlanRequest, goal: Plan, manifest: Manifest | None, running:
     return None
 
 
+def past_plan(asked: Asked, plan: Plan, manifest: Manifest | None) -> PastPlan | None:
+    """Return how queries get the results of before they came that want them; None if none does."""
+    asking = (binding.query for binding in asked.bindings.values())
+    queries = wanting(asking, manifest, backfill=asked.settings.backfill)
+    if not queries:
+        return None
+    is_shared = all(store.id == store.source for store in plan.stores if store.source is not None)
+    options = replace(asked.request.options, strategy=_BARE if is_shared else "independent")
+    made = replace(asked.request, queries=queries, options=options).plan(manifest)
+    readings = {}
+    for store in made.stores:
+        source = None if store.source is None else asked.sources[store.source].source
+        reading = reading_of(store, source) if isinstance(source, Stream) else None
+        if reading is not None:
+            readings[store.id] = reading
+    return PastPlan(queries=queries, plan=made, readings=readings)
+
+
 def _bases(request: PlanRequest, manifest: Manifest, running: Former | None) -> Iterator[Plan]:
     """Yield plans that may answer the queries until then, the better one first."""
     bare = replace(request, options=replace(request.options, strategy=_BARE))
@@ -56,4 +78,4 @@ def _is_there(base: Plan, manifest: Manifest) -> bool:
     return needed <= there(base, manifest.buckets, manifest.fillings)
 
 
-__all__ = ["AT_ONCE_ROWS", "way_to"]
+__all__ = ["AT_ONCE_ROWS", "past_plan", "way_to"]

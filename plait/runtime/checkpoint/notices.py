@@ -124,8 +124,8 @@ def _filled_later(manifest: Manifest, plan: Plan) -> list[Notice]:
         Notice(
             kind="query to be filled",
             of=query,
-            text=f"query '{query}' is new: the results of what is stored come with the next batch, that is, once "
-            "something new has arrived",
+            text=f"query '{query}' is new: the results of what is stored come with the next batch, or bit by bit "
+            "with those that follow if that is much, once something new has arrived",
         )
         for query in sorted(set(plan.queries) - known)
         if manifest.batch >= 0

@@ -9,70 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import SparkSession
-
 from plait.adapt.forecast import NEXT_CYCLE
-from plait.adapt.planning import PlanRequest
-from plait.errors import CheckpointError
 from plait.operators.close.keeping import with_all_kept
-from plait.operators.close.lacking import Lacking, keeps_all_of, lacking_after
-from plait.operators.close.restoring import rewritings, with_left_out
-from plait.operators.close.rewriting import rewrite_here
+from plait.operators.close.lacking import Lacking, lacking_after
 from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.derivable import Taking, derivation_from_running, taking_in
 from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.ingest.readings import NO_READINGS, Readings
 from plait.operators.reports import IngestReport
-from plait.operators.traversal.scheduling import lacks
-from plait.optimizer.incremental.former import Former
 from plait.plan.codec import PartTexts
 from plait.plan.coming import Way
-from plait.plan.model import Plan, Store
-from plait.query.model import Source, Stream
+from plait.plan.model import Plan
+from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
 from plait.runtime.checkpoint.epoch import Epoch
-from plait.runtime.checkpoint.heading import way_to
+from plait.runtime.checkpoint.heading import past_plan, way_to
 from plait.runtime.checkpoint.notices import notices
-from plait.runtime.checkpoint.observed import read_plan
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, refuse_ended, whose
 from plait.runtime.checkpoint.shared_storage import share
 from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
+from plait.runtime.checkpoint.stored_rows import readings_of, rewritten, serve_at_once
 from plait.runtime.checkpoint.taken_back import unless_taken_back
-from plait.runtime.inputs.loading import load_table, rewrite
+from plait.runtime.inputs.loading import load_table
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
-from plait.runtime.outputs.binding import Binding
-from plait.runtime.settings import Settings
 from plait.runtime.spark.session import has_named_sources, is_ansi
-from plait.state.model import Bucket, Manifest, SourceProgress
+from plait.state.model import Bucket, Manifest
 from plait.state.storage import Storage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is to run, and where. `clock_ms`: now; `dropped`: the queries that were dropped by name, rather than left
-    out: results that their sinks have not taken are discarded. `plan`: made for just this, None to make one, beside a
-    `former` one if there is one. `running`: what answers queries by now.
-    """
-
-    spark: SparkSession
-    checkpoint: str
-    settings: Settings
-    request: PlanRequest
-    sources: Mapping[str, OpenSource]
-    bindings: Mapping[str, Binding]
-    clock_ms: int
-    dropped: frozenset[str] = frozenset()
-    plan: Plan | None = None
-    former: Former | None = None
-    running: Former | None = None
-
-    def streams_of(self, plan: Plan | None) -> tuple[Stream, ...]:
-        """Return the streams that the plan reads, in order of registration. None: all."""
-        used = set(self.sources) if plan is None else {store.source for store in plan.stores}
-        registered = (opened.source for opened in self.sources.values())
-        return tuple(source for source in registered if isinstance(source, Stream) and source.name in used)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +107,11 @@ def prepare(asked: Asked) -> Prepared:
 
 
 def go_on(
-    asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec]
+    asked: Asked, prepared: Prepared, manifest: Manifest, running: Sequence[IngestSpec], *, within: bool = False
 ) -> tuple[Plan, Prepared | None]:
     """Return the plan decided for, and the checkpoint, ready for what is asked with the streaming query that goes on;
     None if that has to be started anew. `manifest`: of the last batch; `running`: what the query was started for.
+    `within`: a batch after that, which has stored its rows already; None then if it has to end first.
 
     Nothing is written unless it can go on. Its tasks have to be told of ``taken_in``.
     """
@@ -166,10 +132,13 @@ def go_on(
     taken_in = {source: derivation for source, derivation in found.items() if derivation is not None}
     if len(taken_in) < len(found) or not is_ansi(asked.spark):
         return heading, None
+    readings = readings_of(asked, prepared.epoch, plan, manifest)
+    if within and not serve_at_once(manifest, prepared.specs.values(), plan, readings):
+        return heading, None
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
     plan_id = write_epoch(storage, catalog, plan, prepared.written)
-    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, goes_on=True)
+    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings)
     return heading, replace(
         ready,
         epoch=replace(ready.epoch, way=way),
@@ -187,16 +156,17 @@ def _brought_up(
     plan: Plan,
     plan_id: str,
     finished: Finished,
-    *,
-    goes_on: bool = False,
+    readings: Readings | None = None,
 ) -> Prepared:
-    """Bring the checkpoint up to the plan. `goes_on`: the streaming query has not been stopped for it."""
-    kept = _kept(asked, opened, catalog, plan, goes_on=goes_on)
+    """Bring the checkpoint up to the plan. `readings`: how stored rows can be read, where the streaming query has not
+    been stopped for it; None: it has been.
+    """
+    kept = _kept(asked, opened, catalog, plan, readings)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
     if before is not None:
         before = replace(before, publications=finished.unpublished)
-    ready = _ready(asked, opened, catalog, plan, plan_id, before)
+    ready = _ready(asked, opened, catalog, plan, plan_id, before, readings or NO_READINGS)
     return replace(ready, loaded=loaded, claimed=finished.claimed)
 
 
@@ -239,17 +209,20 @@ def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:
     return finish_last_batch(opened.storage, opened.owner, opened.manifest, bindings, streams)
 
 
-def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, *, goes_on: bool) -> Manifest | None:
-    """Return the last manifest, its stored rows with what the plan wants of them, without results nobody waits for.
+def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, readings: Readings | None) -> Manifest | None:
+    """Return the last manifest, its stored rows with what the plan wants of them, unless they can be read so, and
+    without results nobody waits for.
 
     A stream was not silent while nobody listened to it, so idleness begins to count now. The watermark falls back to
     a stream that joins before any batch is planned, since what is forgotten by then cannot meet what that stream sends.
     """
     if opened.manifest is None:
         return None
-    kept = _rewritten(asked, opened.storage, with_all_kept(plan, opened.manifest), catalog, plan)
-    kept = replace(kept, undelivered=tuple(late for late in kept.undelivered if late.query not in asked.dropped))
-    if goes_on:
+    all_kept = with_all_kept(plan, opened.manifest)
+    kept = rewritten(asked, opened.storage, all_kept, catalog, plan, readings or NO_READINGS)
+    undelivered = tuple(late for late in kept.undelivered if late.query not in asked.dropped)
+    kept = replace(kept, undelivered=undelivered)
+    if readings is not None:
         return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)
     watermark_us = watermark_after(asked.streams_of(plan), sources, asked.clock_ms)
@@ -265,18 +238,34 @@ def _filled(kept: Manifest | None, loaded: tuple[IngestReport, ...]) -> Manifest
 
 
 def _ready(
-    asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, plan_id: str, before: Manifest | None
+    asked: Asked,
+    opened: Opened,
+    catalog: Catalog,
+    plan: Plan,
+    plan_id: str,
+    before: Manifest | None,
+    readings: Readings,
 ) -> Prepared:
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
     queries = tuple(binding.query for binding in asked.bindings.values())
+    epoch = Epoch(
+        number=catalog.epoch,
+        plan=plan,
+        plan_id=plan_id,
+        bindings=asked.bindings,
+        streams=streams,
+        readings=readings,
+        past=past_plan(asked, plan, before),
+    )
+    known = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
     return Prepared(
         storage=opened.storage,
         identity=opened.owner.identity,
         catalog=catalog,
         before=before,
-        epoch=Epoch(number=catalog.epoch, plan=plan, plan_id=plan_id, bindings=asked.bindings, streams=streams),
-        lacking=lacking_after(queries, plan, before, backfill=asked.settings.backfill),
+        epoch=epoch,
+        lacking=lacking_after(queries, plan, known, backfill=asked.settings.backfill),
         dropped=asked.dropped,
         committed=() if opened.manifest is None else opened.manifest.buckets,
         notices=notices(
@@ -315,71 +304,6 @@ def _spec(opened: OpenSource, plan: Plan, before: IngestSpec | None = None) -> I
     return ingest_spec(opened.source, stores, corrupt_column=opened.corrupt_column)
 
 
-def _rewritten(asked: Asked, storage: Storage, before: Manifest, catalog: Catalog, plan: Plan) -> Manifest:
-    """Return the manifest with the buckets of streams written again that lack what can be computed from them.
-
-    A table whose buckets cannot serve is left out, and so loaded anew.
-    """
-    planned = {store.id for store in plan.stores}
-    former = _former(storage, before.plan) if any(store.is_table for store in plan.stores) else None
-    kept = [bucket for bucket in before.buckets if bucket.store not in planned]
-    progress = {known.source: known for known in before.sources}
-    for store in plan.stores:
-        mine = [bucket for bucket in before.buckets if bucket.store == store.id]
-        if store.is_table and not _serves(former, store, mine):
-            continue
-        if store.source is None or store.is_table or not mine:
-            kept += mine
-            continue
-        opened = asked.sources[store.source]
-        buckets, progress[store.source] = _rewritten_store(
-            asked, storage, catalog, store, opened.source, mine, progress[store.source]
-        )
-        kept += buckets
-    return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
-
-
-def _former(storage: Storage, name: str) -> Plan | None:
-    """Return the plan that the stored rows serve; None if it cannot be read, for which no start should fail."""
-    try:
-        return read_plan(storage, name)
-    except CheckpointError:
-        return None
-
-
-def _serves(former: Plan | None, store: Store, buckets: list[Bucket]) -> bool:
-    """Tell whether buckets that serve the former plan hold all columns and rows of a table that the new one wants.
-
-    A bucket shows which selections were asked of its rows, and not which of its keys had to be there.
-    """
-    stores = () if former is None else former.stores
-    kept = (need for each in stores if each.id == store.id for need in each.requirements)
-    return keeps_all_of(kept, store.requirements) and not any(lacks(bucket, store) for bucket in buckets)
-
-
-def _rewritten_store(
-    asked: Asked,
-    storage: Storage,
-    catalog: Catalog,
-    store: Store,
-    source: Source,
-    buckets: list[Bucket],
-    progress: SourceProgress,
-) -> tuple[list[Bucket], SourceProgress]:
-    """Return the buckets of one store after that, and the source's progress with what no longer is in them."""
-    known = catalog.source(source.name)
-    types = {column.name: column.type for column in source.schema or ()}
-    kept, chunk_rows = buckets, asked.settings.chunk_rows
-    for rewriting in rewritings(store, source, buckets, lambda name: None if known is None else known.since(name)):
-        reports = rewrite_here(rewriting, source, storage, chunk_rows=chunk_rows) if is_ansi(asked.spark) else None
-        if reports is None:
-            reports = rewrite(asked.spark, rewriting, storage, types=types, chunk_rows=chunk_rows)
-        kept = [bucket for bucket in kept if bucket not in rewriting.buckets]
-        kept += [bucket for report in reports for bucket in report.buckets]
-        progress = with_left_out(progress, rewriting, reports)
-    return kept, progress
-
-
 def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[IngestReport, ...]:
     """Load the tables whose stores hold nothing yet."""
     filled = {bucket.store for bucket in buckets}
@@ -396,4 +320,4 @@ def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: P
     return tuple(loaded)
 
 
-__all__ = ["Asked", "Prepared", "go_on", "prepare", "share"]
+__all__ = ["Prepared", "go_on", "prepare", "share"]

@@ -67,7 +67,7 @@ def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[St
     manifest = ManifestLog(storage).latest()
     if manifest is not None:
         check_offsets(checkpoint, manifest)
-        verify_all(storage, manifest.buckets)
+        verify_all(storage, manifest.named)
     return storage, catalog, manifest
 
 
@@ -175,9 +175,9 @@ def claim_sink(storage: Storage, manifest: Manifest | None, binding: Binding) ->
         place.recover()
 
 
-def refuse_results_of_others(storage: Storage, bindings: Iterable[Binding]) -> None:
-    """Raise SinkError if one of these sinks holds results of somebody else. Writes nothing."""
-    for place in _places(storage, whose(storage), ManifestLog(storage).latest(), bindings):
+def refuse_results_of_others(storage: Storage, manifest: Manifest | None, bindings: Iterable[Binding]) -> None:
+    """Raise SinkError if one of these sinks holds results of somebody else. Writes nothing. `manifest`: the last."""
+    for place in _places(storage, whose(storage), manifest, bindings):
         with suppress(OSError):  # as at a start: what cannot be looked at now is asked again before a delivery
             place.refuse()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from plait.operators.ingest.readings import Readings
 from plait.operators.probe.demand import Demands, Wanted
 from plait.operators.probe.probing import ProbeContext
 from plait.plan.model import Plan
@@ -22,7 +23,7 @@ _NO_PLAN: Final = Plan(strategy="", queries=(), ranks=(), stores=(), trees=())
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A plan, the columns that are wanted of each query, and where its results go."""
+    """A plan, the columns that are wanted of each query, how stored rows are read, and where results go."""
 
     content: bytes
 
@@ -33,6 +34,7 @@ class Lasting:
 
     plan: Plan
     wanted: Wanted
+    readings: Readings
     deliveries: Mapping[str, Delivery]
     demands: Demands = field(default_factory=Demands)
 
@@ -47,7 +49,8 @@ class Shipment:
     def unpacked(self) -> tuple[ProbeContext, Lasting]:
         """Return the whole context, and what lasts."""
         lasting = _unpacked(self.packed)
-        return replace(self.context, plan=lasting.plan, wanted=lasting.wanted), lasting
+        context = replace(self.context, plan=lasting.plan, wanted=lasting.wanted, readings=lasting.readings)
+        return context, lasting
 
 
 @dataclass(slots=True)
@@ -59,20 +62,23 @@ class Packer:
     def pack(self, context: ProbeContext, deliveries: Mapping[str, Delivery]) -> Shipment:
         """Return a context and deliveries as they are sent to tasks."""
         if self._packed is None or not _is_same(self._packed[0], context, deliveries):
-            lasting = Lasting(plan=context.plan, wanted=context.wanted, deliveries=deliveries)
-            content = pickle.dumps((context.plan, dict(context.wanted), dict(deliveries)))
+            lasting = Lasting(
+                plan=context.plan, wanted=context.wanted, readings=context.readings, deliveries=deliveries
+            )
+            content = pickle.dumps((context.plan, dict(context.wanted), dict(context.readings), dict(deliveries)))
             self._packed = lasting, Packed(content)
-        return Shipment(context=replace(context, plan=_NO_PLAN, wanted={}), packed=self._packed[1])
+        return Shipment(context=replace(context, plan=_NO_PLAN, wanted={}, readings={}), packed=self._packed[1])
 
 
 def _is_same(lasting: Lasting, context: ProbeContext, deliveries: Mapping[str, Delivery]) -> bool:
-    return lasting.plan is context.plan and lasting.wanted == context.wanted and lasting.deliveries == deliveries
+    is_same = lasting.plan is context.plan and lasting.readings is context.readings
+    return is_same and lasting.wanted == context.wanted and lasting.deliveries == deliveries
 
 
 @lru_cache(maxsize=2)
 def _unpacked(packed: Packed) -> Lasting:
-    plan, wanted, deliveries = pickle.loads(packed.content)
-    return Lasting(plan=plan, wanted=wanted, deliveries=deliveries)
+    plan, wanted, readings, deliveries = pickle.loads(packed.content)
+    return Lasting(plan=plan, wanted=wanted, readings=readings, deliveries=deliveries)
 
 
 __all__ = ["Packer", "Shipment"]

@@ -21,7 +21,9 @@ from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.governing import changed_at
 from plait.operators.ingest.ingest import IngestContext, ingest, ingest_again
 from plait.operators.ingest.projection import IngestSpec
+from plait.operators.ingest.readings import NO_READINGS, Reading
 from plait.operators.probe.probing import ProbeContext
+from plait.operators.probe.reader import Reader
 from plait.operators.traversal.results import task_file_name
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.runtime.spark.packing import Shipment
@@ -278,14 +280,30 @@ def _report_message(traversal: Traversal) -> pa.RecordBatch:
     return _message(Message(edge="", partition=0, payload=pickle.dumps(traversal.report())))
 
 
-def merge_task(merges: tuple[tuple[Merge, tuple[tuple[str, ...], ...]], ...], storage: Storage) -> Task:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeWork:
+    """Buckets to be merged, the indexes that their store has now, and how its rows are read."""
+
+    merge: Merge
+    indexes: tuple[tuple[str, ...], ...]
+    reading: Reading | None
+
+    def done(self, storage: Storage, name: str) -> Bucket:
+        """Return what becomes of them, in a file of this name."""
+        store = self.merge.buckets[0].store
+        reader = Reader(storage, NO_READINGS if self.reading is None else {store: self.reading})
+        return merge_buckets(
+            storage, self.merge, self.indexes, name, opened_as=lambda bucket: reader.open(reader.seen(bucket))
+        )
+
+
+def merge_task(merges: tuple[MergeWork, ...], storage: Storage) -> Task:
     """Return the task that carries out merge i."""
 
     def task(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                merge, indexes = merges[number]
-                yield _report((number, merge_buckets(storage, merge, indexes, f"merged-{enter(storage).attempt}")))
+                yield _report((number, merges[number].done(storage, f"merged-{enter(storage).attempt}")))
 
     return task
 

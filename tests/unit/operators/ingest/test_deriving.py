@@ -19,7 +19,7 @@ from plait.operators.ingest.derivable import (
     taking_in,
 )
 from plait.operators.ingest.deriving import derived
-from plait.operators.ingest.ingest import _with_aliases
+from plait.operators.ingest.ingest import with_aliases
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.plan.model import KeyColumn, Requirement, Selection, Store, ValueColumn
 from plait.query.model import Column, SourceExpression, Stream
@@ -68,7 +68,7 @@ def rows(source: Stream, **columns: pa.Array) -> pa.RecordBatch:
 def taken_in(spec: IngestSpec, source: Stream, batch: pa.RecordBatch, held: tuple[str, ...] = ()) -> pa.Table:
     how = derivation(spec, batch.schema.names, held, source)
     assert how is not None
-    return _with_aliases(pa.Table.from_batches(derived([batch], how)), spec)
+    return with_aliases(pa.Table.from_batches(derived([batch], how)), spec)
 
 
 @pytest.mark.parametrize(

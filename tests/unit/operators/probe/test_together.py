@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from plait.operators.probe.reader import Reader
 from plait.operators.probe.together import Together, joined_stores
 from plait.state.model import Bucket
 from plait.state.storage import Storage
@@ -13,7 +14,7 @@ from tests.unit.state.builders import A, B, described, layout
 def joined(tmp_path: Path, buckets: list[Bucket], lookups: int = 1000, batch: int = 9) -> list[set[str]]:
     """Return which buckets of a large store are read together, by path."""
     buckets = [*buckets, described(path="~", rows=200_000, bytes=1 << 30)]
-    together = Together(Storage.open(str(tmp_path)))
+    together = Together(Reader(Storage.open(str(tmp_path))))
     (found,) = joined_stores({"s": tuple(buckets)}, together, batch, {"s": lookups}).values()
     sets = [
         {each.path for each in together.joined[one.path][1]} if one.path in together.joined else {one.path}
@@ -46,7 +47,7 @@ def test_buckets_are_apart_if_a_tuple_may_find_one_of_them_only(tmp_path: Path) 
 
 def test_partitions_of_a_small_store_are_read_together_and_at_once(tmp_path: Path) -> None:
     buckets = [described(path=f"p{part}", partition=part, parallelism=2) for part in (0, 1)]
-    together = Together(Storage.open(str(tmp_path)))
+    together = Together(Reader(Storage.open(str(tmp_path))))
     (found,) = joined_stores({"s": tuple(buckets)}, together, 9, {"s": 1000})["s"]
     assert {each.path for each in together.joined[found.path][1]} == {"p0", "p1"}
     assert together.whole == {"s"}
@@ -66,7 +67,7 @@ def test_what_is_read_as_one_is_bounded_over_all_partitions_with_its_indexes(tmp
         for part in range(50)
         for batch in range(4)
     ]
-    together = Together(Storage.open(str(tmp_path)), spare_bytes=1_000_000)
+    together = Together(Reader(Storage.open(str(tmp_path))), spare_bytes=1_000_000)
     joined_stores({"s": tuple(buckets[:100]), "t": tuple(buckets[100:])}, together, 9, {"s": 1000, "t": 1000})
     read = sum(each.bytes + 20 * each.rows for _, parts in together.joined.values() for each in parts)
     assert 900_000 < read <= 1_000_000

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plait.runtime.batch import stream
+from plait.runtime.batch.asking import Asking
 from plait.runtime.batch.stream import Run
 
 
@@ -31,16 +32,29 @@ class Query:
 
 
 class Runs:
-    """Starts runs, and notes when they start queries. `goes_on`: whether these can go on for what is asked."""
+    """Starts runs, and notes when they start queries. `goes_on`: whether these can go on for what is asked. `planned`:
+    how much of what is asked has a plan; `plan_ahead` makes one, and `taken`: when what has one was taken up.
+    """
 
     def __init__(self) -> None:
         self.starts: list[float] = []
         self.taken_up = 0
         self.goes_on = False
+        self.planned = 0
+        self.taken: list[str] = []
         self.run: Run | None = None
+        self.plan_ahead: Callable[[], bool] = lambda: False
+        self.take_up: Callable[[], bool] = self._take_up
 
     def begin(self, *, is_endless: bool = True) -> Run:
-        run = Run(self._start, is_endless=is_endless, take_up=self._take_up)
+        asked = Asking(
+            waits=lambda: self.planned > 0,
+            take_up=lambda: self.take_up(),
+            plan_ahead=lambda: self.plan_ahead(),
+            is_planned=lambda: self.planned > 0,
+            take_planned=self._take_planned,
+        )
+        run = Run(self._start, is_endless=is_endless, asked=asked)
         self.run = run
         run.begin()
         return run
@@ -51,6 +65,11 @@ class Runs:
 
     def _take_up(self) -> bool:
         self.taken_up += 1
+        return self.goes_on
+
+    def _take_planned(self, within: bool) -> bool:
+        self.taken.append("within" if within else "between")
+        self.planned = 0
         return self.goes_on
 
 
@@ -96,10 +115,10 @@ def test_a_batch_begins_with_what_was_asked_for_before(runs: Runs) -> None:
     run = runs.begin()
     runs.goes_on = True
     order: list[str] = []
-    take_up = run._take_up
-    run._take_up = lambda: bool(order.append("taken up")) or take_up()
+    take_up = runs.take_up
+    runs.take_up = lambda: bool(order.append("taken up")) or take_up()
     run._requested.set()  # as `ask` does, before the attendant gets to it
-    run.batch(lambda frame, number: bool(order.append("carried out")), None, 0)  # type: ignore[arg-type]
+    run.batch(lambda frame, number, take_up: bool(order.append("carried out")), None, 0)  # type: ignore[arg-type]
     assert order == ["taken up", "carried out"]
 
 
@@ -107,15 +126,15 @@ def test_a_batch_does_not_wait_for_long_planning_and_what_is_planned_begins_with
     run = runs.begin()
     runs.goes_on = True
     may_end, order = threading.Event(), list[str]()
-    take_up = run._take_up
-    run._plan_ahead = lambda: bool(may_end.wait(20)) or None  # type: ignore[assignment, return-value]
-    run._take_up = lambda: bool(order.append("taken up")) or take_up()
+    take_up = runs.take_up
+    runs.plan_ahead = lambda: not may_end.wait(20)
+    runs.take_up = lambda: bool(order.append("taken up")) or take_up()
     run.ask()
     wait_for(run._planning.locked)
-    run.batch(lambda frame, number: bool(order.append("first")), None, 0)  # type: ignore[arg-type]
+    run.batch(lambda frame, number, take_up: bool(order.append("first")), None, 0)  # type: ignore[arg-type]
     may_end.set()
     wait_for(lambda: runs.taken_up == 1)
-    run.batch(lambda frame, number: bool(order.append("second")), None, 1)  # type: ignore[arg-type]
+    run.batch(lambda frame, number, take_up: bool(order.append("second")), None, 1)  # type: ignore[arg-type]
     assert order == ["first", "taken up", "second"]
 
 
@@ -135,9 +154,9 @@ def test_nothing_is_planned_ahead_while_a_batch_takes_up_what_was_asked_before(
         order.append("taken up")
         return True
 
-    run._plan_ahead, run._take_up = lambda: order.append("planned"), take_up
+    runs.plan_ahead, runs.take_up = lambda: bool(order.append("planned")), take_up
     run._requested.set()
-    run.batch(lambda frame, number: False, None, 0)  # type: ignore[arg-type]
+    run.batch(lambda frame, number, take_up: False, None, 0)  # type: ignore[arg-type]
     wait_for(lambda: len(order) >= 3)
     assert order == ["taken up", "planned", "taken up"]
 
@@ -145,7 +164,7 @@ def test_nothing_is_planned_ahead_while_a_batch_takes_up_what_was_asked_before(
 def test_a_run_that_is_stopped_while_it_plans_ahead_leaves_nobody_planning(runs: Runs) -> None:
     run = runs.begin()
     may_end = threading.Event()
-    run._plan_ahead = lambda: bool(may_end.wait(20)) or None  # type: ignore[assignment, return-value]
+    runs.plan_ahead = lambda: not may_end.wait(20)
     run.ask()
     wait_for(run._planning.locked)
     threading.Timer(0.2, may_end.set).start()
@@ -159,7 +178,7 @@ def test_what_cannot_be_taken_up_ends_the_run_and_says_why(runs: Runs) -> None:
     def fail() -> bool:
         raise RuntimeError("broken")
 
-    run._take_up = fail
+    runs.take_up = fail
     run.ask()
     wait_for(lambda: not run.is_alive())
     assert str(run.failure) == "broken"
@@ -232,3 +251,73 @@ def test_a_run_whose_last_batch_fails_has_failed() -> None:
     run.begin()
     assert run.wait(20)
     assert isinstance(run.failure, ValueError)
+
+
+def test_what_has_a_plan_is_taken_up_at_once_where_no_batch_is_under_way(runs: Runs) -> None:
+    runs.goes_on = True
+    run = runs.begin()
+
+    def plan_ahead() -> bool:
+        runs.planned = 1
+        return True
+
+    runs.plan_ahead = plan_ahead
+    run.ask()
+    wait_for(lambda: runs.taken == ["between"])
+    assert (len(runs.starts), runs.taken_up) == (1, 0)
+
+
+def test_what_gets_a_plan_while_a_batch_stores_its_rows_is_taken_up_within_that_batch(runs: Runs) -> None:
+    runs.goes_on = True
+    run = runs.begin()
+    order = runs.taken
+
+    def carry_out(frame: Any, number: int, take_up: Callable[[], None]) -> bool:
+        runs.planned = 1
+        order.append("stored")
+        take_up()
+        order.append("probed")
+        return False
+
+    run.batch(carry_out, None, 0)  # type: ignore[arg-type]
+    assert order == ["stored", "within", "probed"]
+
+
+def test_planning_goes_on_during_a_batch_and_what_it_ends_with_is_not_left_until_somebody_asks_again(
+    runs: Runs,
+) -> None:
+    runs.goes_on = True
+    run = runs.begin()
+    plans = iter((1, 2))
+
+    def plan_ahead() -> bool:
+        runs.planned = runs.planned or next(plans, 0)
+        return True
+
+    runs.plan_ahead = plan_ahead
+
+    def carry_out(frame: Any, number: int, take_up: Callable[[], None]) -> bool:
+        run.ask()
+        wait_for(lambda: runs.planned == 1)
+        take_up()
+        run.ask()
+        wait_for(lambda: runs.planned == 2)
+        return False
+
+    run.batch(carry_out, None, 0)  # type: ignore[arg-type]
+    wait_for(lambda: runs.taken == ["within", "between"])
+
+
+def test_what_takes_another_start_is_not_begun_within_a_batch(runs: Runs) -> None:
+    run = runs.begin()
+
+    def carry_out(frame: Any, number: int, take_up: Callable[[], None]) -> bool:
+        runs.planned = 1
+        take_up()
+        assert not run._restarting
+        runs.planned = 1
+        return False
+
+    run.batch(carry_out, None, 0)  # type: ignore[arg-type]
+    wait_for(lambda: len(runs.starts) == 2)
+    assert runs.taken[0] == "within"

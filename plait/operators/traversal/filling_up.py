@@ -1,0 +1,178 @@
+"""Queries that are to have the results of before they came: bit by bit, with the batches that follow.
+
+What must hold: every combination of tuples that had all arrived before batch `since` is found once. They are found from
+one relation of the query (`FillingUp.start`), whose tuples are taken in slices, each of which meets all tuples of that
+time and no later one. These are kept as they were (`Past`) until the last slice is taken: a result that waits for its
+slice must not be lost because a tuple of it expires. The plan for it has no intermediate stores, which come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from plait.operators.ingest.readings import Readings
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.reports import ProbeReport
+from plait.operators.traversal.scheduling import Probe, Spread, by_store
+from plait.operators.traversal.slicing import Allowance, next_rows, tasks_for
+from plait.plan.model import Plan
+from plait.plan.pruning import answering_from
+from plait.plan.relations import own_store
+from plait.query.model import Query
+from plait.state.model import FillingUp, Left, Manifest, Past
+
+AT_ONCE_ROWS: Final = 50_000
+"""So many rows are taken by one batch, as by a start that fills intermediate stores."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPlan:
+    """How the results of the past are found: the `queries` that want them, a plan for these without intermediate
+    stores, and how rows of that time are read.
+    """
+
+    queries: tuple[Query, ...]
+    plan: Plan
+    readings: Readings
+
+
+def asks(query: Query) -> str:
+    """Return what a query asks, as a manifest remembers it: one of the same name that asks otherwise is another."""
+    windows = ", ".join(f"{relation.alias} {relation.window_us}" for relation in query.relations)
+    return f"{query.text} WINDOW ({windows})"
+
+
+def wanting(queries: Iterable[Query], manifest: Manifest | None, *, backfill: bool) -> tuple[Query, ...]:
+    """Return the queries that want results of the past: those that have not got all of them yet, and, with `backfill`,
+    those that are new to what is stored.
+    """
+    if manifest is None or manifest.batch < 0:
+        return ()
+    known = {progress.query for progress in manifest.queries}
+    waiting = {(each.query, each.asks) for each in manifest.filling_up}
+    return tuple(
+        query for query in queries if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
+    )
+
+
+def begun(past: PastPlan | None, manifest: Manifest, batch: int) -> Manifest:
+    """Return the manifest before a batch with what its queries want of the past, if it is the first that answers them;
+    without what nobody waits for any more.
+    """
+    wanted = {} if past is None else {query.name: query for query in past.queries}
+    going_on = tuple(
+        each for each in manifest.filling_up if each.query in wanted and each.asks == asks(wanted[each.query])
+    )
+    known = {progress.query for progress in manifest.queries} | {each.query for each in going_on}
+    new = [query for name, query in wanted.items() if name not in known]
+    pasts = manifest.pasts
+    if past is not None and new:
+        stores = {store.id for store in past.plan.stores}
+        kept = [bucket for bucket in manifest.buckets if bucket.store in stores]
+        kept += [bucket for each in pasts if each.since == batch for bucket in each.buckets]
+        others = (each for each in pasts if each.since != batch)
+        pasts = (*others, Past(since=batch, buckets=tuple(dict.fromkeys(kept))))
+        going_on += tuple(_begun(past.plan, query, manifest, batch) for query in new)
+    return replace(manifest, filling_up=going_on, pasts=pasts_of(going_on, pasts))
+
+
+def _begun(plan: Plan, query: Query, manifest: Manifest, batch: int) -> FillingUp:
+    """Return that a query begins to have the results of the past, from the relation of which the fewest rows are
+    stored. What arrived last is taken first.
+    """
+    stores = {
+        relation.alias: _store_of(plan, query, relation.source) for relation in query.relations if not relation.is_table
+    }
+    rows = {
+        alias: sum(bucket.rows for bucket in manifest.buckets if bucket.store == store)
+        for alias, store in stores.items()
+    }
+    start = min(rows, key=lambda alias: (rows[alias], alias))
+    own = [bucket for bucket in manifest.buckets if bucket.store == stores[start] and bucket.rows]
+    own.sort(key=lambda bucket: (-bucket.batch_max, bucket.path))
+    left = tuple(Left(path=bucket.path) for bucket in own)
+    return FillingUp(query=query.name, asks=asks(query), start=start, since=batch, rows=rows[start], left=left)
+
+
+def _store_of(plan: Plan, query: Query, source: str) -> str:
+    own = own_store(query.name, source)
+    return own if any(store.id == own for store in plan.stores) else source
+
+
+def pasts_of(filling_up: Iterable[FillingUp], pasts: Iterable[Past]) -> tuple[Past, ...]:
+    """Return the pasts that somebody waits for."""
+    waited_for: Collection[int] = {each.since for each in filling_up}
+    return tuple(past for past in pasts if past.since in waited_for)
+
+
+class AllAtOnce:
+    """Lets everything be taken at once (`Allowance`)."""
+
+    def rows(self) -> int:
+        """Return more than there are."""
+        return 1 << 62
+
+    def took(self, rows: int, took_s: float) -> None:
+        """Take it as it comes."""
+
+    def now(self) -> float:
+        """Return any time."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledUp:
+    """What a batch has taken: the manifest before it with how far queries are now, and what was found, without the
+    counts by edge, which are of a plan of its own; `probe_tuples`: what it took.
+    """
+
+    manifest: Manifest
+    reports: tuple[ProbeReport, ...]
+    probe_tuples: int
+
+
+def fill_up(
+    context: ProbeContext, past: PastPlan, manifest: Manifest, probe: Probe, spread: Spread, allowance: Allowance
+) -> FilledUp:
+    """Let queries have what is allowed of the results of the past. `context`: of the batch; `manifest`: before it."""
+    buckets = {each.since: each.buckets for each in manifest.pasts}
+    after, reports = list[FillingUp](), list[ProbeReport]()
+    for each in manifest.filling_up:
+        stored = by_store(buckets[each.since])
+        alone = answering_from(past.plan, each.query, each.start)
+        before = replace(context, plan=alone, buckets=stored, readings=past.readings)
+        by_path = {bucket.path: bucket for tree in alone.trees for bucket in stored.get(tree.start.store, ())}
+        while each.left and (most := allowance.rows()) > 0:
+            began = allowance.now()
+            pieces, left = next_rows(each.left, by_path, most)
+            reports += probe(tasks_for(pieces, spread), before)
+            each = replace(each, left=left)
+            allowance.took(sum(stop - start for _, start, stop in pieces), allowance.now() - began)
+        after.append(each)
+    return FilledUp(
+        manifest=replace(manifest, filling_up=tuple(after)),
+        reports=tuple(replace(report, probe_tuples=(), matched=(), matches=()) for report in reports),
+        probe_tuples=sum(count for report in reports for _, count in report.probe_tuples),
+    )
+
+
+def rows_left(manifest: Manifest) -> int:
+    """Return how many rows are still to be taken."""
+    rows = {(past.since, bucket.path): bucket.rows for past in manifest.pasts for bucket in past.buckets}
+    return sum(rows[each.since, left.path] - left.row for each in manifest.filling_up for left in each.left)
+
+
+__all__ = [
+    "AT_ONCE_ROWS",
+    "AllAtOnce",
+    "FilledUp",
+    "PastPlan",
+    "asks",
+    "begun",
+    "fill_up",
+    "pasts_of",
+    "rows_left",
+    "wanting",
+]

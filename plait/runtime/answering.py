@@ -1,0 +1,204 @@
+"""What a run that goes on makes of what is asked for meanwhile: it is planned, taken up together, or refused alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from plait.errors import PlaitError
+from plait.plan.model import Plan
+from plait.runtime.batch.asking import Asking
+from plait.runtime.batch.stream import Run
+from plait.runtime.checkpoint.asked import Asked
+from plait.runtime.checkpoint.recovery import refuse_results_of_others
+from plait.runtime.course import Ahead, Course
+from plait.runtime.declarations import Declarations
+from plait.runtime.outputs.binding import Binding
+from plait.runtime.requests import Request
+from plait.runtime.telling import Telling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """Requests that were `waiting` when a plan was made `ahead` for them, and what was `asked` for in all."""
+
+    asked: Asked
+    waiting: tuple[Request, ...]
+    ahead: Ahead
+
+
+class Answering(Declarations):
+    """Takes up what is declared while a run goes on. `_planned`: what the next batch can begin with."""
+
+    _telling: Telling
+
+    def __init__(self, spark: SparkSession, checkpoint: str, clock: Callable[[], float]) -> None:
+        super().__init__(spark, checkpoint)
+        self._clock = clock
+        self._run: Run | None = None
+        self._course: Course | None = None
+        self._planned: Planned | None = None
+
+    @abstractmethod
+    def _asked(self, plan: Plan | None = None, without: Collection[str] = ()) -> Asked:
+        """Return what is registered now; of the queries `without`, what is in force."""
+
+    @abstractmethod
+    def _explained(self, error: BaseException) -> PlaitError:
+        """Say what was wrong, and which query is to blame."""
+
+    def _bindings(self) -> dict[str, Binding]:
+        return dict(self._registry.bindings)
+
+    def _asking(self) -> Asking:
+        """Return what the run has to know of this."""
+        return Asking(
+            waits=lambda: bool(self._requests.waiting()),
+            take_up=self._take_up,
+            plan_ahead=self._plan_ahead,
+            is_planned=self._is_planned,
+            take_planned=self._take_planned,
+        )
+
+    def _heard_of(self, request: Request) -> None:
+        if self._run is None or not self._run.is_alive():
+            return
+        if not request.is_drop and self._course is not None:
+            storage, manifest = self._course.prepared.storage, self._course.batches.processor.before
+            refuse_results_of_others(storage, manifest, [self._registry.bindings[request.query]])
+        self._run.ask()
+
+    def _take_up(self) -> bool:
+        """Let the next batch begin with what is registered now; tell whether Spark's query can go on for it.
+
+        What cannot be planned is refused alone, and ends nothing.
+        """
+        course = self._course
+        if course is None or not self._registry.bindings:
+            return False
+        if not self._requests.waiting():  # the call before this one has seen all
+            return True
+        try:
+            return self._taken_up(course)
+        except Exception as error:  # whatever a strategy or its solver raises
+            added, reason = self._added(course), error
+        if not added:
+            raise reason
+        if len(added) == 1:
+            self._refuse(added, reason)
+            return self._take_up()
+        return self._taken_up_singly(course, added)
+
+    def _plan_ahead(self) -> bool:
+        """Plan for what is registered now while a batch may be under way; tell whether all of it has a plan now. What
+        fails here fails when it is taken up.
+        """
+        course = self._course
+        if course is None or not self._registry.bindings:
+            return False
+        waiting = self._requests.waiting()
+        if not waiting or (self._is_planned() and self._planned is not None and self._planned.waiting == waiting):
+            return True
+        try:
+            with self._declaring:
+                waiting, asked = self._requests.waiting(), self._asked()
+            ahead = course.plan_ahead(asked)
+        except Exception:  # whatever a strategy or its solver raises, or an option that does not fit the others
+            return False
+        if ahead is not None:
+            with self._declaring:
+                self._planned = Planned(asked=asked, waiting=waiting, ahead=ahead)
+        return ahead is not None
+
+    def _is_planned(self) -> bool:
+        """Tell whether something waits that has a plan, beside the one that is in force."""
+        planned, course = self._planned, self._course
+        if planned is None or course is None or not planned.ahead.goes_on_from(course.epoch.heading):
+            return False
+        return set(self._requests.waiting()).issuperset(planned.waiting)
+
+    def _take_planned(self, within: bool) -> bool:
+        """Let a batch begin with what has a plan, or go on with it; tell whether Spark's query can go on for it.
+
+        Of queries that were dropped by name, and of which nothing is left by now, nothing is discarded once more.
+        """
+        planned, course = self._planned, self._course
+        if planned is None or course is None or not self._is_planned():
+            return True
+        with self._declaring:
+            self._forget_dropped(course)
+        gone = course.dropped - {each.query for each in planned.waiting}
+        now_ms = int(self._clock() * 1000)
+        asked = replace(planned.asked, dropped=planned.asked.dropped - gone, clock_ms=now_ms)
+        try:
+            is_taken = course.take_up(asked, self._registry.predicates, planned.ahead, within=within)
+        except Exception:  # as above; taking up all of it tells what is to blame
+            self._planned = None
+            return within or self._take_up()
+        if is_taken:
+            self._settled(course, planned.waiting)
+            with self._declaring:
+                self._planned = None if self._planned is planned else self._planned
+        return is_taken or within
+
+    def _settled(self, course: Course, waiting: Iterable[Request]) -> None:
+        """Tell those who wait which batch answers them, and the user what these go without."""
+        with self._declaring:
+            self._requests.settle(waiting, course.asked.bindings, course.next_batch)
+        self._telling.totals.warn(course.notices)
+
+    def _added(self, course: Course) -> list[str]:
+        """Return the queries that wait to be answered for the first time, or otherwise than before."""
+        unknown = course.unknown(self._bindings())
+        return list(dict.fromkeys(each.query for each in self._requests.waiting() if each.query in unknown))
+
+    def _taken_up(self, course: Course, without: Collection[str] = ()) -> bool:
+        """Do that for all but the queries `without`, which stay as they are."""
+        with self._declaring:
+            self._forget_dropped(course)
+            asked = self._asked(without=without)
+            waiting = [each for each in self._requests.waiting() if each.query not in without]
+        if not course.take_up(asked, self._registry.predicates):
+            return False
+        self._settled(course, waiting)
+        return True
+
+    def _taken_up_singly(self, course: Course, added: list[str]) -> bool:
+        """Do that for one query after the other, and refuse those for which it fails."""
+        can_go_on, left = True, list(added)
+        for query in added:
+            left.remove(query)
+            try:
+                can_go_on = self._taken_up(course, left)
+            except Exception as error:  # as above
+                self._refuse([query], error)
+        return can_go_on
+
+    def _refuse(self, queries: Iterable[str], reason: Exception) -> None:
+        """Refuse these queries; one that was to be replaced stays."""
+        problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
+        with self._declaring:
+            for query in queries:
+                waiting = [each for each in self._requests.waiting() if each.query == query]
+                former = None if any(each.is_drop for each in waiting) else self._in_force(query)
+                self._registry.bindings.pop(query, None)
+                if former is not None:
+                    self._registry.bindings[query] = former
+                    self._dropped.discard(query)
+                for request in waiting:
+                    if not request.is_drop:
+                        self._requests.refuse(request, problem)
+
+    def _in_force(self, query: str) -> Binding | None:
+        """Return the query of this name that batches answer, None if there is none."""
+        return None if self._course is None else self._course.asked.bindings.get(query)
+
+    def _forget_dropped(self, course: Course) -> None:
+        """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
+        self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
+
+
+__all__ = ["Answering"]
