@@ -37,6 +37,7 @@ from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.run_handle import RunHandle
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
+from plait.runtime.status import part_of
 from plait.runtime.telling import Telling
 from plait.sinks.kinds import kind_of
 from plait.sql.script.set_options import checked_option
@@ -270,10 +271,16 @@ class Engine(Answering):
         """
         return () if self._course is None else tuple(notice.text for notice in self._course.notices)
 
-    def status(self) -> dict[str, Any]:
+    def status(self, *, queries: str | Iterable[str] = (), streams: str | Iterable[str] = ()) -> dict[str, Any]:
         """Return the state of the engine as plain values: whether it runs, the last batch, totals, who holds the
-        watermark, what queries lack of the rows stored before them.
+        watermark, what queries lack of the rows stored before them. Of all of it, or of these queries and those that
+        read these streams.
         """
+        wanted = Shown(queries=names("status", "queries", queries), streams=names("status", "streams", streams))
+        wanted.require(self._registry.bindings, self._registry.streams())
+        return part_of(self._whole_status(), self._queries(), wanted.queries, wanted.streams)
+
+    def _whole_status(self) -> dict[str, Any]:
         last, course = self._telling.totals.last, self._course
         failure = None if self._run is None else self._run.failure
         return {
