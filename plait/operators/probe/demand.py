@@ -36,25 +36,51 @@ class Demand:
     probing: Mapping[str, tuple[tuple[int, str], ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The demand of a tree, and what its queries wanted then."""
+
+    tree: ProbeTree
+    demand: Demand
+    wanted: Wanted
+
+    def holds(self, wanted: Wanted) -> bool:
+        """Tell whether it is the demand still. What fills a store depends on what this keeps, so it may be another."""
+        fills = any(step.fills for step in self.tree.steps())
+        return not fills and all(wanted.get(query) == columns for query, columns in self.wanted.items())
+
+
 class Demands:
-    """The demands of a plan's trees, by number, each worked out once for as long as neither the plan nor what is wanted
-    of it changes.
+    """The demands of a plan's trees, by number, each worked out once for as long as neither the tree nor what is wanted
+    of it changes: of a plan that follows another most trees are the same.
     """
 
     def __init__(self) -> None:
         self._plan: Plan | None = None
         self._wanted: Wanted = {}
         self._demands: dict[int, Demand] = {}
+        self._known: dict[int, _Known] = {}
 
     def of(self, number: int, plan: Plan, wanted: Wanted) -> Demand:
         """Return the demand of a tree."""
         if plan is not self._plan or wanted is not self._wanted:
             if plan is not self._plan or wanted != self._wanted:
                 self._demands = {}
+                trees = {id(tree) for tree in plan.trees}
+                self._known = {place: known for place, known in self._known.items() if place in trees}
             self._plan, self._wanted = plan, wanted
         if number not in self._demands:
-            self._demands[number] = demand_of(plan.trees[number], plan, wanted)
+            self._demands[number] = self._of(plan.trees[number], plan, wanted)
         return self._demands[number]
+
+    def _of(self, tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
+        known = self._known.get(id(tree))
+        if known is not None and known.tree is tree and known.holds(wanted):
+            return known.demand
+        demand = demand_of(tree, plan, wanted)
+        outputs = (*tree.outputs, *(output for step in tree.steps() for output in step.outputs))
+        self._known[id(tree)] = _Known(tree, demand, {output.query: wanted[output.query] for output in outputs})
+        return demand
 
 
 def demand_of(tree: ProbeTree, plan: Plan, wanted: Wanted) -> Demand:
