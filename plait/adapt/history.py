@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Protocol
 
 from plait.plan.conditions import Joining, in_order, joining, measured_name
@@ -98,7 +97,7 @@ def _step_counts(batch: Batch) -> Iterator[Count]:
         )
     )
     added: dict[StepName, Counts] = {}
-    names = _names_of(batch.plan)
+    names = dict(named_steps(batch.plan))
     for _, step in probes(batch.plan):
         if sent.get(step.edge):
             # A tuple that is sent to every partition is one tuple, and may match in several.
@@ -108,11 +107,6 @@ def _step_counts(batch: Batch) -> Iterator[Count]:
             added[names[step.edge]] = _sum(added.get(names[step.edge]), counted)
     for name, counts in sorted(added.items()):
         yield Count(kind="step", name=tuple(name), counts=counts)
-
-
-@lru_cache(maxsize=4)  # plans are few and each governs many batches
-def _names_of(plan: Plan) -> Mapping[str, StepName]:
-    return dict(named_steps(plan))
 
 
 def join_counts(batch: Batch) -> tuple[Count, ...]:

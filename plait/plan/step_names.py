@@ -6,12 +6,13 @@ relation began: a tuple of R and S that probes T finds as many partners either w
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from plait.plan.conditions import Conditions, conditions_text, renamed
-from plait.plan.model import Member, Plan
+from plait.plan.model import Member, Plan, ProbeTree
 from plait.plan.relations import member_name
 from plait.plan.traversals import conditions_on, path_members
 
@@ -23,6 +24,12 @@ class StepName(NamedTuple):
 
     before: str
     after: str
+
+
+_ByTree: TypeAlias = dict[int, tuple[ProbeTree, tuple[tuple[str, StepName], ...]]]
+
+_RECENT: Final[deque[tuple[Plan, _ByTree]]] = deque(maxlen=4)
+"""The last plans, with the names of the steps of their trees."""
 
 
 def joined_name(members: Sequence[Member], joined_on: Conditions) -> str:
@@ -39,13 +46,27 @@ def joined_name(members: Sequence[Member], joined_on: Conditions) -> str:
 
 
 def named_steps(plan: Plan) -> Iterator[tuple[str, StepName]]:
-    """Yield the name of the step on every edge of a plan, by edge."""
+    """Yield the name of the step on every edge of a plan, by edge.
+
+    Of plans that follow each other most trees are the same, and have their steps named once. An intermediate store is
+    known by its content, so no other plan has one that is called alike and is another.
+    """
+    recent = tuple(_RECENT)  # another thread may plan meanwhile
+    named: _ByTree = {}
     for tree in plan.trees:
-        names = {"": joined_name((tree.start,), frozenset())}
-        for path, step in tree.walk():
-            steps = (*path, step)
-            names[step.edge] = joined_name(path_members(tree.start, steps), conditions_on(plan, steps))
-            yield step.edge, StepName(names[path[-1].edge if path else ""], names[step.edge])
+        known = next((known[id(tree)] for _, known in recent if id(tree) in known), None)
+        named[id(tree)] = known if known is not None and known[0] is tree else (tree, tuple(_named(tree, plan)))
+    if all(other is not plan for other, _ in recent):
+        _RECENT.append((plan, named))
+    return (each for _, names in named.values() for each in names)
+
+
+def _named(tree: ProbeTree, plan: Plan) -> Iterator[tuple[str, StepName]]:
+    names = {"": joined_name((tree.start,), frozenset())}
+    for path, step in tree.walk():
+        steps = (*path, step)
+        names[step.edge] = joined_name(path_members(tree.start, steps), conditions_on(plan, steps))
+        yield step.edge, StepName(names[path[-1].edge if path else ""], names[step.edge])
 
 
 __all__ = ["StepName", "joined_name", "named_steps"]

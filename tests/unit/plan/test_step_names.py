@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from plait.optimizer import STRATEGIES, plan
 from plait.optimizer.examples import example_options, example_query, example_statistics
-from plait.plan.model import Plan
+from plait.plan import step_names
+from plait.plan.conditions import Conditions
+from plait.plan.model import Member, Plan
 from plait.plan.step_names import named_steps
 from plait.query.model import Query, SourceExpression
 
@@ -56,3 +59,21 @@ def test_windows_selections_and_predicates_tell_steps_apart() -> None:
     other = example_query("q", "r.a = s.b")
     names = [dict(named_steps(planned(each)))["r→s"] for each in (plain, narrower, selected, other)]
     assert len(set(names)) == 4
+
+
+def test_steps_of_trees_that_stay_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, named = planned(CHAIN), list[object]()
+    names = dict(named_steps(first))
+    naming = step_names.joined_name
+
+    def counted(members: Sequence[Member], joined_on: Conditions) -> str:
+        named.append(members[0].store)
+        return naming(members, joined_on)
+
+    monkeypatch.setattr(step_names, "joined_name", counted)
+    changed = replace(first.trees[0])
+    second = replace(first, trees=(changed, *first.trees[1:]))
+    assert dict(named_steps(second)) == names
+    assert set(named) == {changed.start.store}
+    assert dict(named_steps(replace(second))) == names
+    assert len(named) == 1 + sum(1 for _ in changed.steps())
