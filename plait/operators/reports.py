@@ -7,7 +7,7 @@ from typing import Final
 
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
-from plait.state.model import BadRows, Bucket, NullKey
+from plait.state.model import BadRows, Bucket, GatheredRows, NullKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ LEFT_TO_SPARK: Final = ""
 class ResultFile:
     """Results of one query written by one task: spooled Arrow files in the checkpoint (`paths`), or already staged in
     the query's sink (`publication`), or neither for a sink that discards. `failure`: the sink refused, and why, or
-    `LEFT_TO_SPARK`.
+    `LEFT_TO_SPARK`. `gathered`: joined rows that are no results yet, and not among the `rows`.
     """
 
     query: str
@@ -58,6 +58,7 @@ class ResultFile:
     paths: tuple[str, ...] = ()
     publication: Publication | None = None
     failure: str | None = None
+    gathered: tuple[GatheredRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from typing_extensions import assert_never
 from plait.query.graph import QueryGraph
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
+from plait.query.time_windows import TimeWindow
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -197,6 +198,21 @@ class OutputColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregation:
+    """What becomes of the results of a query that groups them: one row for each group of each window of event time.
+
+    `sql` is a whole SELECT over ``{rows}``: the joined rows with a column ``window``, one for every window that one
+    belongs to; other braces are doubled, ready for ``spark.sql``. `names` of its columns, None where Spark derives one
+    from the user's text; `functions`: what it calls, in order of appearance.
+    """
+
+    window: TimeWindow
+    sql: str
+    names: tuple[str | None, ...]
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSpec:
     """Where results go: ``parquet``, ``csv``, ``json``, ``console``, ``memory``, ``noop``, ``foreach``."""
 
@@ -206,7 +222,8 @@ class SinkSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One continuous join query. `text` is the user's SELECT; `relations` in FROM order.
+    """One continuous join query. `text` is the user's SELECT; `relations` in FROM order. With an `aggregation` the
+    `output` of the join is what that reads, and its groups are the results.
 
     `spark_text` is the same SELECT with every source name replaced by ``{name}`` and other braces doubled, ready for
     ``spark.sql(spark_text, name=dataframe)``: that is how Spark confirms it and names its output columns.
@@ -219,6 +236,7 @@ class Query:
     sink: SinkSpec
     text: str
     spark_text: str
+    aggregation: Aggregation | None = None
     place: TextPlace = field(default=TextPlace(), compare=False)
     graph: QueryGraph = field(init=False, compare=False, repr=False)
     _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
@@ -230,7 +248,7 @@ class Query:
         return self._hash  # what is worked out of queries is remembered, and hundreds of them are asked about each time
 
     def __post_init__(self) -> None:
-        content = self.name, self.relations, self.predicates, self.output, self.sink, self.text
+        content = self.name, self.relations, self.predicates, self.output, self.sink, self.text, self.aggregation
         object.__setattr__(self, "_hash", hash(content))
         # Asked for at every step of every probe order that an optimizer looks at.
         by_alias = {relation.alias: relation for relation in self.relations}
@@ -260,6 +278,11 @@ class Query:
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""
         return self._by_alias[alias]
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names of the result columns, None where Spark derives one."""
+        return tuple(column.name for column in self.output) if self.aggregation is None else self.aggregation.names
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -46,10 +46,11 @@ class Batches:
     _broken: bool = False
 
     def carry_out(self, frame: DataFrame, batch: int, take_up: Callable[[], None] = lambda: None) -> bool:
-        """Change the plan if that gains, then carry out a batch, unless it had happened. `take_up` is called when its
-        rows are stored. Tell whether there should be another start after it: for a plan that reads or places rows
-        otherwise, or because the batch shows that streams should be bounded otherwise.
+        """Change the plan if that gains, then carry out what Spark calls batch `batch`, unless it had happened.
+        `take_up` is called when its rows are stored. Tell whether there should be another start after it: for a plan
+        that reads or places rows otherwise, or because the batch shows that streams should be bounded otherwise.
         """
+        batch += 0 if self.processor.before is None else self.processor.before.unfed
         self._change_plan(batch)
         self.processor.sampler.plan = self.adapter.next_sample(self.processor.in_force.heading)
         work = self.processor.process(frame, batch, take_up)
@@ -69,6 +70,13 @@ class Batches:
         if watch is None or not watch.batch_done(work.rows):
             return False
         return watch.settled(*self.admission.look(work.settled.sources))
+
+    def pass_time(self) -> None:
+        """Carry out a batch that nothing is read for, if the watermark moves by itself and something waits for that. To
+        be called between two batches.
+        """
+        if self.processor.pass_time() is not None:
+            self.done += 1
 
     def end(self) -> None:
         """Carry out the last batch, unless it has been: nothing more will come."""

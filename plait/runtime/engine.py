@@ -132,6 +132,7 @@ class Engine(Answering):
             is_endless=trigger is not None,
             asked=self._asking(),
             end=lambda: self._course.batches.end() if close and self._course is not None else None,
+            pass_time=lambda: self._course.batches.pass_time() if self._course is not None else None,
             explain=self._explained,
             alone=sole_run(self._checkpoint, "plait"),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from plait.adapt.forecast import forecast
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.advise.comparing import compare
@@ -10,7 +12,8 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.coverage import computes
 from plait.plan.explain import EVERYTHING, ExplainFormat, Measured, Shown, checked_format, explain, wording
 from plait.plan.model import Plan
-from plait.query.model import Query
+from plait.query.model import Aggregation, Query
+from plait.sql.select.folding import folding_of
 from plait.state.model import Manifest
 
 
@@ -36,7 +39,7 @@ def explained_plan(
         format,
         comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
         measured=measured,
-        notes=(*_notes(plan, request.queries, fits, measured), *more),
+        notes=(*_notes(plan, request.queries, fits, measured), *_groupings(request, shown), *more),
         shown=shown,
     )
 
@@ -55,6 +58,39 @@ def _notes(plan: Plan, queries: tuple[Query, ...], fits: bool, measured: Measure
             "that arrive together find each other from one side only, so edges differ more than their sum"
         )
     return notes
+
+
+def _groupings(request: PlanRequest, shown: Shown) -> Iterator[str]:
+    """Yield what becomes of the results of queries that group."""
+    types = {
+        (source.name, column.name): column.type for source in request.options.sources for column in source.schema or ()
+    }
+    for query in request.queries:
+        aggregation = query.aggregation
+        if aggregation is None or (shown.queries and query.name not in shown.queries):
+            continue
+        window = aggregation.window
+        every = "" if window.slide_us == window.size_us else f" every {wording.duration(window.slide_us)}"
+        far = "to" if not window.lag_us else f"{wording.duration(window.lag_us)} beyond"
+        functions = f", with {', '.join(aggregation.functions)}" if aggregation.functions else ""
+        yield (
+            f"{query.name} groups what it joins by windows of {wording.duration(window.size_us)}{every} of "
+            f"{window.relation}.{window.column}{functions}. {_kept(query, aggregation, types)} until its windows are "
+            f"over: once the watermark has come {far} their end"
+        )
+
+
+def _kept(query: Query, aggregation: Aggregation, types: Mapping[tuple[str, str], str]) -> str:
+    """Say what is kept of joined rows until they are grouped, as far as declared types tell."""
+    read = [ref for column in query.output for ref in column.expression.columns]
+    known = {ref: types.get((query.relation(ref.relation).source, ref.column)) for ref in read}
+    found = {ref: type_ for ref, type_ in known.items() if type_ is not None}
+    if len(found) < len(known):
+        return "Partial aggregates are kept, or else the joined rows,"
+    folding = folding_of(aggregation, found)
+    if folding is None:
+        return "Not all of that can be put together from parts, so the joined rows are kept"
+    return f"Partial aggregates are kept for every {wording.duration(folding.fold.pane_us)} of event time"
 
 
 def _difference(plan: Plan, queries: tuple[Query, ...]) -> str:

@@ -29,7 +29,8 @@ class Telling:
         """Take up a batch: say why rows are bad and how long they have waited, and what nobody has been told yet."""
         sources = tuple(self.explainer.explained(counts, self.sources[counts.source]) for counts in event.sources)
         self.totals.warn(implausible_times(sources, self.totals.warned_of("event times")))
-        arrived, unknown = self.arrivals.of_batch(event.batch, {counts.source: counts.rows for counts in sources})
+        rows = {counts.source: counts.rows for counts in sources}
+        arrived, unknown = self.arrivals.of_batch(event.spark_batch, rows) if rows else ([], frozenset())
         self.latencies.add(arrived, event.published_ms, unknown)
         latency = self.latencies.latency()
         event = replace(event, sources=sources, warnings=self.totals.untold(), latency=latency)

@@ -83,4 +83,41 @@ class Direct:
     files: TaskFiles
 
 
-Delivery: TypeAlias = Spooled | Discarded | Direct
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial:
+    """A column of partial aggregates. `first`: DuckDB's aggregate over columns ``"n"``, the n-th of the joined ones;
+    `again`: over the column itself, which makes of several partial aggregates one.
+    """
+
+    name: str
+    first: str
+    again: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """How joined rows become partial aggregates: one row for each pane and value of the `keys`, which are columns of
+    the joined row. A pane is a stretch of event time that lies in a window as a whole or not at all: the first begins
+    at `start_us`. In the column of event time stands the beginning of the pane.
+    """
+
+    pane_us: int
+    start_us: int
+    keys: tuple[str, ...]
+    partials: tuple[Partial, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """Joined rows are kept in the checkpoint, in `folder`, until the windows of event time that they belong to are
+    over. `time`: the column that says which these are. `fold`: what is kept of them, None for the rows themselves.
+    """
+
+    query: str
+    columns: tuple[ColumnRef, ...]
+    time: ColumnRef
+    folder: str
+    fold: Fold | None = None
+
+
+Delivery: TypeAlias = Spooled | Discarded | Direct | Gathering

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from plait.state.manifest import FOLDER, manifest_path
 from plait.state.model import Manifest
-from plait.state.naming import STORES, stem
+from plait.state.naming import GROUPS, STORES, stem
 from plait.state.storage import Storage
 
 SPOOL = "results"
 PLANS = "plans"
-FOLDERS = (STORES, SPOOL, PLANS)
+FOLDERS = (STORES, SPOOL, PLANS, GROUPS)
 
 
 def plan_path(plan: str) -> str:
@@ -34,6 +34,7 @@ def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
         return 0
     buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.named}
     named = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
+    named |= {file.path for manifest in kept for groups in manifest.groups for file in groups.files}
     named |= {plan_path(manifest.plan) for manifest in kept}
     deleted = 0
     for folder in FOLDERS:

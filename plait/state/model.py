@@ -178,6 +178,33 @@ class Undelivered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GatheredRows:
+    """An Arrow file of joined rows that wait for their windows of event time to be over. `tau_min` and `tau_max`: the
+    first and last event time in it, in microseconds.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    tau_min: int
+    tau_max: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenGroups:
+    """What a query has gathered for windows that are not over. `over_until_us`: the groups of windows that end by then
+    have been written, None if no window has been over yet. `identity` says what the rows mean: another query of its
+    name cannot use them.
+    """
+
+    query: str
+    identity: str
+    over_until_us: int | None
+    files: tuple[GatheredRows, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgress:
     """Results of one query so far. `left`: the last batch it took part in, None while it does."""
 
@@ -261,9 +288,10 @@ class Manifest:
     `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
     have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
     `fillings`: of intermediate stores that came while batches ran; their `left` are buckets of this manifest.
+    `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`. `groups`: of the
+    queries that group.
     `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so
     far nothing was read for.
-    `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`.
     """
 
     batch: int
@@ -280,6 +308,7 @@ class Manifest:
     sampled: int = 0
     live_keys: tuple[LiveKeys, ...] = ()
     fillings: tuple[Filling, ...] = ()
+    groups: tuple[OpenGroups, ...] = ()
     ended: bool = False
     unfed: int = 0
 

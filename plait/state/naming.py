@@ -12,6 +12,8 @@ import re
 import xxhash
 
 STORES = "stores"
+GROUPS = "groups"
+"""Where joined rows wait for windows of event time to be over, in a folder for each query."""
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
 _UNFIT = re.compile(r"[^a-z0-9_-]+")
 

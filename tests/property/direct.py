@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.planning import probing_only
-from plait.operators.close.closing import close
+from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, windows_of
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.close.watermark import late_before
@@ -310,16 +310,18 @@ class DirectRun:
         return tuple(reports)
 
     def _traversal(self, context: ProbeContext) -> Traversal:
-        deliveries: dict[str, Delivery] = {
-            name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()
-        }
-        return Traversal(context, deliveries, f"t{next(self._attempts)}")
+        return Traversal(context, self._deliveries(), f"t{next(self._attempts)}")
+
+    def _deliveries(self) -> dict[str, Delivery]:
+        """Return what becomes of the results of probing."""
+        return {name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()}
 
     def _commit(
         self, batch: int, before: Manifest, ingested: tuple[IngestReport, ...], probed: tuple[ProbeReport, ...]
     ) -> Manifest:
         plan = self.governing.plan
         closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch, CycleLength(batches=1))
+        closed = self._with_final(batch, before, closed, probed)
         following = next_manifest(
             before,
             closed,
@@ -354,6 +356,10 @@ class DirectRun:
                 ],
             )
         return following
+
+    def _with_final(self, batch: int, before: Manifest, closed: Closed, probed: tuple[ProbeReport, ...]) -> Closed:
+        """Return what a batch has closed with what that makes final; of inner joins nothing is."""
+        return closed
 
     def _within_budget(self, manifest: Manifest, plan: Plan) -> Manifest:
         """Give up intermediate stores where the budget asks for it, whichever strategy brought them."""

@@ -40,7 +40,8 @@ def _finish(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["write:stores:5", "rename:arrow:9", "write:results:3", "stage:2", "committed:2", "pruned"]
+    "fault",
+    ["write:stores:5", "rename:arrow:9", "write:results:3", "write:groups:3", "stage:2", "committed:2", "pruned"],
 )
 def test_a_killed_process_or_worker_loses_and_repeats_nothing(tmp_path: Path, fault: str) -> None:
     make_input(tmp_path, batches=4)

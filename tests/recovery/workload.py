@@ -1,8 +1,8 @@
 """A small workload that uses every way results leave Plait, with its oracle: what must lie in the sinks in the end.
 
-Three streams of one file per batch, some rows late, five queries: Parquet straight from the probe tasks, Parquet,
-Parquet in partitions, CSV and JSON through Spark. Runs as a program too: ``python -m tests.recovery.workload
-DIRECTORY``.
+Three streams of one file per batch, some rows late, six queries: Parquet straight from the probe tasks, Parquet,
+Parquet in partitions, CSV and JSON through Spark, and groups of windows of time as Parquet. Runs as a program too:
+``python -m tests.recovery.workload DIRECTORY``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,22 @@ QUERIES = {
         "parquet",
         "SELECT r.k, t.j, t.name || ' / =' || CAST(t.j % 3 AS STRING) AS name FROM r JOIN t ON r.k = t.j",
     ),
+    "tally": (
+        "parquet",
+        "SELECT unix_micros(window.start) AS at, r.k, count(*) AS n, sum(s.j) AS total FROM r JOIN s ON r.k = s.k "
+        "GROUP BY window(r.ts, '8 seconds', '4 seconds'), r.k",
+    ),
     "pairs": ("csv", "SELECT a.k AS k, a.j AS x, b.j AS y FROM s a JOIN s b ON a.k = b.k WHERE a.j < 5"),
 }
+
+
+_TALLY = f"""
+    SELECT begin, k, count(*), CAST(sum(j) AS BIGINT) FROM (
+      SELECT r.k, s.j, unnest([slot * 4000000 - 400000000, slot * 4000000 - 404000000]) AS begin
+      FROM (SELECT *, (epoch_us(ts) + 400000000) // 4000000 AS slot FROM r) r JOIN s ON r.k = s.k
+      WHERE greatest(r.ts, s.ts) - least(r.ts, s.ts) <= INTERVAL {WINDOW_S} SECONDS
+    ) WHERE begin + 8000000 + {WINDOW_S} * 1000000 <= {{watermark}} GROUP BY ALL
+"""
 
 
 def make_input(directory: Path, batches: int = BATCHES, seed: int = 7) -> None:
@@ -69,14 +83,17 @@ def make_input(directory: Path, batches: int = BATCHES, seed: int = 7) -> None:
 
 def expected(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[tuple[str, str]]]:
     """Return per query the multiset of results, and the dead letters as (stream, reason) counts, by the rule book."""
-    kept, late = _split_late(directory)
+    kept, late, watermark = _split_late(directory)
     with duckdb.connect() as connection:
         for stream, table in kept.items():
             connection.register(stream, table)
-        return {name: Counter(connection.sql(_with_window(sql)).fetchall()) for name, (_, sql) in QUERIES.items()}, late
+        texts = {name: _with_window(sql) for name, (_, sql) in QUERIES.items()}
+        texts["tally"] = _TALLY.format(watermark=watermark)
+        return {name: Counter(connection.sql(sql).fetchall()) for name, sql in texts.items()}, late
 
 
-def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str, str]]]:
+def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str, str]], int]:
+    """Return the rows in time of each stream, how many are late, and the watermark in the end."""
     newest: dict[str, int] = {}
     kept: dict[str, list[pa.Table]] = {stream: [] for stream in SCHEMAS}
     late: Counter[tuple[str, str]] = Counter()
@@ -90,7 +107,8 @@ def _split_late(directory: Path) -> tuple[dict[str, pa.Table], Counter[tuple[str
             if is_late.any():
                 late[stream, "late"] += int(is_late.sum())
             newest[stream] = max(newest.get(stream, tau.max()), int(tau.max()))
-    return {stream: pa.concat_tables(tables) for stream, tables in kept.items()}, late
+    in_time = {stream: pa.concat_tables(tables) for stream, tables in kept.items()}
+    return in_time, late, min(newest.values()) - DELAY_S * 1_000_000
 
 
 def _batches(directory: Path) -> Iterator[dict[str, range]]:

@@ -22,7 +22,7 @@ from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.query.model import Stream
-from plait.state.model import END_OF_TIME_US, BadRows, Bucket, Manifest, SourceProgress, StoreWindow
+from plait.state.model import END_OF_TIME_US, BadRows, Bucket, Manifest, OpenGroups, SourceProgress, StoreWindow
 from plait.state.retention import retain
 from plait.stats.cycles import HISTORY, TEN_SECONDS, Count, CycleLength, Cycles, with_batch
 from plait.stats.live_keys import LiveKeys
@@ -35,7 +35,7 @@ class Closed:
     `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
     passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the batches
     showed, `live_keys`: what is followed of the values of keys. `found`: what became final with that, as reports of
-    tasks; inner joins leave it empty.
+    tasks; inner joins leave it empty. `groups`: what waits of the queries that group.
     """
 
     sources: tuple[SourceProgress, ...]
@@ -46,6 +46,7 @@ class Closed:
     cycles: Cycles
     live_keys: tuple[LiveKeys, ...] = ()
     found: tuple[ProbeReport, ...] = ()
+    groups: tuple[OpenGroups, ...] = ()
 
 
 def close(

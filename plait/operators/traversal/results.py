@@ -21,9 +21,12 @@ from plait.operators.column_names import ROW
 from plait.operators.evaluating import EvaluationError, evaluated
 from plait.operators.probe.partials import Partials
 from plait.operators.reports import LEFT_TO_SPARK, ResultFile
+from plait.operators.traversal.partial_aggregates import fold
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
-from plait.sinks.delivery import Delivery, Direct, Discarded, Formula, Made, Spooled, TaskFile
+from plait.sinks.delivery import Delivery, Direct, Discarded, Formula, Gathering, Made, Spooled, TaskFile
+from plait.state.gathered import write_gathered
+from plait.state.model import GatheredRows
 from plait.state.storage import Storage
 
 SPOOL = "results"
@@ -79,6 +82,9 @@ class ResultWriter:
                 self._write_spool(query, rows())
             case Discarded(made=()):
                 pass
+            case Gathering():
+                self._keep(query, rows())
+                count = 0
             case Direct() | Discarded():
                 self._keep(query, rows())
             case _:
@@ -106,6 +112,9 @@ class ResultWriter:
         file, delivery = self._file(query), self._deliveries[query]
         if file.failure is not None or isinstance(delivery, Spooled):
             return
+        if isinstance(delivery, Gathering):  # what the checkpoint does not take ends the batch, as with all state
+            self._files[query] = replace(file, gathered=(*file.gathered, self._gather(delivery, pieces, file)))
+            return
         try:
             rows = made_rows(_as_one(pieces), delivery.made)
             if isinstance(delivery, Direct):
@@ -114,6 +123,13 @@ class ResultWriter:
             self._files[query] = replace(file, failure=LEFT_TO_SPARK)
         except _FAILURES as error:
             self._files[query] = replace(file, failure=reason_of(error))
+
+    def _gather(self, delivery: Gathering, pieces: list[pa.RecordBatch], file: ResultFile) -> GatheredRows:
+        rows, time = _as_one(pieces), delivery.time.name
+        if delivery.fold is not None:
+            rows = fold(rows, delivery.fold, time)
+        name = f"{self._name(delivery.query)}-{len(file.gathered)}"
+        return write_gathered(self._storage, delivery.folder, name, rows, time)
 
     def _write_direct(self, delivery: Direct, rows: pa.RecordBatch) -> None:
         if delivery.query not in self._direct:

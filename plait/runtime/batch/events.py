@@ -44,7 +44,8 @@ class BatchEvent:
     rows that came before them. `change`: of the plan, with which the batch began; `outcome`: what the change before has
     been found to bring. `epoch_ms`: for how long the plan has been in force, `epoch_gain`: the share of the cost it
     saves, measured or else forecast, None if it did not take another's place. `published_ms`: when its results could be
-    seen; `latency`: from arrival until then, over the last batches.
+    seen; `latency`: from arrival until then, over the last batches. `unfed`: how many batches so far nothing was read
+    for.
     """
 
     batch: int
@@ -57,6 +58,7 @@ class BatchEvent:
     stored_tuples: int
     stored_bytes: int
     seconds: float
+    unfed: int = 0
     sampled_tuples: int = 0
     filling_tuples: int = 0
     filling: tuple[FillingCounts, ...] = ()
@@ -77,6 +79,11 @@ class BatchEvent:
     epoch_gain: float | None = None
     published_ms: int = 0
     latency: Latency | None = None
+
+    @property
+    def spark_batch(self) -> int:
+        """What Spark calls the batch, or the last one before that it read something for."""
+        return self.batch - self.unfed
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as one JSON object."""

@@ -13,7 +13,9 @@ Killed before the commit, the batch runs again on the same offsets and nothing o
 after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results
 undelivered; the batch goes on.
 
-The last batch of an input that ends (`end`) takes nothing in: its watermark is the end of time.
+Two kinds of batches take nothing in, and are none of Spark's: one in which the watermark moves by itself, because a
+stream has been silent for too long (`pass_time`), and the last one of an input that ends, whose watermark is the end of
+time (`end`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from plait.faults import reach
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, resting_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.watermark import watermark_after
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
@@ -41,6 +44,7 @@ from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
 from plait.plan.traversals import intermediates
 from plait.runtime.batch.building_indexes import Indexer
+from plait.runtime.batch.closing_groups import awaits_groups, close_groups
 from plait.runtime.batch.committing import Committer
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.events import BatchEvent
@@ -55,7 +59,9 @@ from plait.runtime.batch.waiting import offer
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
+from plait.sinks.delivery import Delivery
 from plait.sinks.staging import publish
+from plait.state.batch_numbers import note_unfed
 from plait.state.manifest import ManifestLog
 from plait.state.model import Bucket, Manifest, Undelivered
 from plait.state.storage import Storage
@@ -106,7 +112,7 @@ class BatchProcessor:
         self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
         self._story = Story()
-        self._finders: tuple[Finder, ...] = ()
+        self._finders: tuple[Finder, ...] = (self._close_groups,)
 
     @property
     def in_force(self) -> Epoch:
@@ -144,6 +150,21 @@ class BatchProcessor:
         if before is not None and batch <= before.batch:
             return None
         return self._carry_out(batch, lambda: reports(frame.collect()), take_up)
+
+    def pass_time(self) -> Batch | None:
+        """Carry out a batch that nothing is read for, if streams have been silent for so long that the watermark moves
+        without them, and something waits for that; return None if not.
+        """
+        before, epoch = self.before, self.in_force
+        if before is None or before.batch < 0 or before.ended:
+            return None
+        watermark_us = watermark_after(epoch.streams, before.sources, self._now_ms())
+        has_moved = watermark_us is not None and (before.watermark_us is None or watermark_us > before.watermark_us)
+        if not has_moved or not awaits_groups(before, epoch, watermark_us):
+            return None
+        work = self._carry_out(before.batch + 1, tuple, lambda: None, is_fed=False)
+        note_unfed(self._storage, work.settled.unfed)
+        return work
 
     def end(self) -> Batch:
         """Carry out the last batch: nothing more will come, so all that waits is decided."""
@@ -276,24 +297,36 @@ class BatchProcessor:
             closed = find(work, closed)
         return replace(work, closed=closed)
 
+    def _close_groups(self, work: Batch, closed: Closed) -> Closed:
+        return close_groups(self._spark, self._storage, work, closed, lambda: self._deliveries(work.epoch))
+
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
         return ProbeContext(
             plan=epoch.plan,
             batch=batch,
             storage=self._storage,
             buckets={},
-            wanted={name: binding.joined for name, binding in epoch.bindings.items()},
+            wanted={name: binding.probed for name, binding in epoch.bindings.items()},
             capacity=self._settings.capacity,
             predicates=self.predicates,
             readings=epoch.readings,
         )
 
     def _probe(self, epoch: Epoch, prober: Prober) -> Probe:
-        failing = {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
+        failing = self._failing(epoch)
         deliveries = {
-            name: binding.delivery(self._checkpoint, spool=name in failing) for name, binding in epoch.bindings.items()
+            name: binding.found_by_probing(self._checkpoint, spool=name in failing)
+            for name, binding in epoch.bindings.items()
         }
         return lambda tasks, context: prober.run(tasks, context, deliveries)
+
+    def _deliveries(self, epoch: Epoch) -> dict[str, Delivery]:
+        """Return how results are handed over that no traversal finds."""
+        failing = self._failing(epoch)
+        return {name: each.delivery(self._checkpoint, spool=name in failing) for name, each in epoch.bindings.items()}
+
+    def _failing(self, epoch: Epoch) -> set[str]:
+        return {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
 
     @property
     def _spread(self) -> Spread:

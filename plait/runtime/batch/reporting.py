@@ -48,6 +48,7 @@ def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: M
     rows, published_ms = results_by_query(probed), work.published_ms or work.clock_ms
     return BatchEvent(
         batch=manifest.batch,
+        unfed=manifest.unfed,
         rows_in=sum(report.rows for report in ingested),
         late=sum(report.late for report in ingested),
         bad=sum(report.bad for report in ingested),

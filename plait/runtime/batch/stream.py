@@ -106,6 +106,9 @@ _POLL_SECONDS = 0.01
 PATIENCE_S = 0.1
 """So long a batch waits for what is being planned to begin with it; what takes longer begins with a later one."""
 
+QUIET_S = 0.5
+"""So often a run looks whether time alone has decided something."""
+
 RESTART_EVERY_S = 1.0
 """While it goes on, a run starts the streaming query anew at most this often for what it is asked."""
 
@@ -115,7 +118,8 @@ class Run:
 
     `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `asked` knows
     what is asked for meanwhile. `end` is called once a run has done all there was to do, without failing and without
-    being stopped. `explain` says what ended it. `alone` is entered for as long as it lasts.
+    being stopped; `pass_time` every `QUIET_S` while an endless one waits for something to read. `explain` says what
+    ended it. `alone` is entered for as long as it lasts.
     """
 
     def __init__(
@@ -125,11 +129,13 @@ class Run:
         is_endless: bool,
         asked: Asking = NOTHING_ASKED,
         end: Callable[[], None] = lambda: None,
+        pass_time: Callable[[], None] = lambda: None,
         explain: Callable[[BaseException], PlaitError] = explained,
         alone: AbstractContextManager[None] | None = None,
     ) -> None:
         self._start, self._is_endless, self._explain = start, is_endless, explain
-        self._asking, self._alone, self._end = asked, alone or nullcontext(), end
+        self._asking, self._alone = asked, alone or nullcontext()
+        self._end, self._pass_time = end, pass_time
         self._planning = threading.Lock()
         self._query: StreamingQuery | None = None
         self._between = threading.RLock()
@@ -158,12 +164,17 @@ class Run:
         self._requested.set()
 
     def _attend(self) -> None:
-        """Plan for requests as they come. Batches take up what has a plan; between two of them it is taken up here."""
+        """Plan for requests as they come. Batches take up what has a plan; between two of them it is taken up here.
+        While there are none, let time pass.
+        """
         while not self._over.is_set():
-            self._requested.wait()
+            is_asked = self._requested.wait(QUIET_S if self._is_endless else None)
             if self._over.is_set():
                 return
             try:
+                if not is_asked:
+                    self._let_time_pass()
+                    continue
                 with self._planning:  # who finds nothing planned and has to plan would plan the same
                     self._requested.clear()  # first: what is asked for from here on is planned by the next round
                     is_planned = self._restart_at is None and self._asking.plan_ahead()
@@ -200,6 +211,16 @@ class Run:
             return 0.0
         self._requested.set()
         return self._settle()
+
+    def _let_time_pass(self) -> None:
+        """Do what only takes time, unless a batch is under way."""
+        if not self._between.acquire(blocking=False):
+            return
+        try:
+            if self._query is not None and not self._is_to_end:
+                self._pass_time()
+        finally:
+            self._between.release()
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.

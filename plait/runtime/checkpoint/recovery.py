@@ -17,7 +17,9 @@ from plait.runtime.outputs.binding import Binding
 from plait.sinks.claims import Claim, ClaimedPlace, Owner, remove_later, tag_of
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, Unpublished, discard_staged, publish
+from plait.state.batch_numbers import note_unfed
 from plait.state.garbage import collect
+from plait.state.gathered import require_gathered
 from plait.state.identity import identity_of, keep_identity, kept_identity
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
@@ -68,6 +70,7 @@ def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[St
     if manifest is not None:
         check_offsets(checkpoint, manifest)
         verify_all(storage, manifest.named)
+        require_gathered(storage, (file for groups in manifest.groups for file in groups.files))
     return storage, catalog, manifest
 
 
@@ -122,6 +125,7 @@ def finish_last_batch(
             discard_staged(stream.dead_letter, re.compile(mine))
             remove_later(stream.dead_letter, stream.name, tag_of(identity), -1 if manifest is None else manifest.batch)
     if manifest is not None:
+        note_unfed(storage, manifest.unfed)
         log = ManifestLog(storage)
         collect(storage, tuple(log.read(number) for number in log.batches()))
     return Finished(claimed=frozenset(claimed), unpublished=tuple(each.publication for each in failed))

@@ -67,6 +67,11 @@ def _why(query: Query, evidence: Evidence, misses: Iterable[_Miss]) -> str | Non
     # Of orders that end at different steps the one that came furthest tells most: an earlier end may only mean that
     # the partners came later.
     missed = max(misses, key=lambda miss: (len(miss.path), miss.sent), default=None)
+    if missed is None and query.aggregation is not None:
+        return (
+            "no result yet: no window of its event time is over, or HAVING leaves none of their groups; a run with "
+            "--available-now --close says that nothing more will come"
+        )
     return None if missed is None else f"no result: {_partnerless(missed, evidence)}"
 
 

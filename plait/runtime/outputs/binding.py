@@ -7,7 +7,7 @@ yields the output columns' names and types, and the type of every operand of a j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
@@ -19,23 +19,26 @@ from plait.errors import OptionError, SqlError
 from plait.query.model import ColumnRef, JoinedExpression, Operand, Query
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
+from plait.runtime.outputs.grouping import Grouping, grouped, grouping_of
 from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
 from plait.runtime.outputs.shape import Shape
 from plait.runtime.spark.session import is_ansi
-from plait.sinks.delivery import Delivery, Made, Projection, Spooled
+from plait.sinks.delivery import Delivery, Gathering, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.storable import Array, Atomic, Map, SparkType, Struct, kept_problem
 from plait.spelling import backquoted
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.select.formulas import made_of
+from plait.state.gathered import folder_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """A query that Spark accepted. `joined` are the columns of the joined row its projection reads, with their Spark
-    schema; `output` the schema of its results, `arrow_output` the same as Arrow has it, None where nobody wants it.
-    `made`: how its results come from joined rows without Spark, None if they do not.
+    """A query that Spark accepted. `joined` are the columns of the rows that are handed over, with their Spark schema:
+    of the joined row its projection reads, or of its groups. `output` is the schema of its results, `arrow_output` the
+    same as Arrow has it, None where nobody wants it. `made`: how its results come from these rows without Spark, None
+    if they do not. `grouping`: how they come from joined rows if it groups.
     """
 
     query: Query
@@ -45,15 +48,37 @@ class Binding:
     output: StructType
     arrow_output: pa.Schema | None
     made: Made | None
+    grouping: Grouping | None = None
 
     @property
     def shape(self) -> Shape:
         """How its spooled rows become results."""
-        sql = tuple(column.expression.sql for column in self.query.output)
+        if self.grouping is None:
+            sql = tuple(column.expression.sql for column in self.query.output)
+        else:
+            sql = tuple(backquoted(ref.name) for ref in self.joined)
         return Shape(joined=self.joined_schema, sql=sql, output=self.output)
 
+    @property
+    def probed(self) -> tuple[ColumnRef, ...]:
+        """The columns of the joined row that probing is to find."""
+        return self.joined if self.grouping is None else self.grouping.joined
+
+    def found_by_probing(self, checkpoint: str, *, spool: bool = False) -> Delivery:
+        """Return what probe tasks do with the rows they have joined; arguments as of `delivery`."""
+        if self.grouping is None:
+            return self.delivery(checkpoint, spool=spool)
+        name, time = self.query.name, self.grouping.time
+        return Gathering(
+            query=name,
+            columns=self.grouping.joined,
+            time=time,
+            folder=folder_of(name),
+            fold=self.grouping.fold,
+        )
+
     def delivery(self, checkpoint: str, *, spool: bool = False) -> Delivery:
-        """Return how probe tasks hand over this query's results on the checkpoint of this id; `spool` forces the detour
+        """Return how this query's results are handed over on the checkpoint of this id; `spool` forces the detour
         through it.
         """
         if spool:
@@ -96,14 +121,36 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         fields = [_field(query, ref, frames) for ref in joined]
     except SqlError as problem:
         raise _in_query(query, problem) from problem
-    return Binding(
+    binding = Binding(
         query=query,
         sink=sink,
         joined=joined,
         joined_schema=StructType(fields),
         output=output,
         arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
-        made=_made(spark, query, dict(zip(joined, fields, strict=True)), output),
+        made=None if query.aggregation else _made(spark, query, dict(zip(joined, fields, strict=True)), output),
+    )
+    grouping = grouping_of(query, joined, StructType(fields), can_fold=is_ansi(spark))
+    return binding if grouping is None else _of_groups(spark, binding, grouping)
+
+
+def _of_groups(spark: SparkSession, binding: Binding, grouping: Grouping) -> Binding:
+    """Return the binding of a query that groups: what is handed over are its groups, made of joined rows when their
+    windows are over. Raises SqlError if that would come to something else than the user's own text.
+    """
+    refs = tuple(ColumnRef(relation="", column=str(number)) for number in range(len(binding.output.fields)))
+    try:
+        found = grouped(spark, spark.createDataFrame([], grouping.kept), grouping).schema
+    except PySparkException as error:
+        raise rejected(binding.query, error) from error
+    if [_type_name(field) for field in found] != [_type_name(field) for field in binding.output]:
+        raise _in_query(
+            binding.query,
+            SqlError(f"query '{binding.query.name}': its groups would have types {found.simpleString()}; CAST them"),
+        )
+    fields = [StructField(ref.name, field.dataType, True) for ref, field in zip(refs, binding.output, strict=True)]
+    return replace(
+        binding, joined=refs, joined_schema=StructType(fields), made=tuple(range(len(refs))), grouping=grouping
     )
 
 

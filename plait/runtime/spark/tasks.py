@@ -28,6 +28,7 @@ from plait.operators.traversal.results import task_file_name
 from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
 from plait.runtime.spark.packing import Shipment
 from plait.sinks.delivery import Delivery, Direct
+from plait.state.batch_numbers import batch_number
 from plait.state.buckets import close_others, open_bucket
 from plait.state.compaction import Merge, merge_buckets
 from plait.state.manifest import ManifestLog
@@ -47,8 +48,8 @@ _MESSAGE_SCHEMA = pa.schema([("partition", pa.int32()), ("edge", pa.string()), (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskIdentity:
-    """Which task this is: its index, a name no other attempt has, and the micro-batch it belongs to (None outside
-    one).
+    """Which task this is: its index, a name no other attempt has, and what Spark calls the micro-batch it belongs to
+    (None outside one).
     """
 
     index: int
@@ -134,16 +135,17 @@ def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, ch
         me = enter(storage)
         if me.batch is None:
             raise RuntimeError("an ingest task runs only inside a micro-batch")
-        late_before = ManifestLog(storage).read_late_before(me.batch - 1, spec.source)
+        number = batch_number(storage, me.batch)
+        late_before = ManifestLog(storage).read_late_before(number - 1, spec.source)
         context = IngestContext(
             storage=storage,
-            batch=me.batch,
+            batch=number,
             late_before_us=late_before,
             attempt=me.attempt,
             task=me.index,
             chunk_rows=chunk_rows,
         )
-        now = changed_at(storage, changes, me.batch, spec.source) or how
+        now = changed_at(storage, changes, number, spec.source) or how
         if now is None:
             yield _report(ingest(_named(batches, spec), spec, context))
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeAlias
 
 from plait.query.model import ColumnRef, JoinedExpression, Operand, SourceExpression
@@ -63,12 +64,12 @@ class BoundExpression:
         columns = tuple(dict.fromkeys(meaning.column.column for _, meaning in self.meanings))
         return SourceExpression(sql=self._rendered(lambda column: column.column), columns=columns)
 
-    def over_join(self) -> JoinedExpression:
-        """Write it over the joined row."""
+    def over_join(self, replaced: Mapping[int, tuple[int, str]] = MappingProxyType({})) -> JoinedExpression:
+        """Write it over the joined row. `replaced`: what else is put otherwise, by where it starts, with its end."""
         columns = tuple(dict.fromkeys(meaning.column for _, meaning in self.meanings))
-        return JoinedExpression(sql=self._rendered(lambda column: column.name), columns=columns)
+        return JoinedExpression(sql=self._rendered(lambda column: column.name, replaced), columns=columns)
 
-    def _rendered(self, name: _Naming) -> str:
+    def _rendered(self, name: _Naming, replaced: Mapping[int, tuple[int, str]] = MappingProxyType({})) -> str:
         replacements = {
             reference.start: (reference.ends[meaning.used - 1], backquoted(name(meaning.column)))
             for reference, meaning in self.meanings
@@ -79,6 +80,7 @@ class BoundExpression:
             if new and new != part.meanings[0][0].parts[-1]:
                 alias = backquoted(part.meanings[0][0].parts[-1])
                 replacements[argument[0].start] = (argument[-1].end, f"{backquoted(new)} AS {alias}")
+        replacements |= replaced
         return rendered(self.text, self.tokens, replacements)
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.sql.expressions.bound import BoundExpression
-from plait.sql.expressions.functions import REFUSED, IsFunction, reads_clock, refused_calls, unknown_calls
+from plait.sql.expressions.functions import (
+    GROUPED,
+    ORDERED,
+    REFUSED,
+    IsFunction,
+    reads_clock,
+    refused_calls,
+    unknown_calls,
+)
 from plait.sql.expressions.parsing import Parsed, Reference, parse_expression
 from plait.sql.expressions.scope import Meaning, Scope
 from plait.sql.expressions.time_patterns import wrong_patterns
@@ -53,12 +61,16 @@ class ExpressionBinder:
             return None
         return self.bind(parsed, tokens, scope)
 
-    def parse(self, tokens: Sequence[Token], *, call: Token | None = None, is_condition: bool = False) -> Parsed | None:
+    def parse(
+        self, tokens: Sequence[Token], *, call: Token | None = None, is_condition: bool = False, groups: bool = False
+    ) -> Parsed | None:
         """Parse an expression; None if it is none, or calls a function that Plait does not run.
 
-        `call`: the one token that may name a registered predicate.
+        `call`: the one token that may name a registered predicate; `groups`: it may aggregate.
         """
         refused = [refusal for refusal in refused_calls(tokens, is_condition=is_condition) if refusal[0] is not call]
+        if groups:
+            refused = [refusal for refusal in refused if refusal[0].value.lower() not in GROUPED | ORDERED]
         refused += [(token, _MISPLACED.format(token.value)) for token in self._misplaced(tokens, call)]
         for token, what in refused:
             self.report(f"Plait does not run {what}", token, UnsupportedQueryError)
@@ -79,12 +91,17 @@ class ExpressionBinder:
             if token.value.lower() in names and following.is_symbol("(") and token is not call:
                 yield token
 
-    def bind(self, parsed: Parsed | None, tokens: Sequence[Token], scope: Scope) -> BoundExpression | None:
-        """Resolve the references of a parsed expression, which `tokens` are all of, without its alias."""
+    def bind(
+        self, parsed: Parsed | None, tokens: Sequence[Token], scope: Scope, given: Collection[str] = ()
+    ) -> BoundExpression | None:
+        """Resolve the references of a parsed expression, which `tokens` are all of, without its alias. `given`: names,
+        folded, that are no columns of the scope and stay as they are.
+        """
         if parsed is None:
             return None
         before = len(self.problems)
-        meant = [(reference, self._meaning(reference, scope)) for reference in parsed.references]
+        references = [reference for reference in parsed.references if folded(reference.parts[0]) not in given]
+        meant = [(reference, self._meaning(reference, scope)) for reference in references]
         meanings = tuple((reference, meaning) for reference, meaning in meant if meaning is not None)
         self._refuse_unseen(tokens, parsed, scope)
         if len(self.problems) > before:

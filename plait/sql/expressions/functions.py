@@ -32,18 +32,45 @@ _GENERATORS: Final = """
     explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack variant_explode
     variant_explode_outer
 """
-_TIME_WINDOWS: Final = "window session_window window_time"
 _CLOCKS: Final = "current_timestamp now current_date curdate current_time localtimestamp"
 _RANDOM: Final = """
     rand randn random uuid shuffle randstr uniform monotonically_increasing_id spark_partition_id
     input_file_name input_file_block_start input_file_block_length java_method reflect try_reflect
 """
-_LATER: Final = "is not supported yet: write the join's results and aggregate them from there"
+_WITHIN: Final = (
+    "groups end only where windows of time do: write GROUP BY window(o.ts, '10 minutes') and what else to group by, "
+    "with the time column of a stream, and conditions on aggregates in HAVING"
+)
+
+_GROUPED: Final = """
+    approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp every
+    kurtosis max mean median min percentile skewness std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop
+    var_samp variance window
+"""
+GROUPED: Final = frozenset(_GROUPED.split())
+"""What a query that groups may call besides: their values do not depend on the order of rows, but for the last digit of
+fractions.
+"""
+
+_ORDERED: Final = "first first_value last last_value collect_list array_agg collect_set"
+ORDERED: Final = frozenset(_ORDERED.split())
+"""Those whose values do: they take rows in the order of event time."""
 
 REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(_AGGREGATES.split(), f"the aggregate function {{}}(): aggregation {_LATER}"),
-        **dict.fromkeys(_TIME_WINDOWS.split(), f"{{}}(): windowed aggregation {_LATER}"),
+        **dict.fromkeys(
+            _AGGREGATES.split(),
+            "the aggregate function {}(), whose value depends on the order of rows, or is a sketch: call another one, "
+            "or aggregate where the results are read",
+        ),
+        **dict.fromkeys(
+            GROUPED | ORDERED, f"the aggregate function {{}}() without a window of time to group by: {_WITHIN}"
+        ),
+        "window": f"window() where nothing is grouped by it: {_WITHIN}",
+        **dict.fromkeys(
+            ("session_window", "window_time"),
+            "{}(): group by window(o.ts, '10 minutes'), with window.start, window.end",
+        ),
         **dict.fromkeys(_WINDOWS.split(), "the window function {}(): compute it where the results are read"),
         **dict.fromkeys(
             _GENERATORS.split(), "the generator {}(): flatten rows before the stream is read, or afterwards"

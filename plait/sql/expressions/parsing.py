@@ -135,7 +135,7 @@ def _columns(source: SourceText, tree: exp.Expr, start: int) -> Iterator[Referen
         yield Reference(
             parts=tuple(part.name for part in column.parts), start=known[0][0], ends=tuple(end for _, end in known)
         )
-    for star in tree.find_all(exp.Star):
+    for star in (each for each in tree.find_all(exp.Star) if not isinstance(each.parent, exp.Count)):
         message = "'*' inside an expression is not supported; list the columns instead"
         raise source.error(message, start + int(star.meta.get("start", 0)), UnsupportedQueryError)
 

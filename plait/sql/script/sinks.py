@@ -49,7 +49,7 @@ def partition_problems(statement: CreateQuery, query: Query) -> Iterator[Mistake
     """Yield what is wrong with the columns that directories are to be named after."""
     if format_problem(statement.sink.format) is not None or option_of(statement.sink.options, "partitionBy") is None:
         return
-    columns = [(column.name, None) for column in query.output]
+    columns = [(name, None) for name in query.names]
     for problem in kind_of(statement.sink).column_problems(statement.sink, columns):
         if problem.option is not None:
             yield f"query '{statement.name}': {problem.message}", _option_place(statement, problem.option), OptionError

@@ -16,6 +16,7 @@ from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
 from plait.sql.predicates.sorting import Predicates
 from plait.sql.select.from_clause import FromClause, bind_from
+from plait.sql.select.grouping import bind_groups
 from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
 from plait.sql.select.syntax import SelectSyntax, parse_select
 from plait.sql.statements import CreateQuery, WindowOverride
@@ -104,10 +105,12 @@ class _Binder:
             condition = expressions.bind_condition(conjunct, clause.scope)
             if condition is not None:
                 predicates.add(condition)
-        output = bind_output(syntax.items, clause.scope, expressions)
+        windows = self._windows(clause)
+        groups = None if syntax.at is None else bind_groups(syntax, clause.scope, windows, expressions)
+        plain = [] if syntax.at is not None else bind_output(syntax.items, clause.scope, expressions)
+        output = plain if groups is None else groups.output
         refuse_equal_names(output, self._statement.sink, expressions)
         refuse_unwritable(output, clause.scope, self._statement.sink, expressions)
-        windows = self._windows(clause)
         if not self.problems:
             predicates.require_connection(clause.places, clause.crosses)
         if self.problems:
@@ -116,7 +119,8 @@ class _Binder:
             name=self._statement.name,
             relations=_relations(clause, predicates.selections(tuple(windows)), windows),
             predicates=predicates.joins,
-            output=tuple(column for column, _ in output),
+            output=tuple(column for column, _ in output) if groups is None else groups.joined,
+            aggregation=None if groups is None else groups.aggregation,
             sink=self._statement.sink,
             text=self._text.text[tokens[0].start : tokens[-1].end],
             spark_text=_spark_text(

@@ -118,7 +118,7 @@ def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) ->
 
 
 def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder) -> list[OutputColumn]:
-    tokens, alias = _without_alias(item, expressions)
+    tokens, alias = without_alias(item, expressions)
     parsed = expressions.parse(tokens)
     if parsed is not None and parsed.alias is not None:
         if alias is not None:
@@ -193,7 +193,7 @@ def _refuse_equal_fields(bound: BoundExpression, expressions: ExpressionBinder) 
             seen.add(name)
 
 
-def _without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tuple[tuple[Token, ...], Token | None]:
+def without_alias(item: tuple[Token, ...], expressions: ExpressionBinder) -> tuple[tuple[Token, ...], Token | None]:
     """Cut off ``AS name``."""
     places = [
         index

@@ -34,16 +34,22 @@ class RelationSyntax:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectSyntax:
-    """``SELECT items FROM relations WHERE where``."""
+    """``SELECT [DISTINCT] items FROM relations WHERE where GROUP BY groups HAVING having``. `at`: where its first
+    clause about groups stands, None if there is none.
+    """
 
     items: tuple[Tokens, ...]
     relations: tuple[RelationSyntax, ...]
     where: Tokens | None
+    is_distinct: bool = False
+    groups: tuple[Tokens, ...] = ()
+    having: Tokens | None = None
+    at: Token | None = None
 
 
 _CLAUSES: Final = {
-    "GROUP BY": "GROUP BY: aggregate the results where they are written",
-    "HAVING": "HAVING: aggregate the results where they are written",
+    "GROUP BY": "a second GROUP BY: list all groups in one",
+    "HAVING": "HAVING without GROUP BY: write a condition on single results in WHERE",
     "ORDER BY": "ORDER BY: a stream of results has no end to sort; sort where the results are read",
     "SORT BY": "SORT BY: sort where the results are read",
     "CLUSTER BY": "CLUSTER BY: Plait decides how rows are partitioned; leave it out",
@@ -69,13 +75,15 @@ _OUTER: Final = {
     "FULL": "FULL OUTER JOIN",
     "OUTER": "OUTER JOIN",
 }
+_GROUPINGS: Final = ("GROUPING SETS", "CUBE", "ROLLUP")
 _HALF: Final = {"SEMI": "SEMI JOIN", "ANTI": "ANTI JOIN"}
 _NO_ALIAS: Final = frozenset({*_CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM", "SELECT", "FOR", "AS"})
 
 
 def parse_select(cursor: Cursor) -> SelectSyntax:
     """Read a whole SELECT. Raises SqlError, or UnsupportedQueryError for what Plait does not run."""
-    _read_select_keyword(cursor)
+    at = cursor.token
+    is_distinct = _read_select_keyword(cursor)
     _refuse_subqueries(cursor)
     items = _read_items(cursor)
     cursor.expect_word("FROM")
@@ -85,9 +93,43 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
         where = _until(cursor, lambda tokens, index: _is_clause(tokens, index) or tokens[index].keyword == "WHERE")
         if not where:
             raise cursor.expected("a condition after WHERE")
+    by = cursor.token
+    groups = _read_groups(cursor)
+    having = None
+    if groups and cursor.take_word("HAVING"):
+        having = _until(cursor, lambda tokens, index: _is_clause(tokens, index) or tokens[index].keyword == "WHERE")
+        if not having:
+            raise cursor.expected("a condition after HAVING")
     if cursor.token is not None:
         raise _refused_clause(cursor)
-    return SelectSyntax(items=items, relations=relations, where=where)
+    return SelectSyntax(
+        items=items,
+        relations=relations,
+        where=where,
+        is_distinct=is_distinct,
+        groups=groups,
+        having=having,
+        at=by if groups else at if is_distinct else None,
+    )
+
+
+def _read_groups(cursor: Cursor) -> tuple[Tokens, ...]:
+    """Read GROUP BY and what it groups by; nothing if it is not there."""
+    if not cursor.take_word("GROUP BY"):
+        return ()
+    tokens = _until(cursor, lambda tokens, index: _is_clause(tokens, index) or tokens[index].keyword == "WHERE")
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if token.keyword in _GROUPINGS and (following is None or following.is_symbol("(")):
+            raise _refused(cursor, f"{token.keyword}: write a query for each of the sets of groups", token)
+    if [token.keyword for token in tokens] == ["ALL"]:
+        raise _refused(cursor, "GROUP BY ALL: list what to group by", tokens[0])
+    groups = split(tokens, [index for index, depth, token in depths(tokens) if depth == 0 and token.is_symbol(",")])
+    if not all(groups):
+        raise cursor.error(
+            "an expression of GROUP BY is missing; remove the superfluous comma, or GROUP BY", cursor.token
+        )
+    return tuple(groups)
 
 
 def _refuse_subqueries(cursor: Cursor) -> None:
@@ -101,7 +143,8 @@ def _refuse_subqueries(cursor: Cursor) -> None:
             )
 
 
-def _read_select_keyword(cursor: Cursor) -> None:
+def _read_select_keyword(cursor: Cursor) -> bool:
+    """Read SELECT and what may stand between it and its list; tell whether that is DISTINCT."""
     if cursor.at_word("WITH"):
         raise _refused(cursor, "WITH: write the query without it, or each part as a query of its own", cursor.token)
     if cursor.at_symbol("("):
@@ -109,14 +152,15 @@ def _read_select_keyword(cursor: Cursor) -> None:
     if cursor.at_word("FROM"):
         raise _refused(cursor, "FROM before SELECT: write SELECT ... FROM ...", cursor.token)
     cursor.expect_word("SELECT")
-    if cursor.at_word("DISTINCT"):
-        raise _refused(cursor, "DISTINCT: remove duplicates where the results are read", cursor.token)
+    if cursor.take_word("DISTINCT"):
+        return True
     answer = foreign.after_select(cursor.rest())
     if answer is not None:
         raise _refused(cursor, answer, cursor.token)
     following = cursor.ahead(1)
     if cursor.at_word("ALL") and following is not None and not following.is_symbol(",", "."):
         cursor.advance()
+    return False
 
 
 def _read_items(cursor: Cursor) -> tuple[Tokens, ...]:

@@ -15,7 +15,7 @@ from plait.operators.traversal import results
 from plait.operators.traversal.results import Gathered, ResultWriter
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
-from plait.sinks.delivery import Direct, Formula
+from plait.sinks.delivery import Direct, Formula, Gathering
 from plait.sinks.staging import Publication
 from plait.state.storage import Storage
 
@@ -107,3 +107,15 @@ def test_a_column_is_gathered_once_for_all_queries_that_take_it() -> None:
     gathered = piece((1, 10), (2, 20))
     assert gathered.column(0, "x") is gathered.column(0, "x")
     assert gathered.column(0, "x").to_pylist() == [1, 2]
+
+
+def test_joined_rows_that_wait_for_their_windows_are_kept_in_the_checkpoint_and_are_no_results(tmp_path: Path) -> None:
+    storage, time = Storage.open(str(tmp_path)), ColumnRef(relation="a", column="x")
+    waiting = Gathering(query="q", columns=COLUMNS, time=time, folder="groups/q")
+    taking = ResultWriter({"q": waiting}, storage, 0, "x")
+    times = pa.array([7_000_000, 5_000_000], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    taking.add_rows("q", pa.RecordBatch.from_arrays([times, pa.array([1, 2])], names=["a.x", "b.y"]))
+    (file,) = taking.finish()
+    (kept,) = file.gathered
+    assert (file.rows, file.paths, kept.rows) == (0, (), 2)
+    assert (kept.tau_min, kept.tau_max, kept.path) == (5_000_000, 7_000_000, "groups/q/q-00000000-x-0.arrow")

@@ -321,3 +321,38 @@ def test_what_takes_another_start_is_not_begun_within_a_batch(runs: Runs) -> Non
     run.batch(carry_out, None, 0)  # type: ignore[arg-type]
     wait_for(lambda: len(runs.starts) == 2)
     assert runs.taken[0] == "within"
+
+
+def test_time_passes_while_a_run_waits_and_not_while_a_batch_is_under_way(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "QUIET_S", 0.01)
+    passed = list[str]()
+    run = Run(Query, is_endless=True, pass_time=lambda: passed.append("time"))
+    run.begin()
+    wait_for(lambda: bool(passed))
+
+    def batch(frame: object, number: int, take_up: Callable[[], None]) -> bool:
+        before = len(passed)
+        time.sleep(0.1)
+        assert len(passed) == before
+        return False
+
+    run.batch(batch, None, 0)  # type: ignore[arg-type]
+    assert run.failure is None
+    run.stop()
+    after = len(passed)
+    time.sleep(0.05)
+    assert len(passed) == after
+
+
+def test_what_fails_while_time_passes_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "QUIET_S", 0.01)
+
+    def fail() -> None:
+        raise ValueError("no space")
+
+    run = Run(Query, is_endless=True, pass_time=fail)
+    run.begin()
+    assert run.wait(20)
+    assert isinstance(run.failure, ValueError)

@@ -1,0 +1,141 @@
+"""Windows of event time that are over: whose groups are to be written, from which rows, and what still waits.
+
+Rows wait as they were joined, or as partial aggregates of them, in immutable files (`plait.state.gathered`). A window
+is over once the watermark has come to its end (`TimeWindow`): no row that can come belongs to it. Its groups are
+written once, in the batch whose watermark says so first: what `OpenGroups.over_until_us` has passed is never written
+again, even if the watermark falls back because other streams take part, and rows that such a batch still brings are
+left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from plait.operators.reports import ProbeReport
+from plait.operators.traversal.partial_aggregates import fold_again
+from plait.query.time_windows import TimeWindow
+from plait.sinks.delivery import Fold
+from plait.state.gathered import folder_of, microseconds, read_gathered, write_gathered
+from plait.state.model import GatheredRows, Manifest, OpenGroups
+from plait.state.storage import Storage
+
+MOST_FILES: Final = 16
+"""So many files of a query are read one by one; of more, those below `_SMALL_BYTES` are made one."""
+
+_SMALL_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """Windows whose end lies in ``(after_us, until_us]``, and the files with rows in them. `after_us` None: all up to
+    there.
+    """
+
+    after_us: int | None
+    until_us: int
+    files: tuple[GatheredRows, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedQuery:
+    """A query that groups: by windows of the event time in column `time` of its joined rows. `identity` as in
+    `OpenGroups`, `fold` as in `Gathering`.
+    """
+
+    query: str
+    identity: str
+    window: TimeWindow
+    time: str
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """What waits of the queries that group, and what is over, by query."""
+
+    waiting: tuple[OpenGroups, ...]
+    over: Mapping[str, Over]
+
+
+def close_windows(
+    storage: Storage,
+    before: Manifest | None,
+    probed: Iterable[ProbeReport],
+    queries: Iterable[GroupedQuery],
+    watermark_us: int | None,
+    name: str,
+) -> Windows:
+    """Return which windows are over once the watermark has come there, and what still waits after that. `name`: of
+    files that are written for it, which no other attempt has.
+    """
+    known = {} if before is None else {groups.query: groups for groups in before.groups}
+    # Results of before a query came, which it gets bit by bit, belong to windows that are over already.
+    going_on = set() if before is None else {each.query for each in before.filling_up if each.left}
+    gathered: dict[str, list[GatheredRows]] = {}
+    for file in (file for report in probed for file in report.results):
+        gathered.setdefault(file.query, []).extend(file.gathered)
+    waiting, over = list[OpenGroups](), dict[str, Over]()
+    for each in queries:
+        groups = gathered_after(known.get(each.query), each, gathered.get(each.query, ()))
+        groups, found = over_at(groups, each.window, None if each.query in going_on else watermark_us)
+        waiting.append(with_fewer_files(storage, groups, each, name))
+        if found is not None:
+            over[each.query] = found
+    return Windows(waiting=tuple(waiting), over=over)
+
+
+def gathered_after(before: OpenGroups | None, query: GroupedQuery, gathered: Sequence[GatheredRows]) -> OpenGroups:
+    """Return what a query has gathered after a batch. Rows of another query that had its name are let go."""
+    if before is None or before.identity != query.identity:
+        before = OpenGroups(query=query.query, identity=query.identity, over_until_us=None)
+    return replace(before, files=(*before.files, *gathered))
+
+
+def over_at(groups: OpenGroups, window: TimeWindow, watermark_us: int | None) -> tuple[OpenGroups, Over | None]:
+    """Return what waits once the watermark has come there, and what is over with that; None if nothing is."""
+    if watermark_us is None:
+        return groups, None
+    after, until = groups.over_until_us, window.over_until(watermark_us)
+    if after is not None and until <= after:
+        return groups, None
+    files = [file for file in groups.files if _has_over(file, window, after, until)]
+    waiting = tuple(file for file in groups.files if window.last_end(file.tau_max) > until)
+    left = replace(groups, over_until_us=until, files=waiting)
+    return left, Over(after_us=after, until_us=until, files=tuple(files)) if files else None
+
+
+def _has_over(file: GatheredRows, window: TimeWindow, after_us: int | None, until_us: int) -> bool:
+    """Tell whether a window that ends in ``(after_us, until_us]`` may have rows in a file."""
+    end = window.first_end(file.tau_min if after_us is None else max(file.tau_min, after_us))
+    return end <= min(until_us, window.last_end(file.tau_max))
+
+
+def with_fewer_files(storage: Storage, groups: OpenGroups, query: GroupedQuery, name: str) -> OpenGroups:
+    """Return the groups with many small files made one, called `name`, without rows of which all windows are over."""
+    small = [file for file in groups.files if file.bytes < _SMALL_BYTES]
+    if len(groups.files) <= MOST_FILES or len(small) < 2:
+        return groups
+    parts = list(read_gathered(storage, small))
+    schema = parts[0].schema  # a start may have called the time zone otherwise
+    rows = pa.concat_batches([part if part.schema.equals(schema) else part.cast(schema) for part in parts])
+    if groups.over_until_us is not None:
+        taus = microseconds(rows.column(query.time)).to_numpy()
+        rows = rows.filter(pa.array(_last_ends(query.window, taus) > groups.over_until_us))
+    if query.fold is not None:
+        rows = fold_again(rows, query.fold, query.time)
+    merged = (write_gathered(storage, folder_of(groups.query), name, rows, query.time),) if rows.num_rows else ()
+    return replace(groups, files=(*(file for file in groups.files if file not in small), *merged))
+
+
+def _last_ends(window: TimeWindow, taus: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    begun: npt.NDArray[np.int64] = (taus - window.start_us) // window.slide_us * window.slide_us
+    return begun + (window.start_us + window.size_us)
+
+
+__all__ = ["MOST_FILES", "GroupedQuery", "Over", "Windows", "close_windows", "over_at", "with_fewer_files"]

@@ -1,0 +1,167 @@
+"""Which aggregates of a query can be kept as partial aggregates, and how these are put together in the end.
+
+Columns that are read outside such aggregates are kept as they are, once for each value: what they are in, group keys
+and aggregates that do not mind duplicates (``count(DISTINCT x)``, ``bool_or``), is computed in the end from the values.
+An aggregate that does mind, and has no partial one (``stddev``, an average of decimals, one over an expression or with
+FILTER), keeps the rows themselves. Types and overflow must come out as Spark's: so sums of integers are kept in 38
+digits and cast when they are complete, and averages are of integers that a double holds exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from plait.query.model import Aggregation, ColumnRef
+from plait.sinks.delivery import Fold, Partial
+from plait.spelling import backquoted
+from plait.sql.expressions.functions import GROUPED
+from plait.sql.lexis.names import folded
+from plait.sql.lexis.operations import called
+from plait.sql.lexis.tokens import Token, tokens_of
+from plait.sql.select.time_window import calls
+
+_FLAT: Final = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|date|timestamp|timestamp_ntz"
+)
+_SHORT: Final = ("tinyint", "smallint", "int")
+_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
+_MOST_DIGITS: Final = 28
+"""Of a decimal that is summed: Spark adds ten, and 38 is all that anybody has."""
+
+_UNMINDFUL: Final = frozenset(
+    ["min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or", "approx_count_distinct"]
+)
+_TIMES: Final = ("timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folding:
+    """`sql`: the SELECT over what is kept, as `Aggregation.sql` is over joined rows. `kept`: the columns of that with
+    their Spark types, event time first.
+    """
+
+    fold: Fold
+    sql: str
+    kept: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """A partial aggregate and its Spark type."""
+
+    partial: Partial
+    type: str
+
+
+def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Folding | None:
+    """Return how the rows of a query are kept as partial aggregates; None if they have to be kept themselves.
+
+    `joined`: the columns of the joined row with their Spark types, in the order that rows have.
+    """
+    window, text = aggregation.window, aggregation.sql
+    types = {ref.name: type_ for ref, type_ in joined.items()}
+    time = ColumnRef(relation=window.relation, column=window.column).name
+    tokens, places = tokens_of(text), {name: place for place, name in enumerate(types)}
+    kept: list[_Kept] = []
+    edits: list[tuple[int, int, str]] = []
+    for call in calls([tokens], GROUPED | {"min_by", "max_by", "collect_list", "collect_set"}):
+        made = _folded(call, types, places, len(kept))
+        if made is None:
+            if not _is_unmindful(call):
+                return None
+            continue
+        kept += made[0]
+        edits.append((call[0].start, call[-1].end, made[1]))
+    inside = [range(start, end) for start, end, _ in edits]
+    read = (
+        token.value for token in tokens if token.kind == "quoted" and not any(token.start in span for span in inside)
+    )
+    keys = tuple(dict.fromkeys(name for name in read if name in types))
+    summed = {place for each in kept for place in re.findall(r'"(\d+)"', each.partial.first)}
+    if time in keys or str(places[time]) in summed or types[time] not in _TIMES:
+        return None
+    if not all(_FLAT.fullmatch(types[name]) for name in keys):
+        return None
+    pane = math.gcd(window.size_us, window.slide_us)
+    return Folding(
+        fold=Fold(
+            pane_us=pane,
+            start_us=window.start_us,
+            keys=keys,
+            partials=tuple(each.partial for each in kept),
+        ),
+        sql=_edited(text, edits),
+        kept=(
+            (time, types[time]),
+            *((name, types[name]) for name in keys),
+            *((each.partial.name, each.type) for each in kept),
+        ),
+    )
+
+
+def _is_unmindful(call: Sequence[Token]) -> bool:
+    """Tell whether it makes no difference to an aggregate how often a value is there."""
+    return folded(call[0].value) in _UNMINDFUL or call[2].keyword == "DISTINCT"
+
+
+def _folded(
+    call: Sequence[Token], types: Mapping[str, str], places: Mapping[str, int], number: int
+) -> tuple[list[_Kept], str] | None:
+    """Return what is kept for an aggregate, `number` being that of its first column, and the text that ends it."""
+    parts = called(call)
+    if parts is None or len(parts[1]) != 1 or len(parts[1][0]) != 1:
+        return None
+    name, (argument,) = folded(parts[0].value), parts[1][0]
+    column = f"#p{number}"
+    if name == "count" and (argument.is_symbol("*") or argument.kind == "number"):
+        return [_count(column, "count(*)")], f"CAST(sum({backquoted(column)}) AS BIGINT)"
+    if argument.kind != "quoted" or argument.value not in types:
+        return None
+    type_, at = types[argument.value], f'"{places[argument.value]}"'
+    decimal = _DECIMAL.fullmatch(type_)
+    ended = backquoted(column)
+    if name == "count":
+        return [_count(column, f"count({at})")], f"CAST(sum({ended}) AS BIGINT)"
+    if name == "count_if" and type_ == "boolean":
+        return [_count(column, f"count(*) FILTER (WHERE {at})")], f"CAST(sum({ended}) AS BIGINT)"
+    if name in ("min", "max") and _FLAT.fullmatch(type_):
+        return [_kept(column, f"{name}({at})", name, "", type_)], f"{name}({ended})"
+    if name == "sum" and type_ in (*_SHORT, "bigint"):
+        return [_kept(column, f"sum({at})", "sum", "DECIMAL(38, 0)", "decimal(38,0)")], f"CAST(sum({ended}) AS BIGINT)"
+    if name == "sum" and type_ in ("float", "double"):
+        return [_kept(column, f"sum(CAST({at} AS DOUBLE))", "sum", "DOUBLE", "double")], f"sum({ended})"
+    if name == "sum" and decimal is not None and int(decimal[1]) <= _MOST_DIGITS:
+        whole = f"DECIMAL(38, {decimal[2]})"
+        made = _kept(column, f"sum({at})", "sum", whole, f"decimal(38,{decimal[2]})")
+        return [made], f"CAST(sum({ended}) AS DECIMAL({int(decimal[1]) + 10}, {decimal[2]}))"
+    if name in ("avg", "mean") and type_ in _SHORT:
+        counted = f"#p{number + 1}"
+        made = _kept(column, f"sum({at})", "sum", "DOUBLE", "double")
+        return [made, _count(counted, f"count({at})")], f"(sum({ended}) / nullif(sum({backquoted(counted)}), 0))"
+    return None
+
+
+def _kept(column: str, first: str, again: str, cast: str, type_: str) -> _Kept:
+    merged = f'{again}("{column}")'
+    if cast:
+        first, merged = f"CAST({first} AS {cast})", f"CAST({merged} AS {cast})"
+    return _Kept(partial=Partial(name=column, first=first, again=merged), type=type_)
+
+
+def _count(column: str, first: str) -> _Kept:
+    return _kept(column, first, "sum", "BIGINT", "bigint")
+
+
+def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    pieces, position = [], 0
+    for start, end, new in edits:
+        pieces += [text[position:start], new]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+__all__ = ["Folding", "folding_of"]

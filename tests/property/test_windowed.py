@@ -1,0 +1,92 @@
+"""Every query that groups by windows of event time writes the groups of each window once, in the batch in which the
+watermark has come to its end, and nothing is left when the input ends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from unittest.mock import patch
+
+import pytest
+
+from plait.operators.close import groups
+from plait.state.buckets import close_others
+from plait.state.storage import Storage
+from tests.oracle.compare import difference
+from tests.oracle.duckdb_oracle import UnsuitableCaseError
+from tests.property.case import Case, describe
+from tests.property.cases import random_case
+from tests.property.front_end import from_text
+from tests.property.running import _MEMORY
+from tests.property.windowed import Grouping, WindowedRun, Written, expected_groups, grouped_case
+
+CASES = int(os.environ.get("PLAIT_CASES", "200"))
+FIRST_SEED = 9_000_000 + int(os.environ.get("PLAIT_SEED", "0"))
+CHUNK = 50
+LATE_EVERY = 5
+
+
+def case_of(seed: int) -> Case:
+    """Return the case of a seed; one in five has late rows."""
+    return random_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1, rows_scale=0.8)
+
+
+def run(case: Case) -> Written:
+    directory = tempfile.mkdtemp(prefix="plait-windowed-", dir=_MEMORY if _MEMORY.is_dir() else None)
+    try:
+        sources, queries = from_text(case)
+        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]):
+            return WindowedRun(case, sources, queries, directory).run_to_end()
+    finally:
+        close_others(Storage.open(directory), ())
+        shutil.rmtree(directory)
+
+
+def fault(case: Case, groupings: dict[str, Grouping]) -> str | None:
+    """Return what is wrong with what was written; None if all is well."""
+    wanted, written = expected_groups(case, groupings), run(case)
+    for query in groupings:
+        for batch in range(case.batches + 1):
+            problem = difference(written.groups[query][batch], wanted[query].get(batch, []))
+            if problem is not None:
+                return f"{query}, batch {batch}: {problem}"
+    return f"{written.left} files are left" if written.left else None
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
+def test_every_window_is_written_once_and_as_soon_as_it_is_over(first: int) -> None:
+    checked = 0
+    for seed in range(first, first + CHUNK):
+        case, groupings = grouped_case(case_of(seed))
+        try:
+            problem = fault(case, groupings) if groupings else None
+        except UnsuitableCaseError:
+            continue
+        if problem is not None:
+            pytest.fail(f"seed {seed}: {problem}\n{groupings}\n{describe(case)}", pytrace=False)
+        checked += bool(groupings)
+    assert checked > CHUNK * 0.4
+
+
+def test_the_cases_have_all_kinds_of_windows_and_close_some_of_them_early() -> None:
+    seen = Counter[str]()
+    for seed in range(FIRST_SEED, FIRST_SEED + 60):
+        case, groupings = grouped_case(case_of(seed))
+        try:
+            written = expected_groups(case, groupings)
+        except UnsuitableCaseError:
+            continue
+        for name, how in groupings.items():
+            batches = [batch for batch, rows in written[name].items() if rows]
+            seen["hopping" if how.slide_us < how.size_us else "tumbling"] += bool(batches)
+            seen["joined"] += bool(batches) and len(how.plain.relations) > 1
+            seen["lagging"] += bool(batches) and how.lag_us > 0
+            seen["distinct"] += bool(batches) and not how.aggregates
+            seen["having"] += bool(batches) and how.having > 0
+            seen["early"] += any(batch < case.batches for batch in batches)
+            seen["in several batches"] += len(batches) > 2
+    assert min(seen[kind] for kind in ("hopping", "tumbling", "joined", "lagging", "distinct", "having")) >= 2, seen
+    assert min(seen["early"], seen["in several batches"]) >= 5, seen

@@ -1,0 +1,199 @@
+"""Queries that group by windows of event time, against Spark's own batch engine: names, types and values."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import plait
+from plait.errors import OptionError, PlaitError, SqlError
+from tests.oracle.compare import difference, table_rows
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+READINGS = """
+    ts TIMESTAMP, k BIGINT, name STRING, x DOUBLE, f FLOAT, small TINYINT, price DECIMAL(10, 2), wide DECIMAL(38, 4),
+    flag BOOLEAN, day DATE, odd STRUCT<a: INT, b: STRING>
+"""
+WINDOW = "window(r.ts, '10 seconds')"
+ONE_STREAM = {
+    "counts": f"""
+        SELECT window.start, window.end AS until, r.k, count(*) AS n, count(r.x), count(DISTINCT r.name, r.flag),
+          count_if(r.flag), approx_count_distinct(r.name) AS about FROM r GROUP BY {WINDOW}, r.k
+    """,
+    "sums": f"""
+        SELECT {WINDOW} AS w, sum(r.small) AS small, sum(r.x) AS x, sum(r.f), sum(r.price) AS price, sum(r.wide),
+          avg(r.small), avg(r.price) AS mean, avg(r.x), try_sum(r.k) FROM r GROUP BY 1
+    """,
+    "extremes": f"""
+        SELECT r.name, min(r.x), max(r.x), min(r.name), max(r.day) AS day, max(r.ts), bool_and(r.flag), max(r.odd),
+          bit_or(r.small) FROM r GROUP BY {WINDOW}, r.name
+    """,
+    "spreads": f"""
+        SELECT round(stddev(r.small), 9) AS s, round(variance(r.price), 9), round(var_pop(r.k), 9), median(r.small),
+          percentile(r.small, array(0.25, 0.5)), round(corr(r.k, r.small), 9) FROM r GROUP BY {WINDOW}, r.flag
+    """,
+    "hopping": """
+        SELECT window.start AS at, lower(r.name) AS name, count(*) FILTER (WHERE r.k > 2) AS n, max(r.k) - min(r.k)
+        FROM r WHERE r.k > 0 GROUP BY window(r.ts, '9 seconds', '3 seconds', '1 second'), lower(r.name)
+        HAVING count(*) > 1 AND n >= 0
+    """,
+    "keys": f"SELECT r.x, r.f, r.price, r.day, count(*) FROM r GROUP BY {WINDOW}, r.x, r.f, r.price, r.day",
+    "distinct": f"SELECT DISTINCT {WINDOW} AS w, r.k % 2 AS odd FROM r",
+}
+JOINED = """
+    SELECT window.start AS at, s.name AS name, count(*) AS n, sum(r.small * s.v) AS total FROM r JOIN s ON r.k = s.k {}
+    GROUP BY window(s.ts, '8 seconds', '4 seconds'), s.name
+"""
+
+
+def row(number: int, at: int) -> dict[str, Any]:
+    """Return one of many rows, with NULL, NaN, zeros of both signs and values that add up exactly."""
+    special = (None, float("nan"), -0.0, 0.0, float("inf"))
+    return {
+        "ts": at,
+        "k": None if number % 11 == 0 else number % 5,
+        "name": None if number % 7 == 0 else ("ä", "A", "a", "")[number % 4],
+        "x": special[number % 5] if number % 3 == 0 else number / 8,
+        "f": special[number % 4] if number % 5 == 0 else number / 4,
+        "small": None if number % 6 == 0 else number % 100 - 50,
+        "price": None if number % 9 == 0 else Decimal(number * 37 % 100_000 - 40_000).scaleb(-2),
+        "wide": Decimal(number * 10**20) if number % 8 else None,
+        "flag": (None, True, False)[number % 3],
+        "day": None if number % 4 == 0 else datetime.date(2026, 1, 1 + number % 28),
+        "odd": {"a": number % 3, "b": None if number % 2 else "b"},
+    }
+
+
+def write(folder: Path, batches: int, behind_s: int = 0) -> None:
+    """Write a file a batch of either stream; the times of `s` are so much behind those of `r`."""
+    times = pa.timestamp("us", tz="UTC")
+    schema = pa.schema(
+        [
+            ("ts", times),
+            ("k", pa.int64()),
+            ("name", pa.string()),
+            ("x", pa.float64()),
+            ("f", pa.float32()),
+            ("small", pa.int8()),
+            ("price", pa.decimal128(10, 2)),
+            ("wide", pa.decimal128(38, 4)),
+            ("flag", pa.bool_()),
+            ("day", pa.date32()),
+            ("odd", pa.struct([("a", pa.int32()), ("b", pa.string())])),
+        ]
+    )
+    for batch in range(batches):
+        numbers = range(batch * 60, batch * 60 + 60)
+        readings = [row(number, number * SECOND // 8 - number % 5 * SECOND // 10) for number in numbers]
+        others = [
+            {"ts": n * SECOND // 8 + 5 - behind_s * SECOND, "k": n % 7, "name": f"s{n % 2}", "v": n % 3}
+            for n in numbers
+        ]
+        columns = pa.schema([("ts", times), ("k", pa.int64()), ("name", pa.string()), ("v", pa.int32())])
+        for name, rows, wanted in (("r", readings, schema), ("s", others, columns)):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.Table.from_pylist(rows, schema=wanted), folder / name / f"{batch}.parquet")
+
+
+def engine(spark: Any, folder: Path, idle: str | None = None) -> plait.Engine:
+    made = plait.Engine(spark, checkpoint=str(folder / "checkpoint"))
+    for name, schema in (("r", READINGS), ("s", "ts TIMESTAMP, k BIGINT, name STRING, v INT")):
+        reader = spark.readStream.name(name).schema(schema).option("maxFilesPerTrigger", 1)
+        made.stream(
+            name,
+            reader.parquet(str(folder / name)),
+            time="ts",
+            window="6 seconds",
+            delay="2 seconds",
+            idle=idle if name == "s" else None,
+        )
+    return made
+
+
+def batch_results(spark: Any, folder: Path, sql: str) -> pa.Table:
+    for name in ("r", "s"):
+        spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    return spark.sql(sql).toArrow()
+
+
+def kinds(table: pa.Table) -> list[tuple[str, str]]:
+    """Return names and types; whether what is inside can be NULL nobody is told."""
+    return [(field.name, str(field.type).replace(" not null", "")) for field in table.schema]
+
+
+def test_groups_are_those_of_sparks_batch_engine_type_and_value(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, 3)
+    made = engine(spark, tmp_path)
+    queries = {name: made.query(name, sql, sink=plait.sinks.memory()) for name, sql in ONE_STREAM.items()}
+    joined = made.query("joined", JOINED.format(""), sink=plait.sinks.parquet(str(tmp_path / "joined")))
+    first = made.run_available()
+    assert dict(first.queries)["counts"] > 0  # windows that are over are written before the input ends
+    before = {name: query.results().num_rows for name, query in queries.items()}
+    last = made.run_available(close=True)
+    assert [name for name, rows in last.queries if rows == 0] == []
+    for name, query in queries.items():
+        found, wanted = query.results(), batch_results(spark, tmp_path, ONE_STREAM[name])
+        assert kinds(found) == kinds(wanted), name
+        assert 0 < before[name] < found.num_rows
+        assert difference(table_rows(found), table_rows(wanted)) is None, name
+    assert joined.name == "joined"
+    near = "AND abs(unix_micros(r.ts) - unix_micros(s.ts)) <= 6000000"
+    wanted = batch_results(spark, tmp_path, JOINED.format(near))
+    assert Counter(table_rows(spark.read.parquet(str(tmp_path / "joined")).toArrow())) == Counter(table_rows(wanted))
+    with pytest.raises(OptionError, match="has ended"):
+        made.run_available()
+
+
+def test_a_group_that_overflows_ends_the_run_and_names_its_query(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    made = engine(spark, tmp_path)
+    made.query("huge", f"SELECT sum(r.k + 9223372036854775800) AS n FROM r GROUP BY {WINDOW}", sink=plait.sinks.noop())
+    with pytest.raises(PlaitError, match="query 'huge' cannot compute the groups of a window that is over"):
+        made.run_available(close=True)
+
+
+def test_what_spark_says_of_a_query_that_groups_is_said_when_it_is_added(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    made = engine(spark, tmp_path)
+    with pytest.raises(SqlError, match=r"(?i)group"):
+        made.query("wrong", f"SELECT upper(r.name) FROM r GROUP BY {WINDOW}, lower(r.name)", sink=plait.sinks.noop())
+
+
+def test_windows_are_over_without_new_rows_once_a_silent_stream_is_not_waited_for(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path, 3, behind_s=2)
+    for late in ("r/1.parquet", "r/2.parquet", "s/1.parquet", "s/2.parquet"):
+        (tmp_path / late).rename(tmp_path / late.replace("/", "-"))
+    made, events = engine(spark, tmp_path, idle="1 second"), list[Any]()
+    made._listener = events.append
+    sql = f"SELECT window.start AS at, count(*) AS n FROM r GROUP BY {WINDOW.replace('10', '1')}"
+    counts = made.query("counts", sql, sink=plait.sinks.memory())
+    near = made.query("near", "SELECT r.k, s.v FROM r JOIN s ON r.k = s.k WHERE s.v < 0", sink=plait.sinks.noop())
+    assert near.name == "near"
+    handle = made.start("100 milliseconds")
+    deadline = time.monotonic() + 60
+    while len(events) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [(event.batch, event.rows_in, event.unfed) for event in events] == [(0, 120, 0), (1, 0, 1)]
+    assert dict(events[1].results)["counts"] > 0
+    for late in ("r/1.parquet", "s/1.parquet"):
+        (tmp_path / late.replace("/", "-")).rename(tmp_path / late)
+    while sum(event.rows_in for event in events) < 240 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    handle.stop()
+    written = sum(dict(event.results)["counts"] for event in events)
+    for late in ("r/2.parquet", "s/2.parquet"):
+        (tmp_path / late.replace("/", "-")).rename(tmp_path / late)
+    made.run_available(close=True)
+    assert 0 < written < counts.results().num_rows
+    assert difference(table_rows(counts.results()), table_rows(batch_results(spark, tmp_path, sql))) is None
+    assert sum(event.late for event in events) == 0
