@@ -177,7 +177,8 @@ class Run:
                     continue
                 with self._planning:  # who finds nothing planned and has to plan would plan the same
                     self._requested.clear()  # first: what is asked for from here on is planned by the next round
-                    is_planned = self._restart_at is None and self._asking.plan_ahead()
+                    can_go_on = self._query is not None and self._restart_at is None
+                    is_planned = can_go_on and self._asking.plan_ahead()
                     if not is_planned:
                         self._requested.set()
                 rest_s = self._offer() if is_planned else self.settle()

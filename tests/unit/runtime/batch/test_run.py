@@ -43,6 +43,7 @@ class Runs:
         self.planned = 0
         self.taken: list[str] = []
         self.run: Run | None = None
+        self.query: Callable[[], Query | None] = Query
         self.plan_ahead: Callable[[], bool] = lambda: False
         self.take_up: Callable[[], bool] = self._take_up
 
@@ -61,7 +62,7 @@ class Runs:
 
     def _start(self) -> Any:
         self.starts.append(time.monotonic())
-        return Query()
+        return self.query()
 
     def _take_up(self) -> bool:
         self.taken_up += 1
@@ -265,6 +266,20 @@ def test_what_has_a_plan_is_taken_up_at_once_where_no_batch_is_under_way(runs: R
     run.ask()
     wait_for(lambda: runs.taken == ["between"])
     assert (len(runs.starts), runs.taken_up) == (1, 0)
+
+
+def test_what_could_be_planned_starts_a_query_where_there_is_none(runs: Runs) -> None:
+    runs.query = lambda: Query() if len(runs.starts) > 1 else None
+    run = runs.begin()
+
+    def plan_ahead() -> bool:
+        runs.planned = 1
+        return True
+
+    runs.plan_ahead = plan_ahead
+    run.ask()
+    wait_for(lambda: len(runs.starts) == 2)
+    assert run.failure is None
 
 
 def test_what_gets_a_plan_while_a_batch_stores_its_rows_is_taken_up_within_that_batch(runs: Runs) -> None:
