@@ -14,10 +14,12 @@ from typing import Final, TypeAlias
 from plait.plan.conditions import conditions_of, conditions_text, renamed
 from plait.plan.model import Member, Output, Plan, ProbeTree, Requirement, ResidualFilter, Selection, Step, Store
 from plait.plan.relations import (
+    kept_us_of,
     one_per_query,
     one_per_source,
     projected_columns,
     requirement_of,
+    requirements_of,
     selection_of,
     window_of,
 )
@@ -169,8 +171,8 @@ def stores_keep_no_more(plan: Plan, queries: Queries) -> Iterator[str]:
             if name not in wanted:
                 yield f"query '{query.name}' has no store for '{relation.alias}'"
                 continue
-            wanted[name].add(requirement_of(query, relation))
-            store, window_us = plan.store(name), window_of(relation)
+            wanted[name].update(requirements_of(query, relation))
+            store, window_us = plan.store(name), kept_us_of(relation)
             missing = set(projected_columns(query, relation.alias)).difference(store.columns)
             if missing:
                 yield f"store '{name}' lacks columns {sorted(missing)} of query '{query.name}'"

@@ -185,7 +185,8 @@ class Store:
 
     A tuple is kept if at least one of `requirements` holds. Bit i of its query-set word says whether ``selections[i]``
     does. `keeps_all`: the stream is registered with ``keep = all``, so its tuples are kept although nobody may probe
-    them yet; other stores that no step probes are only passed through. `values` are columns Spark computes for residual
+    them yet, and where a store `waits` because some of its tuples may have no partner, which is certain only later;
+    other stores that no step probes are only passed through. `values` are columns Spark computes for residual
     predicates. `indexes` are tuples of key names, each probed as one (composite) key; buckets are sorted by the first.
     `partition_by` holds key names, () places tuples at random. `window_us` is the largest window over live queries,
     None for unbounded; tables (`is_table`) never expire and have no τ.
@@ -208,6 +209,7 @@ class Store:
     keeps_all: bool = False
     intermediate: Intermediate | None = None
     values: tuple[ValueColumn, ...] = ()
+    waits: bool = False
     _selections: tuple[Selection, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

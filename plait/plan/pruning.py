@@ -84,6 +84,19 @@ def only_queries(plan: Plan, queries: frozenset[str]) -> Plan:
     return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
 
 
+@lru_cache(maxsize=8)  # of the same plan batch after batch, and what is worked out for it is remembered by plan
+def without_answers(plan: Plan, queries: frozenset[str]) -> Plan:
+    """Return the plan without the paths that end in these queries alone: arrivals do not answer them."""
+    if not queries:
+        return plan
+
+    def is_wanted(_: Member, ending: Ending) -> bool:
+        return isinstance(ending, Fill) or ending.query not in queries
+
+    trees = (_prune_tree(tree, is_wanted) for tree in plan.trees)
+    return replace(plan, trees=tuple(tree for tree in trees if tree.outputs or tree.children))
+
+
 @lru_cache(maxsize=8)  # of the same plan batch after batch, and what it takes is measured by plan
 def filling_from(plan: Plan, store: str, part: int) -> Plan:
     """Return the plan that fills this intermediate store with what arrivals of one of its parts complete, and nothing

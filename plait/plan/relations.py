@@ -11,7 +11,7 @@ from typing import TypeAlias
 from typing_extensions import assert_never
 
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
-from plait.query.model import Column, Operand, Query, Relation, SourceExpression, relations_of
+from plait.query.model import Column, Operand, Query, Relation, SourceExpression, Waiting, relations_of
 from plait.query.predicates import Band, Equality, Order, Residual
 from plait.query.types import is_calendar
 from plait.spelling import backquoted
@@ -31,12 +31,22 @@ def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
     conjunctions: dict[str, Selection] = {}
     for conjuncts in relation.alternatives or (relation.selections,):
-        distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
-        selection = Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
+        selection = _conjunction(conjuncts)
         conjunctions[selection.sql] = selection
     if relation.alternatives:
         return Selection(any_of=tuple(conjunctions[sql] for sql in sorted(conjunctions)))
     return selection
+
+
+def waiting_selections(waiting: Waiting) -> tuple[Selection, ...]:
+    """Return what is kept of a relation until its rows are certain, then the same with each condition that is told."""
+    kept = tuple(waiting.selections)
+    return tuple(_conjunction(each) for each in (kept, *((*kept, condition) for condition in waiting.conditions)))
+
+
+def _conjunction(conjuncts: Iterable[SourceExpression]) -> Selection:
+    distinct = {conjunct.sql: conjunct for conjunct in conjuncts}
+    return Selection(conjuncts=tuple(distinct[sql] for sql in sorted(distinct)))
 
 
 def window_of(relation: Relation) -> int | None:
@@ -106,6 +116,20 @@ def values_read(query: Query, alias: str, others: Collection[str] | None = None)
 def requirement_of(query: Query, relation: Relation) -> Requirement:
     """Return why a store keeps tuples for this relation."""
     return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def requirements_of(query: Query, relation: Relation) -> tuple[Requirement, ...]:
+    """Return all reasons why a store keeps tuples for this relation: that it joins, and that it may have no partner."""
+    waiting = () if relation.waiting is None else waiting_selections(relation.waiting)
+    return (requirement_of(query, relation), *(Requirement(selection=each, keys=()) for each in waiting))
+
+
+def kept_us_of(relation: Relation) -> int | None:
+    """Return how long a store keeps tuples for this relation, in microseconds; None: for ever."""
+    if relation.waiting is None:
+        return window_of(relation)
+    return widest_window((window_of(relation), relation.waiting.kept_us))
 
 
 @lru_cache(maxsize=_REMEMBERED)

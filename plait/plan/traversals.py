@@ -40,7 +40,8 @@ def path_members(start: Member, steps: tuple[Step, ...]) -> tuple[Member, ...]:
 
 
 def kept_stores(plan: Plan) -> frozenset[str]:
-    """Return the ids of the stores whose tuples somebody may ask for: those that are probed and those that keep all.
+    """Return the ids of the stores whose tuples somebody may ask for: those that are probed, those that keep all, and
+    those of which it is not certain yet which tuples have no partner.
 
     What an intermediate store is made of is kept too: a later plan may want it without the intermediate store. So is
     one that comes: the plan after this one asks for it.
@@ -49,7 +50,7 @@ def kept_stores(plan: Plan) -> frozenset[str]:
     for store in plan.stores:
         if store.intermediate is not None:
             asked.update(part.store for part in store.intermediate.parts)
-    return frozenset(store.id for store in plan.stores if store.id in asked or store.keeps_all)
+    return frozenset(store.id for store in plan.stores if store.id in asked or store.keeps_all or store.waits)
 
 
 def endings(plan: Plan) -> Iterator[tuple[Member, tuple[Step, ...], Output]]:

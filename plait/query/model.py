@@ -11,7 +11,7 @@ A backquote inside a name is doubled. Equal text therefore means equal expressio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -132,11 +132,26 @@ class JoinedExpression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """What is kept of a relation until it is certain which of its rows have no partner.
+
+    Rows that satisfy `selections`, NULL keys or not, for `kept_us` (None: for ever); of each it is told whether it
+    satisfies each of `conditions`. `window_us`: the window as the user has it, from which on nothing new can match.
+    """
+
+    selections: tuple[SourceExpression, ...]
+    conditions: tuple[SourceExpression, ...]
+    window_us: int | None
+    kept_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """A source as it occurs in a query. `selections` are conjuncts over this relation alone.
 
     In a query that the optimizer joins in the place of several, `alternatives` are the selections of these, each a
-    conjunction, one of which must hold; `selections` is then empty.
+    conjunction, one of which must hold; `selections` is then empty. `waiting`: in a query that has rows without a
+    partner, or with the first one only, what has to be kept of the relation to know them.
     """
 
     alias: str
@@ -145,6 +160,7 @@ class Relation:
     window_us: int | None = None
     selections: tuple[SourceExpression, ...] = ()
     alternatives: tuple[tuple[SourceExpression, ...], ...] = ()
+    waiting: Waiting | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +205,33 @@ def relations_of(predicate: Predicate[Operand]) -> tuple[str, str]:
     return left, right
 
 
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A condition on one relation in ON or in WHERE after outer joins. `holds_of_nothing`: whether it is true where
+    the relation has no row, so that all its columns are NULL.
+    """
+
+    relation: str
+    expression: SourceExpression
+    holds_of_nothing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinStep:
+    """One join of a query in the order in which they apply, with its ON; with `kind` None what WHERE asks of the rows
+    so far, and no `alias`. Predicates are not true where an operand belongs to a relation without a row.
+    """
+
+    kind: JoinKind | None
+    alias: str = ""
+    predicates: Conjunction[Operand] = ()
+    conditions: tuple[Condition, ...] = ()
+    place: TextPlace = field(default=TextPlace(), compare=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputColumn:
     """One column of the projection. `name` None: Spark derives it from the text, as it always does."""
@@ -227,6 +270,10 @@ class Query:
 
     `spark_text` is the same SELECT with every source name replaced by ``{name}`` and other braces doubled, ready for
     ``spark.sql(spark_text, name=dataframe)``: that is how Spark confirms it and names its output columns.
+
+    `joins`: of a query that has rows without a partner, or with the first one only, what it means, join by join (from
+    the second relation on); empty for one that is an inner join. `predicates` and the relations' selections are then
+    those of its **core**, the inner join of all relations: its results are those in which every relation has a row.
     """
 
     name: str
@@ -237,6 +284,7 @@ class Query:
     text: str
     spark_text: str
     aggregation: Aggregation | None = None
+    joins: tuple[JoinStep, ...] = ()
     place: TextPlace = field(default=TextPlace(), compare=False)
     graph: QueryGraph = field(init=False, compare=False, repr=False)
     _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
@@ -248,7 +296,8 @@ class Query:
         return self._hash  # what is worked out of queries is remembered, and hundreds of them are asked about each time
 
     def __post_init__(self) -> None:
-        content = self.name, self.relations, self.predicates, self.output, self.sink, self.text, self.aggregation
+        asked = self.output, self.sink, self.text, self.aggregation, self.joins
+        content = self.name, self.relations, self.predicates, asked
         object.__setattr__(self, "_hash", hash(content))
         # Asked for at every step of every probe order that an optimizer looks at.
         by_alias = {relation.alias: relation for relation in self.relations}
@@ -307,3 +356,9 @@ class Query:
     def between(self, left: str, right: str) -> Conjunction[Operand]:
         """Return the predicates between two relations."""
         return self._between.get(frozenset((left, right)), ())
+
+
+def with_predicates(query: Query, made: Callable[[Conjunction[Operand]], Conjunction[Operand]]) -> Query:
+    """Return the query with other predicates made of its own, of all together and of those of each join."""
+    joins = tuple(replace(step, predicates=made(step.predicates)) for step in query.joins)
+    return replace(query, predicates=made(query.predicates), joins=joins)

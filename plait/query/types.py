@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from plait.errors import SqlError
-from plait.query.model import Operand, OrderedType, Query
-from plait.query.predicates import Equality
+from plait.query.model import Operand, OrderedType, Query, with_predicates
+from plait.query.predicates import Conjunction, Equality
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -67,8 +67,11 @@ def common_type(left: str, right: str) -> str | None:
 
 def resolve_types(query: Query, type_of: Callable[[Operand], str]) -> Query:
     """Return the query with the types of equalities filled in. Raises SqlError for operands that cannot be compared."""
-    resolved = (_resolved(query, each, type_of) if isinstance(each, Equality) else each for each in query.predicates)
-    return replace(query, predicates=tuple(resolved))
+
+    def resolved(predicates: Conjunction[Operand]) -> Conjunction[Operand]:
+        return tuple(_resolved(query, each, type_of) if isinstance(each, Equality) else each for each in predicates)
+
+    return with_predicates(query, resolved)
 
 
 def _resolved(query: Query, equality: Equality[Operand], type_of: Callable[[Operand], str]) -> Equality[Operand]:

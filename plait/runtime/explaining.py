@@ -11,6 +11,7 @@ from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.plan.coverage import computes
 from plait.plan.explain import EVERYTHING, ExplainFormat, Measured, Shown, checked_format, explain, wording
+from plait.plan.explain.certain_wording import joins_notes
 from plait.plan.model import Plan
 from plait.query.model import Aggregation, Query
 from plait.sql.select.folding import folding_of
@@ -39,7 +40,12 @@ def explained_plan(
         format,
         comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
         measured=measured,
-        notes=(*_notes(plan, request.queries, fits, measured), *_groupings(request, shown), *more),
+        notes=(
+            *_notes(plan, request.queries, fits, measured),
+            *_of_joins(request.queries, shown),
+            *_groupings(request, shown),
+            *more,
+        ),
         shown=shown,
     )
 
@@ -91,6 +97,11 @@ def _kept(query: Query, aggregation: Aggregation, types: Mapping[tuple[str, str]
     if folding is None:
         return "Not all of that can be put together from parts, so the joined rows are kept"
     return f"Partial aggregates are kept for every {wording.duration(folding.fold.pane_us)} of event time"
+
+
+def _of_joins(queries: tuple[Query, ...], shown: Shown) -> tuple[str, ...]:
+    named = (query for query in queries if not shown.queries or query.name in shown.queries)
+    return tuple(note for query in named for note in joins_notes(query))
 
 
 def _difference(plan: Plan, queries: tuple[Query, ...]) -> str:

@@ -16,7 +16,10 @@ import pyarrow as pa
 
 from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.planning import probing_only
+from plait.operators.close.certain import Stored, certain_rows, span_of
+from plait.operators.close.certain_sql import finds_core
 from plait.operators.close.closing import Closed, close
+from plait.operators.close.found import write_found
 from plait.operators.close.keeping import live_buckets, windows_of
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.close.watermark import late_before
@@ -26,6 +29,7 @@ from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec, tau_sql
 from plait.operators.probe.probing import ProbeContext
+from plait.operators.probe.reader import Reader
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
@@ -35,10 +39,12 @@ from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.columns import stored_column
 from plait.plan.model import Plan
+from plait.plan.pruning import without_answers
 from plait.plan.validate import validate
 from plait.query.model import ColumnRef, Query, Source, Stream
 from plait.query.types import is_clock
 from plait.sinks.delivery import Delivery, Spooled
+from plait.state.buckets import rows_of_all
 from plait.state.compaction import choose_merges, merge_buckets
 from plait.state.compaction import replace as replace_merged
 from plait.state.fillings import after_merge, fence
@@ -67,13 +73,15 @@ _CLOCK_MS = 1_700_000_000_000
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a run produced. `tables` per query by position of its output; `late` and `bad` rows per stream.
+    """What a run produced. `tables` per query by position of its output, `batches` those in which they came; `late` and
+    `bad` rows per stream.
 
     `progress`: all that was counted, by stream; `stored`: rows put into buckets, by stream and store; `cycles`: what
     plans depend on, one cycle a batch.
     """
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    batches: dict[str, list[int]] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
@@ -104,6 +112,7 @@ class DirectRun:
         self.log = ManifestLog(self.storage)
         self.outcome = Outcome()
         self.wanted = {query.name: _wanted(query) for query in queries}
+        self.found_late = frozenset(query.name for query in queries if query.joins and not finds_core(query))
         self._inputs: dict[tuple[str, tuple[tuple[str, str], ...]], pa.Table] = {}
         self._attempts = itertools.count()
 
@@ -256,7 +265,7 @@ class DirectRun:
                 ingested += self._ingest(spec, first, rows, batch, late_before(manifest, source.name))
         delta = tuple(bucket for report in ingested for bucket in report.buckets)
         context = ProbeContext(
-            plan=plan,
+            plan=without_answers(plan, self.found_late),
             batch=batch,
             storage=self.storage,
             buckets={},
@@ -322,6 +331,8 @@ class DirectRun:
         plan = self.governing.plan
         closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch, CycleLength(batches=1))
         closed = self._with_final(batch, before, closed, probed)
+        certain = self._certain(batch, before, ingested, closed)
+        closed = replace(closed, found=(*closed.found, *certain))
         following = next_manifest(
             before,
             closed,
@@ -342,14 +353,16 @@ class DirectRun:
         for report in ingested:
             for bucket in report.buckets:
                 self.outcome.stored.setdefault(report.source, Counter())[bucket.store] += bucket.rows
-        for name, rows in results_by_query(probed).items():
+        found = (*probed, *certain)
+        for name, rows in results_by_query(found).items():
             self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
         for query in self.queries:
             self._collect(
+                batch,
                 query,
                 [
                     path
-                    for report in probed
+                    for report in found
                     for file in report.results
                     if file.query == query.name
                     for path in file.paths
@@ -374,7 +387,27 @@ class DirectRun:
             fillings=tuple(filling for filling in manifest.fillings if filling.store not in dropped),
         )
 
-    def _collect(self, query: Query, paths: list[str]) -> None:
+    def _certain(
+        self, batch: int, before: Manifest, ingested: tuple[IngestReport, ...], closed: Closed
+    ) -> tuple[ProbeReport, ...]:
+        """Write what the batch has made certain of queries with outer joins."""
+        fresh = tuple(bucket for report in ingested for bucket in report.buckets)
+        stored = Stored(reader=Reader(self.storage), before=before.buckets, fresh=fresh)
+        found = {}
+        for query in (query for query in self.queries if query.joins):
+            types = {ref: self._type(query, ref) for ref in self.wanted[query.name]}
+            span = span_of(query, before.sources, closed.sources)
+            rows = certain_rows(query, self.governing.plan, stored, span, types)
+            found.update({} if rows is None else {query.name: (rows,)})
+        spooled = {name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()}
+        attempt = f"c{next(self._attempts)}"
+        return (write_found(found, spooled, self.storage, batch=batch, attempt=attempt),) if found else ()
+
+    def _type(self, query: Query, ref: ColumnRef) -> pa.DataType:
+        columns = self.case.source(query.relation(ref.relation).source).columns
+        return next(column.kind.arrow for column in columns if column.name == ref.column)
+
+    def _collect(self, batch: int, query: Query, paths: list[str]) -> None:
         """Evaluate the query's projection over what the tasks spooled, as Spark would."""
         pieces = []
         for path in paths:
@@ -382,10 +415,11 @@ class DirectRun:
                 pieces.append(pa.ipc.open_file(file).read_all())
         if not pieces:
             return
-        load(connection(), {"#joined": pa.concat_tables(pieces)})
+        load(connection(), {"#joined": rows_of_all(pieces)})
         columns = ", ".join(f"{to_duckdb(column.expression.sql)} AS c{n}" for n, column in enumerate(query.output))
         result = connection().sql(f'SELECT {columns} FROM "#joined"').to_arrow_table()
         self.outcome.tables.setdefault(query.name, []).append(result)
+        self.outcome.batches.setdefault(query.name, []).append(batch)
 
     def _compact(self, plan: Plan, manifest: Manifest) -> Manifest:
         buckets, fillings = manifest.buckets, manifest.fillings

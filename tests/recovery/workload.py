@@ -1,6 +1,6 @@
 """A small workload that uses every way results leave Plait, with its oracle: what must lie in the sinks in the end.
 
-Three streams of one file per batch, some rows late, six queries: Parquet straight from the probe tasks, Parquet,
+Three streams of one file per batch, some rows late, seven queries: Parquet straight from the probe tasks, Parquet,
 Parquet in partitions, CSV and JSON through Spark, and groups of windows of time as Parquet. Runs as a program too:
 ``python -m tests.recovery.workload DIRECTORY``.
 """
@@ -47,6 +47,7 @@ QUERIES = {
         "GROUP BY window(r.ts, '8 seconds', '4 seconds'), r.k",
     ),
     "pairs": ("csv", "SELECT a.k AS k, a.j AS x, b.j AS y FROM s a JOIN s b ON a.k = b.k WHERE a.j < 5"),
+    "alone": ("parquet", "SELECT r.k, r.ts, r.name, s.j FROM r LEFT JOIN s ON r.k = s.k AND s.j < 20"),
 }
 
 
@@ -85,10 +86,13 @@ def expected(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Coun
     """Return per query the multiset of results, and the dead letters as (stream, reason) counts, by the rule book."""
     kept, late, watermark = _split_late(directory)
     with duckdb.connect() as connection:
+        connection.sql("SET TimeZone = 'UTC'")
         for stream, table in kept.items():
             connection.register(stream, table)
         texts = {name: _with_window(sql) for name, (_, sql) in QUERIES.items()}
         texts["tally"] = _TALLY.format(watermark=watermark)
+        # A row without a partner comes once the watermark has passed its window.
+        texts["alone"] += f" WHERE s.j IS NOT NULL OR epoch_us(r.ts) + {WINDOW_S * 1_000_000} < {watermark}"
         return {name: Counter(connection.sql(sql).fetchall()) for name, sql in texts.items()}, late
 
 
@@ -133,11 +137,13 @@ def _batches(directory: Path) -> Iterator[dict[str, range]]:
 
 def _with_window(sql: str) -> str:
     """Add the window condition: the oldest member lies at most the window behind the newest."""
-    aliases = {"plain": "rst", "computed": "rst"}.get(next(n for n, (_, q) in QUERIES.items() if q == sql), "")
+    aliases = {"plain": "rst", "computed": "rst", "alone": "rs"}.get(
+        next(n for n, (_, q) in QUERIES.items() if q == sql), ""
+    )
     names = list(aliases) or (["a", "b"] if "s a" in sql else ["r", "t"])
     taus = ", ".join(f"{name}.ts" for name in names)
     window = f"greatest({taus}) - least({taus}) <= INTERVAL {WINDOW_S} SECONDS"
-    return f"{sql} {'AND' if 'WHERE' in sql else 'WHERE'} {window}"
+    return f"{sql} {'AND' if 'WHERE' in sql or 'LEFT' in sql else 'WHERE'} {window}"
 
 
 def found(directory: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[tuple[str, str]]]:

@@ -52,8 +52,9 @@ def wanting(queries: Iterable[Query], manifest: Manifest | None, *, backfill: bo
         return ()
     known = {progress.query for progress in manifest.queries}
     waiting = {(each.query, each.asks) for each in manifest.filling_up}
+    inner = (query for query in queries if not query.joins)  # which rows had no partner then, nobody can tell any more
     return tuple(
-        query for query in queries if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
+        query for query in inner if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
     )
 
 

@@ -10,12 +10,12 @@ from plait.optimizer.options import PlanOptions
 from plait.plan.model import Requirement, Selection, Store, ValueColumn
 from plait.plan.relations import (
     bare_value,
+    kept_us_of,
     keys_of,
     projected_columns,
-    requirement_of,
+    requirements_of,
     values_read,
     widest_window,
-    window_of,
 )
 from plait.query.model import Query, Relation, Source, Stream
 from plait.query.types import is_calendar
@@ -68,6 +68,7 @@ def source_store(store_id: str, source: Source, uses: list[Use], options: PlanOp
         window_us=_window_us(source, uses),
         keeps_all=keeps_all(source),
         values=_values(source, uses),
+        waits=any(use.relation.waiting is not None for use in uses),
     )
 
 
@@ -98,7 +99,7 @@ def _values(source: Source, uses: list[Use]) -> tuple[ValueColumn, ...]:
 
 def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
     """Return the distinct requirements, ordered: an equal one of a second query changes nothing."""
-    needs = {requirement_of(use.query, use.relation) for use in uses}
+    needs = {need for use in uses for need in requirements_of(use.query, use.relation)}
     if keeps_all(source):
         needs.add(Requirement(selection=Selection(), keys=()))
     return tuple(sorted(needs, key=lambda need: (need.selection.sql, need.keys)))
@@ -107,7 +108,7 @@ def _requirements(source: Source, uses: list[Use]) -> tuple[Requirement, ...]:
 def _window_us(source: Source, uses: list[Use]) -> int | None:
     if not isinstance(source, Stream):
         return None
-    windows = [window_of(use.relation) for use in uses]
+    windows = [kept_us_of(use.relation) for use in uses]
     if keeps_all(source):
         windows.append(source.window_us)
     return widest_window(windows)

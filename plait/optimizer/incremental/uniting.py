@@ -89,6 +89,7 @@ def _united_store(store: Store, added: Store) -> Store:
         partition_by=store.partition_by if store.indexes else added.partition_by,
         window_us=None if store.is_table else widest_window((store.window_us, added.window_us)),
         values=_by_name(store.values, added.values),
+        waits=store.waits or added.waits,
     )
     return store if wider == store else wider
 

@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.adapt.decision import Change, Outcome
 from plait.faults import reach
+from plait.operators.close.certain_sql import finds_core
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, resting_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
@@ -42,12 +43,14 @@ from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases,
 from plait.operators.traversal.slicing import arranged, take
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
+from plait.plan.pruning import without_answers
 from plait.plan.traversals import intermediates
 from plait.runtime.batch.building_indexes import Indexer
 from plait.runtime.batch.closing_groups import awaits_groups, close_groups
 from plait.runtime.batch.committing import Committer
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.finding_certain import awaits_certain, with_certain
 from plait.runtime.batch.handing_over import Handover
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
@@ -112,7 +115,7 @@ class BatchProcessor:
         self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
         self._story = Story()
-        self._finders: tuple[Finder, ...] = (self._close_groups,)
+        self._finders: tuple[Finder, ...] = (self._find_certain, self._close_groups)
 
     @property
     def in_force(self) -> Epoch:
@@ -160,7 +163,9 @@ class BatchProcessor:
             return None
         watermark_us = watermark_after(epoch.streams, before.sources, self._now_ms())
         has_moved = watermark_us is not None and (before.watermark_us is None or watermark_us > before.watermark_us)
-        if not has_moved or not awaits_groups(before, epoch, watermark_us):
+        if not has_moved:
+            return None
+        if not (awaits_groups(before, epoch, watermark_us) or awaits_certain(before, epoch, watermark_us)):
             return None
         work = self._carry_out(before.batch + 1, tuple, lambda: None, is_fed=False)
         note_unfed(self._storage, work.settled.unfed)
@@ -300,9 +305,20 @@ class BatchProcessor:
     def _close_groups(self, work: Batch, closed: Closed) -> Closed:
         return close_groups(self._spark, self._storage, work, closed, lambda: self._deliveries(work.epoch))
 
+    def _find_certain(self, work: Batch, closed: Closed) -> Closed:
+        """Find the rows without a partner, and those that have the first one, that are certain now."""
+        waiting = {name: each for name, each in work.epoch.bindings.items() if each.query.joins}
+        if not waiting:
+            return closed
+        failing = self._failing(work.epoch)
+        deliveries = {name: each.delivery(self._checkpoint, spool=name in failing) for name, each in waiting.items()}
+        live = live_buckets(work.epoch.plan, work.before)
+        return with_certain(self._storage, work, closed, live, deliveries)
+
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
+        found_late = (name for name, each in epoch.bindings.items() if each.query.joins and not finds_core(each.query))
         return ProbeContext(
-            plan=epoch.plan,
+            plan=without_answers(epoch.plan, frozenset(found_late)),
             batch=batch,
             storage=self._storage,
             buckets={},
@@ -326,6 +342,7 @@ class BatchProcessor:
         return {name: each.delivery(self._checkpoint, spool=name in failing) for name, each in epoch.bindings.items()}
 
     def _failing(self, epoch: Epoch) -> set[str]:
+        """Return the queries whose results wait in the checkpoint."""
         return {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
 
     @property

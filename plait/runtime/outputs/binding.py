@@ -38,7 +38,8 @@ class Binding:
     """A query that Spark accepted. `joined` are the columns of the rows that are handed over, with their Spark schema:
     of the joined row its projection reads, or of its groups. `output` is the schema of its results, `arrow_output` the
     same as Arrow has it, None where nobody wants it. `made`: how its results come from these rows without Spark, None
-    if they do not. `grouping`: how they come from joined rows if it groups.
+    if they do not. `grouping`: how they come from joined rows if it groups. `joined_arrow`: the schema of joined rows
+    as Arrow has it, where some relation may have no row to tell the types by.
     """
 
     query: Query
@@ -49,6 +50,13 @@ class Binding:
     arrow_output: pa.Schema | None
     made: Made | None
     grouping: Grouping | None = None
+    joined_arrow: pa.Schema | None = None
+
+    @property
+    def joined_types(self) -> dict[ColumnRef, pa.DataType]:
+        """The Arrow types of the columns of the joined row; of queries in which a relation may have no row."""
+        types = () if self.joined_arrow is None else self.joined_arrow.types
+        return dict(zip(self.probed, types, strict=True))
 
     @property
     def shape(self) -> Shape:
@@ -128,6 +136,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined_schema=StructType(fields),
         output=output,
         arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
+        joined_arrow=_arrow_schema(spark, StructType(fields)) if query.joins and fields else None,
         made=None if query.aggregation else _made(spark, query, dict(zip(joined, fields, strict=True)), output),
     )
     grouping = grouping_of(query, joined, StructType(fields), can_fold=is_ansi(spark))

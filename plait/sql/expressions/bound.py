@@ -29,7 +29,7 @@ class BoundExpression:
     @property
     def relations(self) -> tuple[str, ...]:
         """The aliases it refers to, in order of appearance."""
-        return tuple(dict.fromkeys(meaning.column.relation for _, meaning in self.meanings))
+        return tuple(dict.fromkeys(column.relation for _, meaning in self.meanings for column in meaning.columns))
 
     @property
     def is_column(self) -> bool:
@@ -59,6 +59,17 @@ class BoundExpression:
         """Return the user's text."""
         return rendered(self.text, self.tokens, {})
 
+    def qualified(self) -> str:
+        """Write it with the relation before each column, whatever the user has left out."""
+        names = {
+            reference.start: (
+                reference.ends[meaning.used - 1],
+                f"{backquoted(meaning.column.relation)}.{backquoted(meaning.column.column)}",
+            )
+            for reference, meaning in self.meanings
+        }
+        return rendered(self.text, self.tokens, names)
+
     def over_source(self) -> SourceExpression:
         """Write it over the columns of the one relation it refers to."""
         columns = tuple(dict.fromkeys(meaning.column.column for _, meaning in self.meanings))
@@ -66,22 +77,27 @@ class BoundExpression:
 
     def over_join(self, replaced: Mapping[int, tuple[int, str]] = MappingProxyType({})) -> JoinedExpression:
         """Write it over the joined row. `replaced`: what else is put otherwise, by where it starts, with its end."""
-        columns = tuple(dict.fromkeys(meaning.column for _, meaning in self.meanings))
+        columns = tuple(dict.fromkeys(column for _, meaning in self.meanings for column in meaning.columns))
         return JoinedExpression(sql=self._rendered(lambda column: column.name, replaced), columns=columns)
 
     def _rendered(self, name: _Naming, replaced: Mapping[int, tuple[int, str]] = MappingProxyType({})) -> str:
         replacements = {
-            reference.start: (reference.ends[meaning.used - 1], backquoted(name(meaning.column)))
+            reference.start: (reference.ends[meaning.used - 1], _written(meaning, name))
             for reference, meaning in self.meanings
         }
         for argument in chain.from_iterable(rows_of_fields(self.tokens)):
             part = self.part(argument) if argument else self
-            new = name(part.meanings[0][1].column) if part.is_whole_column else ""
-            if new and new != part.meanings[0][0].parts[-1]:
-                alias = backquoted(part.meanings[0][0].parts[-1])
-                replacements[argument[0].start] = (argument[-1].end, f"{backquoted(new)} AS {alias}")
+            alias = backquoted(part.meanings[0][0].parts[-1]) if part.is_whole_column else ""
+            new = _written(part.meanings[0][1], name) if part.is_whole_column else ""
+            if new != alias:
+                replacements[argument[0].start] = (argument[-1].end, f"{new} AS {alias}")
         replacements |= replaced
         return rendered(self.text, self.tokens, replacements)
+
+
+def _written(meaning: Meaning, name: _Naming) -> str:
+    columns = [backquoted(name(column)) for column in meaning.columns]
+    return columns[0] if len(columns) == 1 else f"coalesce({', '.join(columns)})"
 
 
 def operand(expression: BoundExpression) -> Operand:
@@ -97,6 +113,9 @@ def column_of_source(column: ColumnRef) -> SourceExpression:
     return SourceExpression(sql=backquoted(column.column), columns=(column.column,))
 
 
-def column_of_join(column: ColumnRef) -> JoinedExpression:
-    """Return a bare column as an expression over the joined row."""
-    return JoinedExpression(sql=backquoted(column.name), columns=(column,))
+def column_of_join(column: ColumnRef, otherwise: ColumnRef | None = None) -> JoinedExpression:
+    """Return a bare column as an expression over the joined row. `otherwise`: what it means where it is NULL."""
+    if otherwise is None:
+        return JoinedExpression(sql=backquoted(column.name), columns=(column,))
+    columns = (column, otherwise)
+    return JoinedExpression(sql=f"coalesce({', '.join(backquoted(each.name) for each in columns)})", columns=columns)

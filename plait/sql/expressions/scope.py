@@ -9,7 +9,7 @@ A relation whose columns are not known yet takes part as far as it can: a qualif
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plait.errors import SqlError
 from plait.query.model import Column, ColumnRef, Source
@@ -42,20 +42,31 @@ class BoundRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What a reference means: the column, how many of its parts name it, and its type if known (fields followed)."""
+    """What a reference means: the column, how many of its parts name it, and its type if known (fields followed).
+    `otherwise`: what it means where that is NULL, for a column that FULL JOIN ... USING has merged.
+    """
 
     column: ColumnRef
     used: int
     type: str | None
+    otherwise: ColumnRef | None = None
+
+    @property
+    def columns(self) -> tuple[ColumnRef, ...]:
+        """The columns it is made of, the first that is not NULL counts."""
+        return (self.column,) if self.otherwise is None else (self.column, self.otherwise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The row after joining `relations`."""
+    """The row after joining `relations`. `coalesced`: visible columns that stand for hidden ones where they are NULL,
+    because either side may have no row.
+    """
 
     relations: tuple[BoundRelation, ...] = ()
     visible: tuple[ColumnRef, ...] = ()
     hidden: tuple[ColumnRef, ...] = ()
+    coalesced: tuple[tuple[ColumnRef, ColumnRef], ...] = ()
 
     @classmethod
     def of(cls, relation: BoundRelation) -> Scope:
@@ -68,18 +79,34 @@ class Scope:
             relations=self.relations + other.relations,
             visible=self.visible + other.visible,
             hidden=self.hidden + other.hidden,
+            coalesced=self.coalesced + other.coalesced,
         )
 
-    def merged(self, other: Scope, pairs: Sequence[tuple[ColumnRef, ColumnRef]]) -> Scope:
-        """Return the scope after a join that merges pairs of columns: the left ones come first, the right ones hide."""
+    def merged(
+        self,
+        other: Scope,
+        pairs: Sequence[tuple[ColumnRef, ColumnRef]],
+        *,
+        shows_right: bool = False,
+        coalesces: bool = False,
+    ) -> Scope:
+        """Return the scope after a join that merges pairs of columns: the left ones come first, the right ones hide;
+        `shows_right`: the other way round, because the left ones may be NULL; `coalesces`: either may.
+        """
         left, right = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         rest = [column for column in self.visible if column not in left]
         rest += [column for column in other.visible if column not in right]
+        shown, hidden = (right, left) if shows_right else (left, right)
         return Scope(
             relations=self.relations + other.relations,
-            visible=(*left, *rest),
-            hidden=right + self.hidden + other.hidden,
+            visible=(*shown, *rest),
+            hidden=hidden + self.hidden + other.hidden,
+            coalesced=(*self.coalesced, *other.coalesced, *(pairs if coalesces else ())),
         )
+
+    def otherwise(self, column: ColumnRef) -> ColumnRef | None:
+        """Return what a visible column stands for where it is NULL."""
+        return dict(self.coalesced).get(column)
 
     def relation(self, alias: str) -> BoundRelation | None:
         """Return the relation with this alias."""
@@ -113,7 +140,9 @@ class Scope:
             raise complain(self._unknown_name(parts, relation))
         owner = self.relation(column.relation)
         assert owner is not None
-        return self._meaning(owner, (column.relation, column.column, *parts[1:]), 2, complain, offset=-1)
+        meaning = self._meaning(owner, (column.relation, column.column, *parts[1:]), 2, complain, offset=-1)
+        otherwise = self.otherwise(column)
+        return meaning if otherwise is None else replace(meaning, type=None, otherwise=otherwise)
 
     def unqualified(self, name: str, complain: Complain) -> ColumnRef | None:
         """Find the one visible column with this name, None if there is none."""

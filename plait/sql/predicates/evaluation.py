@@ -8,7 +8,7 @@ from functools import cache, reduce
 from typing import Final
 
 from plait.errors import UnsupportedQueryError
-from plait.query.model import Operand, Query, Source
+from plait.query.model import Operand, Query, Source, with_predicates
 from plait.query.predicates import Conjunction, Predicate, Residual, by_kind, operands_of
 from plait.sql.expressions.inference import type_over
 from plait.sql.lexis.operations import taken_apart
@@ -29,8 +29,12 @@ def resolve_residuals(query: Query, type_of: Callable[[Operand], str], *, time_z
     from Spark.
     """
     asked = cache(type_of)
-    resolved = [predicate for each in query.predicates for predicate in _resolved(query, each, asked, time_zone)]
-    return replace(query, predicates=_with_guards(resolved, time_zone))
+
+    def resolved(predicates: Conjunction[Operand]) -> Conjunction[Operand]:
+        found = [predicate for each in predicates for predicate in _resolved(query, each, asked, time_zone)]
+        return _with_guards(found, time_zone)
+
+    return with_predicates(query, resolved)
 
 
 def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Query:
@@ -46,13 +50,16 @@ def resolve_known_residuals(query: Query, sources: Mapping[str, Source]) -> Quer
             return type_
         raise _UnknownType
 
-    resolved: list[Predicate[Operand]] = []
-    for predicate in query.predicates:
-        try:
-            resolved += _resolved(query, predicate, type_of, "UTC")
-        except _UnknownType:
-            resolved.append(predicate)
-    return replace(query, predicates=_with_guards(resolved, "UTC"))
+    def resolved(predicates: Conjunction[Operand]) -> Conjunction[Operand]:
+        found: list[Predicate[Operand]] = []
+        for predicate in predicates:
+            try:
+                found += _resolved(query, predicate, type_of, "UTC")
+            except _UnknownType:
+                found.append(predicate)
+        return _with_guards(found, "UTC")
+
+    return with_predicates(query, resolved)
 
 
 class _UnknownType(Exception):

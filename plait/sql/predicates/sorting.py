@@ -47,6 +47,30 @@ class Predicates:
             for position, alias in enumerate(aliases)
         )
 
+    def conditions(self, alias: str) -> tuple[tuple[str, SourceExpression], ...]:
+        """Return the conditions on one relation, each with its alias; those on none with this one."""
+        own = ((each, condition) for each, found in self._selections.items() for condition in found)
+        return (*((alias, condition) for condition in self._constants), *own)
+
+    def absorb(self, other: Predicates) -> None:
+        """Take over what other conditions of the same query amount to."""
+        self.rewritten.update(other.rewritten)
+        self._constants.update(other._constants)
+        self._equalities.update(other._equalities)
+        self._residuals.update(other._residuals)
+        for alias, found in other._selections.items():
+            self._selections.setdefault(alias, {}).update(found)
+
+    def add_equality(self, left: BoundExpression, right: BoundExpression, at: Token) -> None:
+        """Add ``left = right``, the two sides of IN (SELECT ...)."""
+        if len(left.relations) != 1 or len(right.relations) != 1:
+            message = "both sides of IN (SELECT ...) must be of one relation each; write EXISTS (SELECT ... WHERE ...)"
+            self._report(message, at, UnsupportedQueryError)
+            return
+        types = (left.as_written(), inferred_type(left)), (right.as_written(), inferred_type(right))
+        self._check_types(*types, left.tokens[0])
+        self._add_typed(operand(left), operand(right), at)
+
     def add(self, conjunct: BoundExpression) -> None:
         """Sort a conjunct in."""
         relations = conjunct.relations

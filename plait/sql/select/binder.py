@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from plait.errors import SqlError
+from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Query, Relation, SinkSpec, Source, SourceExpression, Stream
+from plait.query.partners import with_waiting
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
+from plait.sql.expressions.scope import Scope
 from plait.sql.lexis.cursor import Cursor
-from plait.sql.lexis.names import backquoted, did_you_mean, naming_problem
-from plait.sql.lexis.operations import conjuncts
+from plait.sql.lexis.names import backquoted, did_you_mean, folded, naming_problem
 from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
 from plait.sql.predicates.sorting import Predicates
-from plait.sql.select.from_clause import FromClause, bind_from
+from plait.sql.select.from_clause import BoundJoin, FromClause, bind_from
 from plait.sql.select.grouping import bind_groups
+from plait.sql.select.outer_joins import with_joins
 from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
-from plait.sql.select.syntax import SelectSyntax, parse_select
+from plait.sql.select.syntax import RelationSyntax, SelectSyntax, parse_select
+from plait.sql.select.where_tests import WhereSyntax, WhereTest, split_where
 from plait.sql.statements import CreateQuery, WindowOverride
 
 _Edits: TypeAlias = dict[int, tuple[int, str]]
@@ -89,22 +92,25 @@ class _Binder:
         self.problems: list[SqlError] = []
         self._statement, self._text, self._registered = statement, text, registered
         self._is_function = is_function
+        self._tested: _Edits = {}
 
     def bind(self, sources: Mapping[str, Source]) -> Query | None:
         problem = naming_problem("query", self._statement.name)
         if problem:
             raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
         masked, tokens = self._read()
-        syntax = parse_select(Cursor(self._text, masked, tokens, tokens[-1].end))
+        cursor = Cursor(self._text, masked, tokens, tokens[-1].end)
+        syntax = parse_select(cursor)
+        written = split_where(cursor, syntax)
+        relations = (*syntax.relations, *(test.relation for test in written.tests))
         expressions = ExpressionBinder(self._text, masked, self.problems, self._registered, self._is_function)
-        predicates = Predicates(self._text, self.problems, self._registered)
-        clause = bind_from(syntax.relations, sources, expressions, predicates)
+        clause = bind_from(relations, sources, expressions, self._new_predicates)
         if clause is None:
             return None  # with a relation missing, its columns would only be reported over and over
-        for conjunct in conjuncts(syntax.where) if syntax.where else ():
-            condition = expressions.bind_condition(conjunct, clause.scope)
-            if condition is not None:
-                predicates.add(condition)
+        where = self._where(syntax, written, tokens, clause, expressions)
+        predicates = self._new_predicates()
+        for each in (*(join.predicates for join in clause.joins), where):
+            predicates.absorb(each)
         windows = self._windows(clause)
         groups = None if syntax.at is None else bind_groups(syntax, clause.scope, windows, expressions)
         plain = [] if syntax.at is not None else bind_output(syntax.items, clause.scope, expressions)
@@ -115,7 +121,7 @@ class _Binder:
             predicates.require_connection(clause.places, clause.crosses)
         if self.problems:
             return None
-        return Query(
+        query = Query(
             name=self._statement.name,
             relations=_relations(clause, predicates.selections(tuple(windows)), windows),
             predicates=predicates.joins,
@@ -126,10 +132,65 @@ class _Binder:
             spark_text=_spark_text(
                 self._text.text,
                 tokens,
-                _relation_edits(syntax, clause) | _call_edits(expressions) | predicates.rewritten,
+                _relation_edits(syntax.relations, clause) | _call_edits(expressions) | predicates.rewritten,
+                self._tested,
             ),
             place=self._text.text_place(tokens[0].start),
         )
+        query = with_waiting(with_joins(query, clause, where, self._text))
+        if query.joins and syntax.at is not None:
+            message = (
+                "Plait does not run GROUP BY or DISTINCT over outer, semi and anti joins: write their rows, and group "
+                "them where they are read"
+            )
+            raise self._text.error(message, syntax.at.start, UnsupportedQueryError)
+        return query
+
+    def _new_predicates(self) -> Predicates:
+        return Predicates(self._text, self.problems, self._registered)
+
+    def _where(
+        self,
+        syntax: SelectSyntax,
+        written: WhereSyntax,
+        tokens: Sequence[Token],
+        clause: FromClause,
+        expressions: ExpressionBinder,
+    ) -> Predicates:
+        """Bind WHERE; what it asks of relations that it looks into belongs to these."""
+        where, joins = self._new_predicates(), {join.syntax: join for join in clause.joins}
+        for conjunct in written.conditions:
+            condition = expressions.bind_condition(conjunct, clause.scope)
+            if condition is not None:
+                where.add(condition)
+        asked = [self._test(test, joins[test.relation], clause, expressions) for test in written.tests]
+        if asked and syntax.where is not None:
+            before = max(token.start for token in tokens if token.end <= syntax.where[0].start)
+            self._tested[before] = (before + len("WHERE"), f"{''.join(asked)} WHERE")
+            self._tested |= {test.tokens[0].start: (test.tokens[-1].end, "TRUE") for test in written.tests}
+        return where
+
+    def _test(self, test: WhereTest, join: BoundJoin, clause: FromClause, expressions: ExpressionBinder) -> str:
+        """Bind what WHERE looks for in a relation; return the join that says the same, which is what Spark is told: in
+        subqueries it wants no streams.
+        """
+        inner = Scope.of(next(each for each in clause.relations if each.alias == join.alias))
+        scope, asked = clause.scope.joined(inner), []
+        for conjunct in test.conditions:
+            condition = expressions.bind_condition(conjunct, scope)
+            if condition is not None:
+                join.predicates.add(condition)
+                asked.append(join.predicates.rewritten.get(conjunct[0].start, (0, condition.qualified()))[1])
+        if test.compared is not None:
+            left = expressions.bind_condition(test.compared[0], clause.scope)
+            right = expressions.bind_condition(test.compared[1], inner)
+            if left is not None and right is not None:
+                join.predicates.add_equality(left, right, test.relation.at)
+                asked.append(f"({left.qualified()}) = ({right.qualified()})")
+        source = inner.relations[0].source.name
+        conditions = _doubled(" AND ".join(f"({each})" for each in asked) or "TRUE")
+        words = test.relation.join.upper()
+        return f" LEFT {words} JOIN {{{source}}} AS {backquoted(join.alias)} ON {conditions}"
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
         scanned = scan(self._text.text)
@@ -146,10 +207,11 @@ class _Binder:
     def _windows(self, clause: FromClause) -> dict[str, int | None]:
         windows = {
             relation.alias: relation.source.window_us if isinstance(relation.source, Stream) else None
-            for relation in clause.scope.relations
+            for relation in clause.relations
         }
         for override in self._statement.windows:
-            relation = clause.scope.relation(override.alias)
+            named = (each for each in clause.relations if folded(each.alias) == folded(override.alias))
+            relation = next(named, None)
             if relation is None:
                 hint = did_you_mean(override.alias, windows)
                 self._report(override, f"WINDOW names '{override.alias}', which is no relation of the query{hint}")
@@ -177,14 +239,14 @@ def _relations(
             window_us=windows[relation.alias],
             selections=selected,
         )
-        for relation, selected in zip(clause.scope.relations, selections, strict=True)
+        for relation, selected in zip(clause.relations, selections, strict=True)
     )
 
 
-def _relation_edits(syntax: SelectSyntax, clause: FromClause) -> _Edits:
+def _relation_edits(relations: Sequence[RelationSyntax], clause: FromClause) -> _Edits:
     """Put ``{name}`` for each source, and an alias where there is none, so that qualified names still resolve."""
     edits = {}
-    for relation, bound in zip(syntax.relations, clause.scope.relations, strict=True):
+    for relation, bound in zip(relations, clause.relations, strict=False):  # what WHERE looks into comes last
         alias = "" if relation.alias else f" AS {backquoted(bound.alias)}"
         edits[relation.source.start] = (relation.source.end, "{" + bound.source.name + "}" + alias)
     return edits
@@ -198,12 +260,15 @@ def _call_edits(expressions: ExpressionBinder) -> _Edits:
     return edits | {call[-1].start: (call[-1].end, ") IS NOT NULL") for call in expressions.registered_calls}
 
 
-def _spark_text(text: str, tokens: Sequence[Token], edits: _Edits) -> str:
+def _spark_text(text: str, tokens: Sequence[Token], edits: _Edits, tests: _Edits) -> str:
+    """Return the text with these edits. `tests`: what is put for EXISTS and IN, where braces are doubled already."""
     pieces: list[str] = []
     position = tokens[0].start
-    for start, (end, new) in sorted(edits.items()):
-        is_source = new.startswith("{")
-        pieces += (_doubled(text[position:start]), new if is_source else _doubled(new))
+    for start, (end, new) in sorted((edits | tests).items()):
+        if start < position:
+            continue  # inside of what a test has been put for
+        is_final = new.startswith("{") or start in tests
+        pieces += (_doubled(text[position:start]), new if is_final else _doubled(new))
         position = end
     pieces.append(_doubled(text[position : tokens[-1].end]))
     return "".join(pieces)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, Source, Stream
+from plait.query.partners import TESTS
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.scope import BoundRelation, SchemaUnknownError, Scope
 from plait.sql.lexis.names import did_you_mean, folded, naming_problem
@@ -20,10 +21,24 @@ MOST_RELATIONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoundJoin:
+    """A relation that a join adds, and what its ON amounts to."""
+
+    syntax: RelationSyntax
+    alias: str
+    predicates: Predicates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FromClause:
-    """The whole scope; `crosses`: aliases a CROSS JOIN puts side by side; `places`: where the relations are named."""
+    """What results can show (`scope`) and all `relations`, also those that a join only looks into, with how they are
+    joined, from the second on; `crosses`: aliases a CROSS JOIN puts side by side; `places`: where the relations are
+    named.
+    """
 
     scope: Scope
+    relations: tuple[BoundRelation, ...]
+    joins: tuple[BoundJoin, ...]
     crosses: tuple[tuple[str, str], ...]
     places: Mapping[str, Token]
 
@@ -32,16 +47,20 @@ def bind_from(
     relations: Sequence[RelationSyntax],
     sources: Mapping[str, Source],
     expressions: ExpressionBinder,
-    predicates: Predicates,
+    new_predicates: Callable[[], Predicates],
 ) -> FromClause | None:
-    """Bind the relations and the conditions of their joins; None if a relation itself is wrong."""
+    """Bind the relations and the conditions of their joins; None if a relation itself is wrong.
+
+    Relations that WHERE looks into come last, and have neither ON nor USING.
+    """
     before = len(expressions.problems)
     bound = _bind_relations(relations, sources, expressions)
     if len(expressions.problems) > before:
         return None
-    scope, crosses = Scope.of(bound[0]), []
+    scope, crosses, joins = Scope.of(bound[0]), list[tuple[str, str]](), list[BoundJoin]()
     for syntax, relation in zip(relations[1:], bound[1:], strict=True):
-        right = Scope.of(relation)
+        right, predicates = Scope.of(relation), new_predicates()
+        joins.append(BoundJoin(syntax=syntax, alias=relation.alias, predicates=predicates))
         if syntax.join == "cross":
             crosses.append((scope.relations[-1].alias, relation.alias))
         joined = scope.joined(right)
@@ -50,9 +69,11 @@ def bind_from(
                 condition = expressions.bind_condition(conjunct, joined)
                 if condition is not None:
                     predicates.add(condition)
-        scope = _merged(scope, right, syntax, expressions, predicates) or joined
+        merged = _merged(scope, right, syntax, expressions, predicates)
+        if syntax.join not in TESTS:
+            scope = merged or joined
     places = {relation.alias: syntax.source for syntax, relation in zip(relations, bound, strict=True)}
-    return FromClause(scope=scope, crosses=tuple(crosses), places=places)
+    return FromClause(scope=scope, relations=tuple(bound), joins=tuple(joins), crosses=tuple(crosses), places=places)
 
 
 def _bind_relations(
@@ -109,7 +130,9 @@ def _merged(
         return None
     for one, other, at in pairs:
         predicates.add_merge(one, _type_of(left, one), other, _type_of(right, other), at)
-    return left.merged(right, [(one, other) for one, other, _ in pairs]) if pairs else None
+    shown = [(one, other) for one, other, _ in pairs]
+    kind = syntax.join
+    return left.merged(right, shown, shows_right=kind == "right", coalesces=kind == "full") if pairs else None
 
 
 def _common_names(
@@ -138,6 +161,13 @@ def _side(scope: Scope, at: Token, name: str, expressions: ExpressionBinder) -> 
         relations = ", ".join(f"'{relation.alias}'" for relation in scope.relations)
         hint = did_you_mean(name, (visible.column for visible in scope.visible))
         raise complain(f"column '{name}' of USING is missing in {relations}{hint}")
+    other = scope.otherwise(column)
+    if other is not None:
+        message = (
+            f"Plait does not run USING of '{name}', which an earlier FULL JOIN has merged of {column.name} and "
+            f"{other.name}; write JOIN ... ON with one of them"
+        )
+        raise expressions.text.error(message, at.start, UnsupportedQueryError)
     return column
 
 

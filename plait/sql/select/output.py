@@ -114,7 +114,8 @@ def _star(item: Sequence[Token], scope: Scope, expressions: ExpressionBinder) ->
         problem = _carried_problem(column.name, _type_of(column, scope))
         if problem is not None:
             raise text.error(problem, item[0].start, UnsupportedQueryError)
-    return [OutputColumn(name=column.column, expression=column_of_join(column)) for column in columns]
+    shown = ((column, scope.otherwise(column) if qualifier is None else None) for column in columns)
+    return [OutputColumn(name=column.column, expression=column_of_join(column, other)) for column, other in shown]
 
 
 def _column(item: tuple[Token, ...], scope: Scope, expressions: ExpressionBinder) -> list[OutputColumn]:

@@ -6,8 +6,8 @@ cannot be mistaken for one; a word after a dot or AS is a name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from plait.errors import SqlError, UnsupportedQueryError
@@ -15,21 +15,25 @@ from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.tokens import Token, depths, split
 
-JoinKind: TypeAlias = Literal["first", "comma", "inner", "cross"]
+JoinKind: TypeAlias = Literal["first", "comma", "inner", "cross", "left", "right", "full", "semi", "anti"]
 Tokens: TypeAlias = tuple[Token, ...]
 _Ends: TypeAlias = Callable[[Sequence[Token], int], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationSyntax:
-    """An entry of FROM. `alias` None: it goes by its source's name. At most one of `on`, `using`, `natural`."""
+    """An entry of FROM. `alias` None: it goes by its source's name. At most one of `on`, `using`, `natural`. `at`:
+    where its join begins, or it itself; `in_where`: WHERE looks into it.
+    """
 
     source: Token
     alias: Token | None
     join: JoinKind
+    at: Token
     on: Tokens | None = None
     using: Tokens | None = None
     natural: bool = False
+    in_where: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +73,22 @@ _CLAUSES: Final = {
     "TABLESAMPLE": "TABLESAMPLE: select rows by a condition on a column in WHERE",
 }
 _JOINS: Final = ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "NATURAL")
-_OUTER: Final = {
-    "LEFT": "LEFT OUTER JOIN",
-    "RIGHT": "RIGHT OUTER JOIN",
-    "FULL": "FULL OUTER JOIN",
-    "OUTER": "OUTER JOIN",
+_KINDS: Final[Mapping[tuple[str, ...], JoinKind]] = {
+    (): "inner",
+    ("INNER",): "inner",
+    ("CROSS",): "cross",
+    ("LEFT",): "left",
+    ("LEFT", "OUTER"): "left",
+    ("RIGHT",): "right",
+    ("RIGHT", "OUTER"): "right",
+    ("FULL",): "full",
+    ("FULL", "OUTER"): "full",
+    ("SEMI",): "semi",
+    ("LEFT", "SEMI"): "semi",
+    ("ANTI",): "anti",
+    ("LEFT", "ANTI"): "anti",
 }
 _GROUPINGS: Final = ("GROUPING SETS", "CUBE", "ROLLUP")
-_HALF: Final = {"SEMI": "SEMI JOIN", "ANTI": "ANTI JOIN"}
 _NO_ALIAS: Final = frozenset({*_CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM", "SELECT", "FOR", "AS"})
 
 
@@ -84,7 +96,7 @@ def parse_select(cursor: Cursor) -> SelectSyntax:
     """Read a whole SELECT. Raises SqlError, or UnsupportedQueryError for what Plait does not run."""
     at = cursor.token
     is_distinct = _read_select_keyword(cursor)
-    _refuse_subqueries(cursor)
+    refuse_subqueries(cursor, cursor.rest(), ("EXISTS", "IN"))
     items = _read_items(cursor)
     cursor.expect_word("FROM")
     relations = _read_relations(cursor)
@@ -132,10 +144,10 @@ def _read_groups(cursor: Cursor) -> tuple[Tokens, ...]:
     return tuple(groups)
 
 
-def _refuse_subqueries(cursor: Cursor) -> None:
-    tokens = cursor.rest()
+def refuse_subqueries(cursor: Cursor, tokens: Sequence[Token], after: Sequence[str] = ()) -> None:
+    """Raise UnsupportedQueryError for a subquery, except those behind one of the words `after`."""
     for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if not token.is_symbol("(") or foreign.table_function(before) is not None:
+        if not token.is_symbol("(") or foreign.table_function(before) is not None or before.keyword in after:
             continue
         if following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
             raise _refused(
@@ -188,9 +200,10 @@ def _read_relations(cursor: Cursor) -> tuple[RelationSyntax, ...]:
             continue
         if not cursor.at_word(*_JOINS):
             raise cursor.expected("JOIN, ',', WHERE or the end of the query")
+        at = cursor.token
         natural = cursor.take_word("NATURAL")
         kind = _read_join(cursor)
-        relations.append(_read_relation(cursor, kind, natural=natural))
+        relations.append(replace(_read_relation(cursor, kind, natural=natural), at=at))
     return tuple(relations)
 
 
@@ -200,15 +213,13 @@ def _read_join(cursor: Cursor) -> JoinKind:
     while cursor.at_word(*_JOINS) and not cursor.at_word("JOIN"):
         words.append(cursor.advance().keyword)
     cursor.expect_word("JOIN")
-    for word in words:
-        if word in _HALF:
-            message = f"{_HALF[word]}: use JOIN if the other side is unique, or filter where the results are read"
-            raise _refused(cursor, message, first)
-    for word in words:
-        if word in _OUTER:
-            message = f"{_OUTER[word]}: use JOIN, and find the rows without a partner where the results are read"
-            raise _refused(cursor, message, first)
-    return "cross" if "CROSS" in words else "inner"
+    kind = _KINDS.get(tuple(words))
+    if kind is None:
+        message = (
+            f"there is no {' '.join(words)} JOIN; write LEFT, RIGHT or FULL [OUTER] JOIN, or LEFT SEMI or ANTI JOIN"
+        )
+        raise cursor.error(message, first)
+    return kind
 
 
 def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> RelationSyntax:
@@ -237,8 +248,8 @@ def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> Relation
     _refuse_join_window(cursor)
     alias = _read_alias(cursor)
     _refuse_join_window(cursor)
-    on, using = _read_criteria(cursor, natural=natural, is_join=kind in ("inner", "cross"))
-    return RelationSyntax(source=source, alias=alias, join=kind, on=on, using=using, natural=natural)
+    on, using = _read_criteria(cursor, natural=natural, is_join=kind not in ("first", "comma"))
+    return RelationSyntax(source=source, alias=alias, join=kind, at=source, on=on, using=using, natural=natural)
 
 
 def _refuse_join_window(cursor: Cursor) -> None:

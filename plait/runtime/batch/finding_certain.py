@@ -1,0 +1,73 @@
+"""Let rows without a partner, and first partners, become results in the batch that makes them certain."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+from plait.operators.close.certain import Stored, certain_rows, mark_of_query, span_of
+from plait.operators.close.closing import Closed
+from plait.operators.close.found import write_found
+from plait.operators.probe.reader import Reader
+from plait.plan.relations import own_store
+from plait.query.model import Query
+from plait.runtime.batch.record import Batch
+from plait.runtime.checkpoint.epoch import Epoch
+from plait.sinks.delivery import Delivery
+from plait.state.model import Bucket, Manifest
+from plait.state.storage import Storage
+
+
+def with_certain(
+    storage: Storage,
+    work: Batch,
+    closed: Closed,
+    live: tuple[Bucket, ...],
+    deliveries: Mapping[str, Delivery],
+) -> Closed:
+    """Return what a batch has closed with the results that its queries with outer, semi and anti joins have by that.
+
+    `live`: what was stored before.
+    """
+    reader = Reader(storage, work.epoch.readings)
+    fresh = tuple(bucket for report in work.ingested for bucket in report.buckets)
+    stored = Stored(reader=reader, before=reader.all_seen(live), fresh=reader.all_seen(fresh))
+    before = () if work.before is None else work.before.sources
+    found = {}
+    for name in sorted(deliveries):
+        binding = work.epoch.bindings[name]
+        span = span_of(binding.query, before, closed.sources)
+        rows = certain_rows(binding.query, work.epoch.plan, stored, span, binding.joined_types)
+        if rows is not None:
+            found[name] = (rows,)
+    if not found:
+        return closed
+    report = write_found(found, deliveries, storage, batch=work.number, attempt=f"certain-{uuid.uuid4().hex[:12]}")
+    return replace(closed, found=(*closed.found, report))
+
+
+def awaits_certain(before: Manifest, epoch: Epoch, watermark_us: int | None) -> bool:
+    """Tell whether stored rows would be decided about, if the watermark came there."""
+    if watermark_us is None:
+        return False
+    for query in (binding.query for binding in epoch.bindings.values() if binding.query.joins):
+        since = mark_of_query(query, before.sources)
+        if any(_closes_between(bucket, query, since, watermark_us) for bucket in before.buckets):
+            return True
+    return False
+
+
+def _closes_between(bucket: Bucket, query: Query, since_us: int | None, until_us: int) -> bool:
+    for relation in query.relations:
+        waiting, is_kept = relation.waiting, bucket.store in (relation.source, own_store(query.name, relation.source))
+        if not is_kept or waiting is None or waiting.window_us is None:
+            continue
+        if bucket.tau_min is None or bucket.tau_max is None or bucket.tau_min + waiting.window_us >= until_us:
+            continue
+        if since_us is None or waiting.kept_us is None or bucket.tau_max + waiting.kept_us >= since_us:
+            return True
+    return False
+
+
+__all__ = ["awaits_certain", "with_certain"]

@@ -1,0 +1,54 @@
+"""Queries with outer, semi and anti joins: what they output is what the definition says, and each row comes in the very
+batch it says.
+
+A run checks 1,000 cases; ``PLAIT_CASES=40000`` checks 50,000, ``PLAIT_SEED`` says where they start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from plait.errors import UnsupportedQueryError
+from tests.oracle.compare import normal, table_rows
+from tests.oracle.duckdb_oracle import UnsuitableCaseError
+from tests.oracle.nested_loop import TooManyCombinationsError
+from tests.oracle.outer_loop import OuterLoop
+from tests.property.case import Case, describe
+from tests.property.outer_cases import OuterQuery, outer_case
+from tests.property.running import run_case
+
+CASES = int(os.environ.get("PLAIT_CASES", "800")) * 5 // 4
+FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
+CHUNK = 50
+LATE_EVERY = 10
+
+
+def fault(case: Case) -> str | None:
+    """Return what is wrong with the outcome of a case; None if nothing is."""
+    outcome = run_case(case)
+    for query in case.queries:
+        assert isinstance(query, OuterQuery)
+        wanted = Counter((batch, normal(row)) for batch, row in OuterLoop(case, query).rows())
+        tables = zip(outcome.batches.get(query.name, ()), outcome.tables.get(query.name, ()), strict=True)
+        found = Counter((batch, normal(row)) for batch, table in tables for row in table_rows(table))
+        if found != wanted:
+            return f"{query.name}: missing {dict(wanted - found)}, too many {dict(found - wanted)}"
+    return None
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
+def test_each_row_comes_once_in_the_batch_that_makes_it_certain(first: int) -> None:
+    checked = 0
+    for seed in range(first, first + CHUNK):
+        case = outer_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1)
+        try:
+            problem = fault(case)
+        except (UnsupportedQueryError, UnsuitableCaseError, TooManyCombinationsError):
+            continue
+        if problem is not None:
+            pytest.fail(f"seed {seed}: {problem}\n{describe(case)}", pytrace=False)
+        checked += 1
+    assert checked > CHUNK * 0.6
