@@ -46,7 +46,7 @@ def from_json(document: dict[str, Any]) -> Manifest:
         if name not in ("format", "checksum", "buckets", "pasts")
     }
     pasts = tuple(
-        Past(since=_natural(past["since"]), buckets=_buckets(past["buckets"])) for past in document.get("pasts", ())
+        Past(since=_typed(past["since"], int), buckets=_buckets(past["buckets"])) for past in document.get("pasts", ())
     )
     manifest = _record(Manifest, values, given={"buckets": _buckets(document["buckets"]), "pasts": pasts})
     if not isinstance(manifest, Manifest):
