@@ -180,6 +180,20 @@ def test_a_query_that_is_dropped_or_replaced_leaves_nothing_of_the_past_behind(
     assert sum(map(bool, life.left)) == 2
 
 
+def test_what_was_kept_for_a_query_is_read_as_it_wants_it_whatever_one_that_comes_later_wants(
+    place: Callable[[str, int], Path],
+) -> None:
+    select = "SELECT a.v AS x, b.v AS y, 0 AS z FROM a JOIN b ON a.j = b.j WHERE a.v > 4"
+    expected = at_once(place("once", 7), select)
+    life = Life(place("bits", 7), select, 1, {})
+    # Its keys take Spark: rows are written again for it instead of being read otherwise.
+    other = "SELECT a.v FROM a JOIN b ON md5(CAST(a.k AS STRING)) = md5(CAST(b.k AS STRING))"
+    life.changes[AT + 2] = lambda engine: engine.query("other", other, sink=plait.sinks.memory())
+    with pytest.MonkeyPatch.context() as patch:
+        assert life.go(patch) == expected
+    assert sum(map(bool, life.left)) > 5
+
+
 def test_a_checkpoint_remembers_what_is_left_to_take(place: Callable[[str, int], Path]) -> None:
     life = Life(place("bits", 7), SELECTS[2], 2, {AT + 3: "published"})
     found: list[Manifest] = []

@@ -3,7 +3,8 @@
 What must hold: every combination of tuples that had all arrived before batch `since` is found once. They are found from
 one relation of the query (`FillingUp.start`), whose tuples are taken in slices, each of which meets all tuples of that
 time and no later one. These are kept as they were (`Past`) until the last slice is taken: a result that waits for its
-slice must not be lost because a tuple of it expires. The plan for it has no intermediate stores, which come and go.
+slice must not be lost because a tuple of it expires. The plan for it has no intermediate stores, which come and go,
+and is for this query alone: what was kept is read as it wants that, whatever queries that come later want of theirs.
 """
 
 from __future__ import annotations
@@ -29,13 +30,19 @@ AT_ONCE_ROWS: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastPlan:
-    """How the results of the past are found: the `queries` that want them, a plan for these without intermediate
-    stores, and how rows of that time are read.
+    """How the results of the past are found that a query wants: by a plan for it alone, without intermediate stores;
+    and how rows of that time are read for it.
     """
 
-    queries: tuple[Query, ...]
+    query: Query
     plan: Plan
     readings: Readings
+
+    @property
+    def stores(self) -> frozenset[str]:
+        """The stores of the query's relations."""
+        sources = {relation.source for relation in self.query.relations}
+        return frozenset(store.id for store in self.plan.stores if store.source in sources)
 
 
 def asks(query: Query) -> str:
@@ -58,33 +65,36 @@ def wanting(queries: Iterable[Query], manifest: Manifest | None, *, backfill: bo
     )
 
 
-def begun(past: PastPlan | None, manifest: Manifest, batch: int) -> Manifest:
-    """Return the manifest before a batch with what its queries want of the past, if it is the first that answers them;
+def begun(wanted: Iterable[PastPlan], manifest: Manifest, batch: int) -> Manifest:
+    """Return the manifest before a batch with what queries want of the past, if it is the first that answers them;
     without what nobody waits for any more.
     """
-    wanted = {} if past is None else {query.name: query for query in past.queries}
+    plans = {each.query.name: each for each in wanted}
     going_on = tuple(
-        each for each in manifest.filling_up if each.query in wanted and each.asks == asks(wanted[each.query])
+        each for each in manifest.filling_up if each.query in plans and each.asks == asks(plans[each.query].query)
     )
     known = {progress.query for progress in manifest.queries} | {each.query for each in going_on}
-    new = [query for name, query in wanted.items() if name not in known]
+    new = [each for name, each in plans.items() if name not in known]
     pasts = manifest.pasts
-    if past is not None and new:
-        stores = {store.id for store in past.plan.stores}
+    if new:
+        stores = frozenset[str]().union(*(each.stores for each in new))
         kept = [bucket for bucket in manifest.buckets if bucket.store in stores]
         kept += [bucket for each in pasts if each.since == batch for bucket in each.buckets]
         others = (each for each in pasts if each.since != batch)
         pasts = (*others, Past(since=batch, buckets=tuple(dict.fromkeys(kept))))
-        going_on += tuple(_begun(past.plan, query, manifest, batch) for query in new)
+        going_on += tuple(_begun(each, manifest, batch) for each in new)
     return replace(manifest, filling_up=going_on, pasts=pasts_of(going_on, pasts))
 
 
-def _begun(plan: Plan, query: Query, manifest: Manifest, batch: int) -> FillingUp:
+def _begun(past: PastPlan, manifest: Manifest, batch: int) -> FillingUp:
     """Return that a query begins to have the results of the past, from the relation of which the fewest rows are
     stored. What arrived last is taken first.
     """
+    query = past.query
     stores = {
-        relation.alias: _store_of(plan, query, relation.source) for relation in query.relations if not relation.is_table
+        relation.alias: _store_of(past.plan, query, relation.source)
+        for relation in query.relations
+        if not relation.is_table
     }
     rows = {
         alias: sum(bucket.rows for bucket in manifest.buckets if bucket.store == store)
@@ -135,13 +145,21 @@ class FilledUp:
 
 
 def fill_up(
-    context: ProbeContext, past: PastPlan, manifest: Manifest, probe: Probe, spread: Spread, allowance: Allowance
+    context: ProbeContext,
+    wanted: Iterable[PastPlan],
+    manifest: Manifest,
+    probe: Probe,
+    spread: Spread,
+    allowance: Allowance,
 ) -> FilledUp:
-    """Let queries have what is allowed of the results of the past. `context`: of the batch; `manifest`: before it."""
+    """Let queries have what is allowed of the results of the past. `context`: of the batch; `manifest`: before it, with
+    what has `begun`.
+    """
+    plans = {each.query.name: each for each in wanted}
     buckets = {each.since: each.buckets for each in manifest.pasts}
     after, reports = list[FillingUp](), list[ProbeReport]()
     for each in manifest.filling_up:
-        stored = by_store(buckets[each.since])
+        stored, past = by_store(buckets[each.since]), plans[each.query]
         alone = answering_from(past.plan, each.query, each.start)
         before = replace(context, plan=alone, buckets=stored, readings=past.readings)
         by_path = {bucket.path: bucket for tree in alone.trees for bucket in stored.get(tree.start.store, ())}

@@ -369,13 +369,13 @@ class BatchProcessor:
         """Take a slice of what was stored before queries came that are to have its results: all there is, if that is
         little, or nothing comes after this run.
         """
-        before, past = work.before, work.epoch.past
-        if before is None or past is None or not before.filling_up:
+        before = work.before
+        if before is None or not before.filling_up:
             return work
         is_little = not self._is_endless or rows_left(before) <= AT_ONCE_ROWS
         allowance = AllAtOnce() if is_little else self.throttle
         probe = self._probe(work.epoch, self._slicer)
-        filled = fill_up(context, past, before, probe, self._spread, allowance)
+        filled = fill_up(context, work.epoch.past, before, probe, self._spread, allowance)
         return replace(
             work, before=filled.manifest, probed=work.probed + filled.reports, past_tuples=filled.probe_tuples
         )

@@ -19,7 +19,7 @@ from plait.state.model import Bucket
 class Epoch:
     """What governs a span of batches: one plan, the queries it answers and the streams it reads. `way`: where the plan
     leads to, while intermediate stores are filled for another one. `readings`: how rows are read that earlier plans
-    stored with less, by store. `past`: how queries that are to have the results of before they came get these.
+    stored with less, by store. `past`: how the queries that want the results of before they came get these.
     """
 
     number: int
@@ -29,7 +29,7 @@ class Epoch:
     streams: tuple[Stream, ...]
     way: Way | None = None
     readings: Readings = field(default_factory=dict)
-    past: PastPlan | None = None
+    past: tuple[PastPlan, ...] = ()
 
     @property
     def heading(self) -> Plan:

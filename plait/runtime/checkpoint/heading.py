@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest, probing_only
 from plait.operators.ingest.derivable import reading_of
+from plait.operators.ingest.readings import Reading, Readings
 from plait.operators.traversal.filling_up import PastPlan, wanting
 from plait.operators.traversal.slicing import lacking_rows, there
 from plait.optimizer.incremental.former import Former
+from plait.optimizer.planner import plan as planned
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
@@ -46,22 +48,32 @@ def way_to(request: PlanRequest, goal: Plan, manifest: Manifest | None, running:
     return None
 
 
-def past_plan(asked: Asked, plan: Plan, manifest: Manifest | None) -> PastPlan | None:
-    """Return how queries get the results of before they came that want them; None if none does."""
+def past_plans(
+    asked: Asked, plan: Plan, manifest: Manifest | None, known: Iterable[PastPlan] = ()
+) -> tuple[PastPlan, ...]:
+    """Return how queries get the results of before they came that want them, those as `known` that are."""
     asking = (binding.query for binding in asked.bindings.values())
     queries = wanting(asking, manifest, backfill=asked.settings.backfill)
-    if not queries:
-        return None
-    is_shared = all(store.id == store.source for store in plan.stores if store.source is not None)
-    options = replace(asked.request.options, strategy=_BARE if is_shared else "independent")
-    made = replace(asked.request, queries=queries, options=options).plan(manifest)
-    readings = {}
-    for store in made.stores:
+    made = {each.query.name: each for each in known}
+    lacking = tuple(query for query in queries if query.name not in made or made[query.name].query is not query)
+    if lacking:
+        is_shared = all(store.id == store.source for store in plan.stores if store.source is not None)
+        options = replace(asked.request.options, strategy=_BARE if is_shared else "independent")
+        statistics = replace(asked.request, options=options).statistics(manifest)
+        for query in lacking:
+            alone = planned((query,), statistics, options)
+            made[query.name] = PastPlan(query=query, plan=alone, readings=_readings(asked, alone))
+    return tuple(made[query.name] for query in queries)
+
+
+def _readings(asked: Asked, plan: Plan) -> Readings:
+    readings: dict[str, Reading] = {}
+    for store in plan.stores:
         source = None if store.source is None else asked.sources[store.source].source
         reading = reading_of(store, source) if isinstance(source, Stream) else None
         if reading is not None:
             readings[store.id] = reading
-    return PastPlan(queries=queries, plan=made, readings=readings)
+    return readings
 
 
 def _bases(request: PlanRequest, manifest: Manifest, running: Former | None) -> Iterator[Plan]:
@@ -78,4 +90,4 @@ def _is_there(base: Plan, manifest: Manifest) -> bool:
     return needed <= there(base, manifest.buckets, manifest.fillings)
 
 
-__all__ = ["AT_ONCE_ROWS", "past_plan", "way_to"]
+__all__ = ["AT_ONCE_ROWS", "past_plans", "way_to"]

@@ -18,13 +18,14 @@ from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.ingest.readings import NO_READINGS, Readings
 from plait.operators.reports import IngestReport
+from plait.operators.traversal.filling_up import PastPlan
 from plait.plan.codec import PartTexts
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
 from plait.runtime.checkpoint.epoch import Epoch
-from plait.runtime.checkpoint.heading import past_plan, way_to
+from plait.runtime.checkpoint.heading import past_plans, way_to
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, refuse_ended, whose
@@ -138,7 +139,7 @@ def go_on(
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
     plan_id = write_epoch(storage, catalog, plan, prepared.written)
-    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings)
+    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings, prepared.epoch.past)
     return heading, replace(
         ready,
         epoch=replace(ready.epoch, way=way),
@@ -157,16 +158,17 @@ def _brought_up(
     plan_id: str,
     finished: Finished,
     readings: Readings | None = None,
+    known: tuple[PastPlan, ...] = (),
 ) -> Prepared:
     """Bring the checkpoint up to the plan. `readings`: how stored rows can be read, where the streaming query has not
-    been stopped for it; None: it has been.
+    been stopped for it; None: it has been. `known`: how queries have been getting the results of the past.
     """
     kept = _kept(asked, opened, catalog, plan, readings)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
     if before is not None:
         before = replace(before, publications=finished.unpublished)
-    ready = _ready(asked, opened, catalog, plan, plan_id, before, readings or NO_READINGS)
+    ready = _ready(asked, opened, catalog, plan, plan_id, before, readings or NO_READINGS, known)
     return replace(ready, loaded=loaded, claimed=finished.claimed)
 
 
@@ -245,6 +247,7 @@ def _ready(
     plan_id: str,
     before: Manifest | None,
     readings: Readings,
+    known: tuple[PastPlan, ...],
 ) -> Prepared:
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
@@ -256,16 +259,16 @@ def _ready(
         bindings=asked.bindings,
         streams=streams,
         readings=readings,
-        past=past_plan(asked, plan, before),
+        past=past_plans(asked, plan, before, known),
     )
-    known = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
+    stored = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
     return Prepared(
         storage=opened.storage,
         identity=opened.owner.identity,
         catalog=catalog,
         before=before,
         epoch=epoch,
-        lacking=lacking_after(queries, plan, known, backfill=asked.settings.backfill),
+        lacking=lacking_after(queries, plan, stored, backfill=asked.settings.backfill),
         dropped=asked.dropped,
         committed=() if opened.manifest is None else opened.manifest.buckets,
         notices=notices(
