@@ -48,6 +48,14 @@ ONE_STREAM = {
         HAVING count(*) > 1 AND n >= 0
     """,
     "keys": f"SELECT r.x, r.f, r.price, r.day, count(*) FROM r GROUP BY {WINDOW}, r.x, r.f, r.price, r.day",
+    "sets": f"""
+        SELECT window.end, r.k, r.name AS name, grouping(r.name) AS g, grouping_id() AS id, count(*), sum(r.k) AS k2
+        FROM r GROUP BY {WINDOW}, CUBE (r.k, r.name)
+    """,
+    "rollup": f"""
+        SELECT r.k % 2 AS parity, r.flag, max(r.small) AS m, stddev(r.k) IS NULL AS few
+        FROM r GROUP BY {WINDOW}, GROUPING SETS ((parity, r.flag), (r.flag), ())
+    """,
     "distinct": f"SELECT DISTINCT {WINDOW} AS w, r.k % 2 AS odd FROM r",
 }
 JOINED = """
@@ -152,6 +160,23 @@ def test_groups_are_those_of_sparks_batch_engine_type_and_value(spark: Any, tmp_
     assert Counter(table_rows(spark.read.parquet(str(tmp_path / "joined")).toArrow())) == Counter(table_rows(wanted))
     with pytest.raises(OptionError, match="has ended"):
         made.run_available()
+
+
+def test_what_depends_on_the_order_of_rows_takes_them_by_event_time(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "s").mkdir()
+    schema = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("name", pa.string())])
+    for number, rows in enumerate(([(3, 30, "c"), (1, None, "b")], [(2, 20, None), (1, 11, "a"), (4, 20, "c")])):
+        table = pa.Table.from_pylist([dict(zip(("ts", "k", "name"), row, strict=True)) for row in rows], schema=schema)
+        pq.write_table(table, tmp_path / "r" / f"{number}.parquet")
+    made = engine(spark, tmp_path)
+    sql = f"""
+        SELECT first(r.k), first(r.k, true), last_value(r.name) FILTER (WHERE r.k < 30), collect_list(r.k),
+          collect_set(r.name), size(array_agg(r.name)) FROM r GROUP BY {WINDOW}
+    """
+    ordered = made.query("ordered", sql, sink=plait.sinks.memory())
+    made.run_available(close=True)
+    assert table_rows(ordered.results()) == [(None, 11, "c", [11, 20, 30, 20], ["a", "b", "c"], 4)]
 
 
 def test_a_group_that_overflows_ends_the_run_and_names_its_query(spark: Any, tmp_path: Path) -> None:

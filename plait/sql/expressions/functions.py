@@ -44,8 +44,8 @@ _WITHIN: Final = (
 
 _GROUPED: Final = """
     approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp every
-    kurtosis max mean median min percentile skewness std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop
-    var_samp variance window
+    grouping grouping_id kurtosis max mean median min percentile skewness std stddev stddev_pop stddev_samp sum
+    try_avg try_sum var_pop var_samp variance window
 """
 GROUPED: Final = frozenset(_GROUPED.split())
 """What a query that groups may call besides: their values do not depend on the order of rows, but for the last digit of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Aggregation, ColumnRef, JoinedExpression, OutputColumn
@@ -17,11 +18,14 @@ from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.parsing import Parsed
 from plait.sql.expressions.scope import Scope
 from plait.sql.lexis.names import backquoted, folded
-from plait.sql.lexis.tokens import Token
+from plait.sql.lexis.operations import called
+from plait.sql.lexis.tokens import Token, depths, split
 from plait.sql.select.ordered import ordered
 from plait.sql.select.output import without_alias
 from plait.sql.select.syntax import SelectSyntax
 from plait.sql.select.time_window import ADVICE, WINDOW, FoundWindow, aggregate_calls, bind_window, is_window
+
+_KINDS: Final = ("CUBE", "ROLLUP", "GROUPING SETS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,25 @@ class _Written:
     alias: Token | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sets:
+    """An element of GROUP BY: one expression, or ``CUBE``, ``ROLLUP`` or ``GROUPING SETS`` of several. `lengths`: how
+    many keys each of the sets has, where it says so.
+    """
+
+    keys: tuple[_Written, ...]
+    kind: str | None = None
+    lengths: tuple[int, ...] = ()
+
+    def written(self, keys: Sequence[str]) -> str:
+        """Return it as text, with the keys put so."""
+        if self.kind is None:
+            return keys[0]
+        rest = iter(keys)
+        parts = [f"({', '.join(next(rest) for _ in range(length))})" for length in self.lengths]
+        return f"{self.kind} ({', '.join(parts or keys)})"
+
+
 def bind_groups(
     syntax: SelectSyntax, scope: Scope, windows: Mapping[str, int | None], expressions: ExpressionBinder
 ) -> BoundGroups | None:
@@ -66,10 +89,12 @@ def _bound_groups(
     syntax: SelectSyntax, scope: Scope, windows: Mapping[str, int | None], expressions: ExpressionBinder
 ) -> BoundGroups | None:
     items = [_item(item, expressions) for item in syntax.items]
-    groups = [_group(group, items, scope, expressions) for group in syntax.groups]
+    sets = [_sets(group, items, scope, expressions) for group in syntax.groups]
+    groups = [key for each in sets for key in each.keys]
     conditions = [] if syntax.having is None else [_written(syntax.having, expressions)]
     if None not in [key.parsed for key in (*items, *groups)]:
-        _require_window(syntax, items if syntax.is_distinct else groups, expressions)
+        plain = [key for each in sets if each.kind is None for key in each.keys]
+        _require_window(syntax, items if syntax.is_distinct else plain, expressions)
     written = [*items, *groups, *conditions]
     window = bind_window([each.tokens for each in written], scope, windows, expressions)
     aliases = {folded(item.alias.value) for item in items if item.alias is not None}
@@ -80,25 +105,27 @@ def _bound_groups(
     _require_grouped(whole[: len(items)], whole[len(items) : len(items) + len(groups)], syntax, expressions)
     time = ColumnRef(relation=window.window.relation, column=window.window.column)
     texts = [each.over_join(ordered(each, time, window.edits, expressions.text)) for each in whole]
-    return _put_together(syntax, items, whole, texts, window)
+    return _put_together(syntax, items, sets, whole, texts, window)
 
 
 def _put_together(
     syntax: SelectSyntax,
     items: Sequence[_Written],
+    sets: Sequence[_Sets],
     bound: Sequence[BoundExpression],
     texts: Sequence[JoinedExpression],
     window: FoundWindow,
 ) -> BoundGroups:
-    by = texts[len(items) : len(items) + len(syntax.groups)]
-    having = texts[len(items) + len(syntax.groups) :]
+    keys = iter(texts[len(items) :])
+    by = [each.written([next(keys).sql for _ in each.keys]) for each in sets]
+    having = list(keys)
     names = [_name(item, each) for item, each in zip(items, bound, strict=False)]
     select = [
         text.sql if item.alias is None else f"{text.sql} AS {backquoted(item.alias.value)}"
         for item, text in zip(items, texts, strict=False)
     ]
     sql = f"SELECT {'DISTINCT ' if syntax.is_distinct else ''}{_doubled(', '.join(select))} FROM {{rows}}"
-    sql += f" GROUP BY {_doubled(', '.join(text.sql for text in by))}" if by else ""
+    sql += f" GROUP BY {_doubled(', '.join(by))}" if by else ""
     sql += f" HAVING {_doubled(having[0].sql)}" if having else ""
     time = ColumnRef(relation=window.window.relation, column=window.window.column)
     calls = dict.fromkeys(name for each in bound for name, _ in aggregate_calls(each.tokens))
@@ -125,6 +152,32 @@ def _item(item: tuple[Token, ...], expressions: ExpressionBinder) -> _Written:
 
 def _written(tokens: tuple[Token, ...], expressions: ExpressionBinder) -> _Written:
     return _Written(tokens=tokens, parsed=expressions.parse(tokens, groups=True))
+
+
+def _sets(group: tuple[Token, ...], items: Sequence[_Written], scope: Scope, expressions: ExpressionBinder) -> _Sets:
+    """Return an element of GROUP BY. Raises SqlError if it is a list of sets that cannot be read."""
+    kind = group[0].keyword if len(group) > 1 and group[1].is_symbol("(") else ""
+    if kind not in _KINDS:
+        return _Sets(keys=(_group(group, items, scope, expressions),))
+    parts = called(group)
+    elements = () if parts is None else parts[1]
+    if not elements or not all(elements):
+        message = f"expected {kind} and what to group by in parentheses: {kind} (a, b)"
+        raise expressions.text.error(message, group[0].start)
+    if kind != "GROUPING SETS":
+        return _Sets(keys=tuple(_group(each, items, scope, expressions) for each in elements), kind=kind)
+    sets = [_listed(each) for each in elements]
+    keys = tuple(_group(each, items, scope, expressions) for keys in sets for each in keys)
+    return _Sets(keys=keys, kind=kind, lengths=tuple(map(len, sets)))
+
+
+def _listed(element: tuple[Token, ...]) -> tuple[tuple[Token, ...], ...]:
+    """Return the keys of one set: ``(a, b)``, ``()`` or ``a``."""
+    if not (element[0].is_symbol("(") and element[-1].is_symbol(")")):
+        return (element,)
+    inner = element[1:-1]
+    commas = [index for index, depth, token in depths(inner) if depth == 0 and token.is_symbol(",")]
+    return tuple(split(inner, commas)) if inner else ()
 
 
 def _group(

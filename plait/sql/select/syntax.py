@@ -88,7 +88,6 @@ _KINDS: Final[Mapping[tuple[str, ...], JoinKind]] = {
     ("ANTI",): "anti",
     ("LEFT", "ANTI"): "anti",
 }
-_GROUPINGS: Final = ("GROUPING SETS", "CUBE", "ROLLUP")
 _NO_ALIAS: Final = frozenset({*_CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM", "SELECT", "FOR", "AS"})
 
 
@@ -130,10 +129,6 @@ def _read_groups(cursor: Cursor) -> tuple[Tokens, ...]:
     if not cursor.take_word("GROUP BY"):
         return ()
     tokens = _until(cursor, lambda tokens, index: _is_clause(tokens, index) or tokens[index].keyword == "WHERE")
-    for index, token in enumerate(tokens):
-        following = tokens[index + 1] if index + 1 < len(tokens) else None
-        if token.keyword in _GROUPINGS and (following is None or following.is_symbol("(")):
-            raise _refused(cursor, f"{token.keyword}: write a query for each of the sets of groups", token)
     if [token.keyword for token in tokens] == ["ALL"]:
         raise _refused(cursor, "GROUP BY ALL: list what to group by", tokens[0])
     groups = split(tokens, [index for index, depth, token in depths(tokens) if depth == 0 and token.is_symbol(",")])

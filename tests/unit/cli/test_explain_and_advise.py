@@ -56,6 +56,28 @@ def test_explain_shows_the_plan_beside_the_baselines(
     assert table == ["this", "independent", "shared"]
 
 
+def test_explain_says_what_is_kept_of_queries_that_group_and_when_their_windows_are_over(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window = "window(r.ts, '10 minutes', '4 minutes')"
+    script.write_text(
+        f"{SCRIPT}CREATE QUERY sums INTO noop AS SELECT window.start, sum(r.v) FROM r JOIN s ON r.a = s.a "
+        f"GROUP BY {window};\nCREATE QUERY spread INTO noop AS SELECT stddev(v) FROM r GROUP BY window(ts, '1 hour');\n"
+    )
+    assert plait(monkeypatch, "explain", str(script)) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "sums groups what it joins by windows of 10 min every 4 min of r.ts, with sum. Partial aggregates are kept for "
+        "every 2 min of event time until its windows are over: once the watermark has come 10 s beyond their end"
+    ) in text
+    assert (
+        "spread groups what it joins by windows of 1 h of r.ts, with stddev. Not all of that can be put together from "
+        "parts, so the joined rows are kept until its windows are over: once the watermark has come to their end"
+    ) in text
+    assert plait(monkeypatch, "explain", str(script), "--query", "spread", "--format", "json") == 0
+    assert "sums groups" not in capsys.readouterr().out
+
+
 def test_explain_shows_what_one_query_needs_or_one_stream_goes_through(
     script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

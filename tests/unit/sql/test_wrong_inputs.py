@@ -559,7 +559,9 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SELECT ▸mode(k) FROM o GROUP BY window(ts, '1 day')", UnsupportedQueryError, "depends on the order of rows"),
     ("SELECT ▸collect_list(DISTINCT k) FROM o GROUP BY window(ts, '1 day')", UnsupportedQueryError, "collect_set(x)"),
     ("SELECT 1 FROM o GROUP BY ▸session_window(ts, '1 day')", UnsupportedQueryError, "group by window(o.ts"),
-    ("SELECT 1 FROM o GROUP BY window(ts, '1 day'), ▸CUBE(k, id)", UnsupportedQueryError, "a query for each"),
+    ("SELECT 1 FROM o GROUP BY window(ts, '1 day'), ▸CUBE()", SqlError, "CUBE (a, b)"),
+    ("SELECT 1 FROM o ▸GROUP BY CUBE(window(ts, '1 day'), k)", UnsupportedQueryError, "without a window of time"),
+    ("SELECT 1 FROM o GROUP BY window(ts, '1 day'), GROUPING SETS ((k, ▸nope), ())", SqlError, "no column 'nope'"),
     ("SELECT 1 FROM o GROUP BY ▸ALL", UnsupportedQueryError, "list what to group by"),
     ("SELECT DISTINCT k FROM o ▸GROUP BY window(ts, '1 day'), k", UnsupportedQueryError, "DISTINCT beside GROUP BY"),
     (

@@ -9,7 +9,8 @@ from plait.optimizer.examples import example_options, example_query, example_sta
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
 from plait.plan.traversals import endings
-from plait.query.model import Query, SourceExpression
+from plait.query.model import Aggregation, Query, SourceExpression
+from plait.query.time_windows import TimeWindow
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.empty import Evidence, hints_for
 from plait.state.model import NullKey, SourceProgress
@@ -105,3 +106,13 @@ def test_event_times_further_apart_than_the_window_are_told() -> None:
         "further apart than the window of 1 s"
     )
     assert "apart" not in hint(seen("s", tau_min=2 * SECOND, tau_max=9 * SECOND), flows=flows)
+
+
+def test_a_query_that_groups_and_found_partners_waits_for_its_windows() -> None:
+    window = TimeWindow(relation="r", column="ts", size_us=1, slide_us=1, start_us=0, lag_us=0)
+    groups = Aggregation(window=window, sql="SELECT count(*) FROM {rows} GROUP BY `window`", names=("n",), functions=())
+    told = hint(query=replace(QUERY, aggregation=groups))
+    assert told.startswith("no result yet: no window of its event time is over")
+    assert "--available-now --close" in told
+    missed = hint(query=replace(QUERY, aggregation=groups), flows={path_from("r")[0]: (5, 0)})
+    assert missed.startswith("no result: 5 tuples")

@@ -57,6 +57,16 @@ def test_the_join_gives_what_the_groups_read_event_time_first() -> None:
             "SELECT `window`.end AS `until`, lower(`o.city`) AS `town` FROM {rows} GROUP BY `window`, lower(`o.city`)",
         ),
         (
+            "cust, grouping(city) AS g, count(*) FROM orders o GROUP BY window(ts, '1 hour'), CUBE(cust, lower(city))",
+            "SELECT `o.cust`, grouping(`o.city`) AS `g`, count(*) FROM {rows} "
+            "GROUP BY `window`, CUBE (`o.cust`, lower(`o.city`))",
+        ),
+        (
+            "cust AS c FROM orders o GROUP BY window(ts, '1 hour'), GROUPING SETS ((c, city), o.id, ()), ROLLUP(flag)",
+            "SELECT `o.cust` AS `c` FROM {rows} "
+            "GROUP BY `window`, GROUPING SETS ((`o.cust`, `o.city`), (`o.id`), ()), ROLLUP (`o.flag`)",
+        ),
+        (
             "DISTINCT window(ts, '1 hour').start AS at, cust FROM orders o",
             "SELECT DISTINCT `window`.start AS `at`, `o.cust` FROM {rows}",
         ),
