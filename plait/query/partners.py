@@ -97,6 +97,11 @@ def _is_stream(query: Query, alias: str) -> bool:
     return not query.relation(alias).is_table
 
 
+def is_in_every_row(query: Query, alias: str) -> bool:
+    """Tell whether each result has a row of this relation, and is certain by the time that row's window is over."""
+    return alias in _leading(query) and not any(step.kind in KEEPS_RIGHT for step in query.joins)
+
+
 def with_waiting(query: Query) -> Query:
     """Return a query with joins with what is kept of each relation until its rows are certain."""
     if not query.joins:
@@ -187,6 +192,7 @@ __all__ = [
     "LeftPart",
     "closing_us",
     "has_stream",
+    "is_in_every_row",
     "left_parts",
     "with_waiting",
 ]

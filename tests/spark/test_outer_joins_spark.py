@@ -22,6 +22,8 @@ QUERIES = {
     "chain": "SELECT a.id AS a, b.id AS b, upper(c.name) AS c FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON a.k = c.k",
     "once": "SELECT a.id AS a FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.id > a.id)",
     "never": "SELECT a.id AS a FROM a LEFT ANTI JOIN b ON a.k = b.k",
+    "tally": "SELECT unix_micros(window.start) AS at, count(*) AS n, count(b.id) AS matched FROM a LEFT JOIN b "
+    "ON a.k = b.k GROUP BY window(a.ts, '20 seconds')",
     "known": "SELECT a.id AS a, t.name AS name FROM a LEFT JOIN t ON a.k = t.k",
 }
 SCHEMA = "id BIGINT, k BIGINT, name STRING, ts TIMESTAMP"
@@ -90,6 +92,8 @@ def expected() -> dict[str, Counter[tuple[Any, ...]]]:
             "once": QUERIES["once"].replace("b.k = a.k", f"b.k = a.k AND {within('a', 'b')}"),
             "never": f"{QUERIES['never'].replace('LEFT ANTI', 'ANTI')} AND {within('a', 'b')}",
             "known": QUERIES["known"],
+            "tally": "SELECT epoch_us(a.ts) // 20_000_000 * 20_000_000 AS at, count(*) AS n, count(b.id) AS matched FROM a "
+            f"LEFT JOIN b ON a.k = b.k AND {within('a', 'b')} GROUP BY 1",
         }
         return {name: Counter(connection.sql(sql).fetchall()) for name, sql in wanted.items()}
 
@@ -110,6 +114,7 @@ def test_rows_without_a_partner_come_as_the_watermark_passes_and_all_at_the_end(
     second = found(tmp_path)
     assert second["outer"] == Counter({(1, 11): 1, (2, None): 1, (3, None): 1, (4, 12): 1})
     assert second["chain"] == Counter({(1, 11, None): 1, (2, None, "N21"): 1, (3, None, None): 1, (4, 12, "N22"): 1})
+    assert second["tally"] == Counter({(0, 3, 1): 1})
     assert second["never"] == Counter({(2,): 1, (3,): 1})
 
     write(tmp_path, range(3))

@@ -49,7 +49,7 @@ def close_groups(
         for name, how in sorted(groupings.items())
     ]
     name = f"{work.number}-{attempt}"
-    windows = close_windows(storage, work.before, work.probed, queries, closed.watermark_us, name)
+    windows = close_windows(storage, work.before, (*work.probed, *closed.found), queries, closed.watermark_us, name)
     rows = {
         query: _groups(spark, storage, work.epoch.bindings[query], groupings[query], over)
         for query, over in windows.over.items()

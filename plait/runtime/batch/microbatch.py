@@ -311,7 +311,9 @@ class BatchProcessor:
         if not waiting:
             return closed
         failing = self._failing(work.epoch)
-        deliveries = {name: each.delivery(self._checkpoint, spool=name in failing) for name, each in waiting.items()}
+        deliveries = {
+            name: each.found_by_probing(self._checkpoint, spool=name in failing) for name, each in waiting.items()
+        }
         live = live_buckets(work.epoch.plan, work.before)
         return with_certain(self._storage, work, closed, live, deliveries)
 

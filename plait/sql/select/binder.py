@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from plait.errors import SqlError, UnsupportedQueryError
+from plait.errors import SqlError
 from plait.query.model import Query, Relation, SinkSpec, Source, SourceExpression, Stream
 from plait.query.partners import with_waiting
 from plait.sql.expressions.expression_binder import ExpressionBinder
@@ -18,7 +18,7 @@ from plait.sql.lexis.tokens import Token, tokenize
 from plait.sql.predicates.sorting import Predicates
 from plait.sql.select.from_clause import BoundJoin, FromClause, bind_from
 from plait.sql.select.grouping import bind_groups
-from plait.sql.select.outer_joins import with_joins
+from plait.sql.select.outer_joins import grouped, with_joins
 from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
 from plait.sql.select.syntax import RelationSyntax, SelectSyntax, parse_select
 from plait.sql.select.where_tests import WhereSyntax, WhereTest, split_where
@@ -138,13 +138,7 @@ class _Binder:
             place=self._text.text_place(tokens[0].start),
         )
         query = with_waiting(with_joins(query, clause, where, self._text))
-        if query.joins and syntax.at is not None:
-            message = (
-                "Plait does not run GROUP BY or DISTINCT over outer, semi and anti joins: write their rows, and group "
-                "them where they are read"
-            )
-            raise self._text.error(message, syntax.at.start, UnsupportedQueryError)
-        return query
+        return query if syntax.at is None else grouped(query, self._text.text_place(syntax.at.start))
 
     def _new_predicates(self) -> Predicates:
         return Predicates(self._text, self.problems, self._registered)

@@ -12,7 +12,15 @@ from typing import Final
 
 from plait.errors import UnsupportedQueryError
 from plait.query.model import Condition, JoinKind, JoinStep, Operand, Query
-from plait.query.partners import KEEPS_LEFT, KEEPS_RIGHT, LeftPart, closing_us, has_stream, left_parts
+from plait.query.partners import (
+    KEEPS_LEFT,
+    KEEPS_RIGHT,
+    LeftPart,
+    closing_us,
+    has_stream,
+    is_in_every_row,
+    left_parts,
+)
 from plait.query.places import TextPlace
 from plait.query.predicates import Residual, operands_of
 from plait.sql.lexis.text import SourceText
@@ -216,6 +224,28 @@ def _check_end(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -
         )
 
 
+def grouped(query: Query, place: TextPlace) -> Query:
+    """Return a query that groups, its windows of time over once all its rows are certain that lie in them. `place`:
+    where it groups. Raises UnsupportedQueryError for windows of which that cannot be told.
+    """
+    if not query.joins or query.aggregation is None:
+        return query
+    window = query.aggregation.window
+    length_us = query.relation(window.relation).window_us
+    if not is_in_every_row(query, window.relation) or length_us is None:
+        raise UnsupportedQueryError(
+            f"Plait does not group these joins by windows of the time of '{window.relation}': it may have no row, or "
+            "its rows wait for longer than a bounded window of its own; take the time of the first relation, give it a "
+            "WINDOW, and write LEFT JOIN",
+            line=place.line,
+            column=place.column,
+            file=place.file,
+        )
+    is_alone = len([each for each in query.relations if not each.is_table]) == 1
+    lasting = replace(window, lag_us=0 if is_alone else length_us)
+    return replace(query, aggregation=replace(query.aggregation, window=lasting))
+
+
 def _refuse(query: Query, step: JoinStep, text: SourceText, what: str) -> None:
     place = query.place if step.kind is None else step.place
     raise UnsupportedQueryError(f"Plait does not run {what}", line=place.line, column=place.column, file=place.file)
@@ -225,4 +255,4 @@ def _listed(aliases: tuple[str, ...]) -> str:
     return ", ".join(f"'{alias}'" for alias in aliases)
 
 
-__all__ = ["with_joins"]
+__all__ = ["grouped", "with_joins"]

@@ -514,6 +514,11 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
         UnsupportedQueryError,
         "not NULL then",
     ),
+    (
+        "SELECT count(*) FROM o LEFT JOIN o p ON o.id = p.id ▸GROUP BY window(p.ts, '1 hour')",
+        UnsupportedQueryError,
+        "take the time of the first relation",
+    ),
     ("SELECT 1 FROM o WHERE o.k ▸NOT IN (SELECT code FROM n)", UnsupportedQueryError, "o.k IS NOT NULL to WHERE"),
     (
         "SELECT 1 FROM o WHERE o.k IS NOT NULL AND o.k ▸NOT IN (SELECT code FROM n)",

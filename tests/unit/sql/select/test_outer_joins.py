@@ -144,6 +144,17 @@ def test_using_of_a_full_join_shows_whichever_side_has_a_row() -> None:
     assert star.output[0].expression.sql == "coalesce(`a.k`, `t2.k`)"
 
 
+def test_windows_of_time_wait_for_the_rows_that_may_have_no_partner() -> None:
+    select = "SELECT count(*) AS n, count(b.k) AS m FROM a LEFT JOIN {} ON a.k = b.k GROUP BY window(a.ts, '5 seconds')"
+    lags = [bound(select.format(added)).aggregation for added in ("b", "t b")]
+    assert [None if each is None else each.window.lag_us for each in lags] == [10 * SECOND, 0]
+    tested = bound(
+        "SELECT DISTINCT window(a.ts, '5 seconds') AS w FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"
+    )
+    assert tested.aggregation is not None
+    assert tested.aggregation.window.lag_us == 10 * SECOND
+
+
 def test_what_a_join_only_looks_into_has_no_columns() -> None:
     query = bound("SELECT * FROM a LEFT SEMI JOIN b ON a.k = b.k")
     assert [each.expression.sql for each in query.output] == ["`a.k`", "`a.x`", "`a.ts`"]
