@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 
+import duckdb
 import pytest
 
 from plait.errors import UnsupportedQueryError
-from tests.oracle.compare import normal, table_rows
+from tests.oracle.compare import difference, normal, table_rows
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.oracle.nested_loop import TooManyCombinationsError
+from tests.oracle.outer_duckdb import outer_rows
 from tests.oracle.outer_loop import OuterLoop
 from tests.property.case import Case, describe
 from tests.property.outer_cases import OuterQuery, outer_case
@@ -52,3 +54,20 @@ def test_each_row_comes_once_in_the_batch_that_makes_it_certain(first: int) -> N
             pytest.fail(f"seed {seed}: {problem}\n{describe(case)}", pytrace=False)
         checked += 1
     assert checked > CHUNK * 0.6
+
+
+@pytest.mark.parametrize("first", range(7_000_000, 7_000_300, 100))
+def test_the_loops_and_duckdb_agree_on_what_comes_in_the_end(first: int) -> None:
+    checked = 0
+    for seed in range(first, first + 100):
+        case = outer_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1)
+        for query in case.queries:
+            assert isinstance(query, OuterQuery)
+            try:
+                rows = [row for _, row in OuterLoop(case, query, closes=True).rows()]
+                wanted = table_rows(outer_rows(case, query))
+            except (TooManyCombinationsError, duckdb.Error):
+                continue
+            assert difference(rows, wanted) is None, f"seed {seed}: {difference(rows, wanted)}\n{describe(case)}"
+            checked += 1
+    assert checked > 70

@@ -92,8 +92,8 @@ def expected() -> dict[str, Counter[tuple[Any, ...]]]:
             "once": QUERIES["once"].replace("b.k = a.k", f"b.k = a.k AND {within('a', 'b')}"),
             "never": f"{QUERIES['never'].replace('LEFT ANTI', 'ANTI')} AND {within('a', 'b')}",
             "known": QUERIES["known"],
-            "tally": "SELECT epoch_us(a.ts) // 20_000_000 * 20_000_000 AS at, count(*) AS n, count(b.id) AS matched FROM a "
-            f"LEFT JOIN b ON a.k = b.k AND {within('a', 'b')} GROUP BY 1",
+            "tally": "SELECT epoch_us(a.ts) // 20_000_000 * 20_000_000 AS at, count(*) AS n, count(b.id) AS matched "
+            f"FROM a LEFT JOIN b ON a.k = b.k AND {within('a', 'b')} GROUP BY 1",
         }
         return {name: Counter(connection.sql(sql).fetchall()) for name, sql in wanted.items()}
 
