@@ -154,6 +154,8 @@ def fill_up(
 ) -> FilledUp:
     """Let queries have what is allowed of the results of the past. `context`: of the batch; `manifest`: before it, with
     what has `begun`.
+
+    One that groups its results has all at once: the groups of a window are written when it is over, which may be now.
     """
     plans = {each.query.name: each for each in wanted}
     buckets = {each.since: each.buckets for each in manifest.pasts}
@@ -163,12 +165,13 @@ def fill_up(
         alone = answering_from(past.plan, each.query, each.start)
         before = replace(context, plan=alone, buckets=stored, readings=past.readings)
         by_path = {bucket.path: bucket for tree in alone.trees for bucket in stored.get(tree.start.store, ())}
-        while each.left and (most := allowance.rows()) > 0:
-            began = allowance.now()
+        own = allowance if past.query.aggregation is None else AllAtOnce()
+        while each.left and (most := own.rows()) > 0:
+            began = own.now()
             pieces, left = next_rows(each.left, by_path, most)
             reports += probe(tasks_for(pieces, spread), before)
             each = replace(each, left=left)
-            allowance.took(sum(stop - start for _, start, stop in pieces), allowance.now() - began)
+            own.took(sum(stop - start for _, start, stop in pieces), own.now() - began)
         after.append(each)
     return FilledUp(
         manifest=replace(manifest, filling_up=tuple(after)),
