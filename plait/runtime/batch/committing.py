@@ -43,7 +43,9 @@ class Committer:
             is_fed=work.is_fed,
             ended=work.is_end,
         )
-        buckets, fillings = self.compactor.adopt(manifest.buckets, manifest.fillings)
+        buckets, fillings = self.compactor.adopt(
+            manifest.buckets, manifest.fillings, work.epoch.plan, work.epoch.readings
+        )
         dropped = frozenset() if self.budget is None else stores_to_drop(self.budget, work.epoch.plan, buckets)
         manifest = replace(
             manifest,

@@ -12,7 +12,8 @@ from plait.errors import PlaitError
 from plait.operators.close.keeping import windows_of
 from plait.operators.ingest.readings import NO_READINGS, Readings
 from plait.operators.probe.reader import seen
-from plait.plan.model import Plan
+from plait.operators.traversal.scheduling import lacks
+from plait.plan.model import Plan, Store
 from plait.runtime.spark.tasks import REPORT, MergeWork, merge_task, reports
 from plait.state import compaction
 from plait.state.compaction import Merge, choose_merges
@@ -64,9 +65,11 @@ class Compactor:
         return tuple((work[number].merge, bucket) for number, bucket in merged)
 
     def adopt(
-        self, buckets: tuple[Bucket, ...], fillings: tuple[Filling, ...] = ()
+        self, buckets: tuple[Bucket, ...], fillings: tuple[Filling, ...], plan: Plan, readings: Readings = NO_READINGS
     ) -> tuple[tuple[Bucket, ...], tuple[Filling, ...]]:
-        """Return the buckets with finished merges in place of what they merged, and what is left to take of them."""
+        """Return the buckets with finished merges in place of what they merged, and what is left to take of them. A
+        merge that began under another plan may have lost what this one reads: then they stay as they are.
+        """
         if self._running is None or not self._running.done():
             return buckets, fillings
         running, self._running = self._running, None
@@ -76,7 +79,10 @@ class Compactor:
             # Merging only saves work later. What made it fail (a full disk, say) will stop a batch soon enough.
             _LOG.warning("buckets could not be merged, which is tried again later: %s", error)
             return buckets, fillings
+        stores = {store.id: store for store in plan.stores}
         for merge, bucket in merged:
+            if _loses(merge, bucket, stores.get(bucket.store), readings):
+                continue
             after = compaction.replace(buckets, merge, bucket) if may_merge(merge, fillings) else buckets
             if after != buckets:
                 buckets, fillings = after, after_merge(fillings, merge, bucket)
@@ -85,3 +91,10 @@ class Compactor:
     def close(self) -> None:
         """Wait for the round under way; its outcome is dropped."""
         self._pool.shutdown(wait=True)
+
+
+def _loses(merge: Merge, merged: Bucket, store: Store | None, readings: Readings) -> bool:
+    """Tell whether rows lack something that a store wants of them only since they are merged."""
+    if store is None or not lacks(seen(merged, readings), store):
+        return False
+    return not all(lacks(seen(bucket, readings), store) for bucket in merge.buckets)
