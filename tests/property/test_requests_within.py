@@ -83,6 +83,18 @@ def test_rows_of_that_batch_find_what_was_stored_before(place: Place, starts: li
     assert engine.results("above").to_pylist() == [{"left": 9, "right": 6}]
 
 
+def test_a_query_that_begins_within_a_batch_has_the_results_of_the_past_if_it_is_to_have_them(
+    place: Place, starts: list[int], hooks: dict[str, Any]
+) -> None:
+    for values in ((1, 2), (4, 5), (6,)):
+        place.arrive(*values)
+    engine = engine_on(place, "SET plait.backfill = true;" + SCRIPT + FIRST)
+    asking = hooks["stored"] = Asking(engine, lambda it: it.query("more", JOIN, sink=plait.sinks.memory()), 1)
+    engine.run_available()
+    assert asking.handle.active_since == 1
+    assert sorted(engine.results("more")["v"].to_pylist()) == [1, 2, 4, 5, 6]
+
+
 @pytest.mark.parametrize(("condition", "since"), [("a.v > 3 AND a.v > 2", 1), ("a.v > 1", 2)])
 def test_a_query_that_wants_rows_which_that_batch_has_not_stored_begins_with_the_next(
     place: Place, starts: list[int], hooks: dict[str, Any], condition: str, since: int
