@@ -11,6 +11,7 @@ from plait.operators.close import groups
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at
 from plait.operators.reports import ProbeReport, ResultFile
 from plait.query.time_windows import TimeWindow
+from plait.sinks.delivery import Fold
 from plait.state.gathered import folder_of, read_gathered, require_gathered, write_gathered
 from plait.state.model import END_OF_TIME_US, GatheredRows, Manifest, OpenGroups
 from plait.state.storage import Storage
@@ -101,6 +102,17 @@ def test_many_small_files_become_one_without_rows_whose_windows_are_over(
     (batch,) = read_gathered(storage, left.files)
     assert sorted(batch.column(1).to_pylist()) == ["12", "14", "31"]
     require_gathered(storage, left.files)
+
+
+def test_partial_aggregates_of_many_files_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MOST_FILES", 1)
+    storage = Storage.open(str(tmp_path))
+    how = Fold(pane_us=10, start_us=0, keys=("r.x",), partials=())
+    query = GroupedQuery(query="q", identity="i", window=TUMBLING, time="r.ts", fold=how)
+    files = [gathered(storage, name, 10, 20) for name in "ab"]
+    reports = [ProbeReport(results=(ResultFile(query="q", rows=0, gathered=tuple(files)),))]
+    (left,) = close_windows(storage, manifest(), reports, [query], None, "7-m").waiting
+    assert [each.rows for each in left.files] == [2]
 
 
 def test_rows_of_starts_that_called_the_time_zone_otherwise_become_one_file(

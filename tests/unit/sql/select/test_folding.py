@@ -92,6 +92,12 @@ def test_rows_are_kept_for_others(select: str) -> None:
     assert folding(select) is None
 
 
+def test_null_is_not_counted() -> None:
+    found = folding("count(cust), count(*)")
+    assert found is not None
+    assert [each.first for each in found.fold.partials] == ['CAST(count("1") AS BIGINT)', "CAST(count(*) AS BIGINT)"]
+
+
 def test_decimals_are_summed_as_long_as_there_are_digits_enough() -> None:
     found = folding("sum(cust)", cust="decimal(28,3)")
     assert found is not None
