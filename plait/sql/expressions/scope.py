@@ -82,6 +82,11 @@ class Scope:
             coalesced=self.coalesced + other.coalesced,
         )
 
+    def around(self, inner: Scope) -> Scope:
+        """Return the scope of a subquery over `inner` in WHERE: its own columns come before those around it."""
+        outer = tuple(column for column in self.visible if not inner.named(column.column))
+        return replace(self.joined(inner), visible=inner.visible + outer)
+
     def merged(
         self,
         other: Scope,

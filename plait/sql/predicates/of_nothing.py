@@ -19,7 +19,6 @@ _STRICT: Final = (
     exp.Neg,
     exp.BitwiseNot,
     exp.Cast,
-    exp.Between,
     exp.Lower,
     exp.Upper,
     exp.Length,
@@ -58,8 +57,10 @@ def of_nothing(sql: str) -> Nothing:
 def _value(node: exp.Expr) -> Nothing:
     if isinstance(node, exp.Paren | exp.Alias):
         return _value(node.this)
-    if isinstance(node, exp.Column | exp.Dot):
+    if isinstance(node, exp.Column):
         return "null"
+    if isinstance(node, exp.Dot | exp.Between):  # 5 BETWEEN 6 AND NULL is false
+        return "null" if _value(node.this) == "null" else "unknown"
     if isinstance(node, exp.Null):
         return "null"
     if isinstance(node, exp.Boolean):

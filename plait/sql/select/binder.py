@@ -19,7 +19,7 @@ from plait.sql.predicates.sorting import Predicates
 from plait.sql.select.from_clause import BoundJoin, FromClause, bind_from
 from plait.sql.select.grouping import bind_groups
 from plait.sql.select.outer_joins import grouped, with_joins
-from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
+from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable, without_alias
 from plait.sql.select.syntax import RelationSyntax, SelectSyntax, parse_select
 from plait.sql.select.where_tests import WhereSyntax, WhereTest, split_where
 from plait.sql.statements import CreateQuery, WindowOverride
@@ -169,7 +169,11 @@ class _Binder:
         subqueries it wants no streams.
         """
         inner = Scope.of(next(each for each in clause.relations if each.alias == join.alias))
-        scope, asked = clause.scope.joined(inner), []
+        scope, asked = clause.scope.around(inner), []
+        for item in test.listed:
+            if not item[-1].is_symbol("*"):
+                written, _ = without_alias(item, expressions)
+                expressions.bind(expressions.parse(written), written, scope)
         for conjunct in test.conditions:
             condition = expressions.bind_condition(conjunct, scope)
             if condition is not None:

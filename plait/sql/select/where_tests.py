@@ -16,13 +16,14 @@ from plait.sql.select.syntax import RelationSyntax, SelectSyntax, Tokens, parse_
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhereTest:
     """A test whether a relation has a row for which all of `conditions` hold. `compared`: the two sides of IN;
-    `tokens`: all of it.
+    `listed`: what EXISTS selects, which must mean something although nobody reads it; `tokens`: all of it.
     """
 
     relation: RelationSyntax
     tokens: Tokens
     conditions: tuple[Tokens, ...]
     compared: tuple[Tokens, Tokens] | None = None
+    listed: tuple[Tokens, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,9 @@ def _of(cursor: Cursor, inner: Tokens, left: Tokens | None, at: Token, kind: Lit
             "EXISTS for each"
         )
         raise cursor.error(message, select.relations[1].source, UnsupportedQueryError)
+    if select.groups and select.at is not None:
+        message = "Plait does not run GROUP BY in a subquery: group in a query of its own, and join where that is read"
+        raise cursor.error(message, select.at, UnsupportedQueryError)
     conditions = tuple(conjuncts(select.where)) if select.where else ()
     for tokens in (*select.items, *conditions):
         refuse_subqueries(cursor, tokens)
@@ -102,7 +106,8 @@ def _of(cursor: Cursor, inner: Tokens, left: Tokens | None, at: Token, kind: Lit
             raise cursor.error("IN compares with one column; select one in the subquery", select.items[0][0])
         compared = left, _without_alias(select.items[0])
     relation = replace(select.relations[0], join=kind, at=at, in_where=True)
-    return WhereTest(relation=relation, tokens=inner, conditions=conditions, compared=compared)
+    listed = select.items if compared is None else ()
+    return WhereTest(relation=relation, tokens=inner, conditions=conditions, compared=compared, listed=listed)
 
 
 def _without_alias(item: Tokens) -> Tokens:
@@ -126,7 +131,7 @@ def _require_no_nulls(cursor: Cursor, test: WhereTest, conditions: Sequence[Toke
 
 
 def _words(tokens: Sequence[Token]) -> list[str]:
-    return [token.keyword or token.value.lower() for token in tokens]
+    return [token.value if token.kind == "string" else token.keyword or token.value.lower() for token in tokens]
 
 
 __all__ = ["WhereSyntax", "WhereTest", "split_where"]

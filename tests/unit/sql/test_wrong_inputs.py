@@ -525,7 +525,25 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
         UnsupportedQueryError,
         "code IS NOT NULL to its WHERE",
     ),
+    (
+        "SELECT 1 FROM o WHERE nullif(o.k, 'A') IS NOT NULL AND "
+        "nullif(o.k, 'a') ▸NOT IN (SELECT code FROM n WHERE code IS NOT NULL)",
+        UnsupportedQueryError,
+        "to WHERE",
+    ),
     ("SELECT 1 FROM o WHERE o.k IN (SELECT ▸code, k FROM n)", SqlError, "one column"),
+    ("SELECT 1 FROM o WHERE EXISTS (SELECT ▸count(*) FROM n WHERE code = o.k)", UnsupportedQueryError, "count()"),
+    ("SELECT 1 FROM o WHERE EXISTS (SELECT ▸missing AS m FROM n WHERE code = o.k)", SqlError, "no column 'missing'"),
+    (
+        "SELECT 1 FROM o WHERE EXISTS (SELECT 1 FROM n WHERE code = o.k ▸GROUP BY code HAVING count(*) > 5)",
+        UnsupportedQueryError,
+        "GROUP BY in a subquery",
+    ),
+    (
+        "▸SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE 5 NOT BETWEEN 6 AND n.code",
+        UnsupportedQueryError,
+        "true of NULLs",
+    ),
     ("SELECT 1 FROM o WHERE EXISTS (SELECT 1 FROM n, ▸l WHERE 1 = 1)", UnsupportedQueryError, "EXISTS for each"),
     ("SELECT 1 FROM o WHERE o.k = 1 OR EXISTS (▸SELECT 1 FROM n)", UnsupportedQueryError, "a subquery"),
     ("SELECT EXISTS (▸SELECT 1 FROM n) FROM o", UnsupportedQueryError, "a subquery"),

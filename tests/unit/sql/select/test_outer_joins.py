@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.query.model import Column, Query, SinkSpec, Source, Stream, Table
-from plait.query.predicates import Equality
+from plait.query.predicates import Equality, operands_of
 from plait.sql import bind_query
 
 SECOND = 1_000_000
@@ -158,3 +158,14 @@ def test_windows_of_time_wait_for_the_rows_that_may_have_no_partner() -> None:
 def test_what_a_join_only_looks_into_has_no_columns() -> None:
     query = bound("SELECT * FROM a LEFT SEMI JOIN b ON a.k = b.k")
     assert [each.expression.sql for each in query.output] == ["`a.k`", "`a.x`", "`a.ts`"]
+
+
+def test_a_name_in_a_subquery_is_one_of_its_own_columns_before_others() -> None:
+    query = bound("SELECT k FROM a WHERE EXISTS (SELECT 1 FROM b WHERE k = a.k AND x > 3 AND x < a.x)")
+    semi = query.joins[-1]
+    assert [(each.relation, each.expression.sql) for each in semi.conditions] == [("b", "`x` > 3")]
+    assert {operand.relation for each in semi.predicates for operand in operands_of(each)} == {"a", "b"}
+    anti = bound("SELECT k FROM a WHERE k IS NOT NULL AND k NOT IN (SELECT k FROM b WHERE k IS NOT NULL)").joins[-1]
+    assert [(each.relation, each.expression.sql) for each in anti.conditions] == [("b", "`k` IS NOT NULL")]
+    (equality,) = anti.predicates
+    assert [operand.relation for operand in operands_of(equality)] == ["a", "b"]
