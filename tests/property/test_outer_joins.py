@@ -71,3 +71,7 @@ def test_the_loops_and_duckdb_agree_on_what_comes_in_the_end(first: int) -> None
             assert difference(rows, wanted) is None, f"seed {seed}: {difference(rows, wanted)}\n{describe(case)}"
             checked += 1
     assert checked > 70
+
+
+def test_a_relation_that_has_sent_nothing_matches_nothing_whatever_it_is_compared_by() -> None:
+    assert fault(outer_case(100_630)) is None

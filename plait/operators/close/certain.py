@@ -97,7 +97,8 @@ def certain_rows(
     for position, rows in enumerate(kept):
         cursor.register(table_name(position), rows.table(position))
     try:
-        found = cursor.sql(certain_sql(query, span)).to_arrow_table()
+        empty = {rows.relation.alias for rows in kept if not rows.opened}
+        found = cursor.sql(certain_sql(query, span, empty)).to_arrow_table()
     except duckdb.Error as error:
         raise PredicateError(
             f"query '{query.name}': its joins cannot be computed for some rows ({str(error).splitlines()[0]}); guard "

@@ -16,7 +16,7 @@ so every join takes what the one before it has made certain.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,7 +26,7 @@ from plait.operators.probe.partials import NO_HIGH, NO_LOW
 from plait.plan.relations import key_of, operand_name
 from plait.query.model import Condition, JoinStep, Operand, Query
 from plait.query.partners import KEEPS_LEFT, KEEPS_RIGHT, TESTS, LeftPart, has_stream, left_parts
-from plait.query.predicates import Band, Equality, Predicate, Residual
+from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 
 _TEXT_OR_OPERAND = re.compile(r"'(?:[^']|'')*'|\"(?P<operand>\d+)\"")
 _AT_ONCE: Final = f"CAST({NO_LOW} AS BIGINT)"
@@ -79,15 +79,17 @@ def finds_core(query: Query) -> bool:
     return not only_tested(query)
 
 
-def certain_sql(query: Query, span: Span) -> str:
-    """Return the statement: a row number or NULL for each relation that has columns, in the order of FROM."""
-    writer = _Writer(query, span)
+def certain_sql(query: Query, span: Span, empty: Collection[str] = ()) -> str:
+    """Return the statement: a row number or NULL for each relation that has columns, in the order of FROM. `empty`:
+    relations without rows, of whose columns nobody knows the types.
+    """
+    writer = _Writer(query, span, empty)
     return writer.statement()
 
 
 class _Writer:
-    def __init__(self, query: Query, span: Span) -> None:
-        self._query, self._span = query, span
+    def __init__(self, query: Query, span: Span, empty: Collection[str]) -> None:
+        self._query, self._span, self._empty = query, span, empty
         self._at = {relation.alias: position for position, relation in enumerate(query.relations)}
         self._numbers: Mapping[str, Mapping[str, str]] = {
             alias: {name: f"s{number}" for number, name in enumerate(compared_columns(query, alias))}
@@ -210,6 +212,8 @@ class _Writer:
         return f"CASE WHEN {is_row} THEN {holds} ELSE {str(condition.holds_of_nothing).upper()} END"
 
     def _predicate(self, predicate: Predicate[Operand]) -> str:
+        if any(operand.relation in self._empty for operand in operands_of(predicate)):
+            return "FALSE"
         match predicate:
             case Equality():
                 return " AND ".join(self._equal(predicate))
