@@ -15,6 +15,7 @@ import pytest
 
 import plait
 from plait.errors import OptionError, PlaitError, SqlError
+from plait.query.time_windows import TimeWindow
 from tests.oracle.compare import difference, table_rows
 
 pytestmark = pytest.mark.spark
@@ -177,6 +178,16 @@ def test_what_depends_on_the_order_of_rows_takes_them_by_event_time(spark: Any, 
     ordered = made.query("ordered", sql, sink=plait.sinks.memory())
     made.run_available(close=True)
     assert table_rows(ordered.results()) == [(None, 11, "c", [11, 20, 30, 20], ["a", "b", "c"], 4)]
+
+
+@pytest.mark.parametrize(("size", "slide", "start"), [(10, 10, 0), (10, 3, 1), (7, 7, -2), (9, 4, -3)])
+def test_windows_are_over_at_the_ends_that_spark_gives_them(spark: Any, size: int, slide: int, start: int) -> None:
+    window = TimeWindow(relation="r", column="ts", size_us=size, slide_us=slide, start_us=start, lag_us=0)
+    call = f"window(timestamp_micros(id), '{size} microseconds', '{slide} microseconds', '{start} microseconds') AS w"
+    rows = spark.range(-40, 41).selectExpr("id", call).selectExpr("id", "unix_micros(w.end) AS until").collect()
+    for tau in range(-40, 41):
+        ends = [row["until"] for row in rows if row["id"] == tau]
+        assert (min(ends), max(ends)) == (window.first_end(tau), window.last_end(tau)), tau
 
 
 def test_a_group_that_overflows_ends_the_run_and_names_its_query(spark: Any, tmp_path: Path) -> None:
