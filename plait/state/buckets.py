@@ -90,7 +90,7 @@ class OpenBucket:
     What is mapped is what the file holds **now**: whoever overwrites the file changes the arrays. So the checksum is
     compared when a bucket is opened, and whether the file has been touched since, before and after it is used. Nothing
     that is derived from it (an index, a merged bucket) outlives a change, and no result of it is committed.
-    `read_otherwise`: itself under another layout, if it is read so.
+    `read_otherwise`: itself under other layouts, if it is read so.
     """
 
     def __init__(self, storage: Storage, bucket: Bucket) -> None:
@@ -100,7 +100,7 @@ class OpenBucket:
         self._stamp(self._path)
         self.batch = _map(storage, bucket)
         self._indexes: dict[tuple[str, ...], Index] = {}
-        self.read_otherwise: OpenBucket | None = None
+        self.read_otherwise: tuple[OpenBucket, ...] = ()
 
     def _stamp(self, path: Path) -> None:
         stamp = stamp_of(path, is_copy=not self.storage.is_local)

@@ -29,7 +29,7 @@ class JoinedBucket(OpenBucket):
         tables = [pa.Table.from_batches([self._rows_of(part)]) for part in self._parts]
         self.batch = self._as_read(one_batch(rows_of_all(tables)))
         self._indexes = {}
-        self.read_otherwise = None
+        self.read_otherwise = ()
 
     def _rows_of(self, part: OpenBucket) -> pa.RecordBatch:
         """Return what is taken of a part."""

@@ -323,4 +323,9 @@ class Manifest:
     @property
     def named(self) -> tuple[Bucket, ...]:
         """All buckets whose files are needed."""
-        return (*self.buckets, *(bucket for past in self.pasts for bucket in past.buckets))
+        return (*self.buckets, *self.of_pasts)
+
+    @property
+    def of_pasts(self) -> tuple[Bucket, ...]:
+        """The buckets that are kept for queries that are to have the results of the past."""
+        return tuple(bucket for past in self.pasts for bucket in past.buckets)

@@ -21,8 +21,9 @@ from plait.runtime.batch.stream import Run
 from plait.runtime.batch.throttle import Throttle
 from plait.runtime.engine import Engine
 from plait.sql import load_script
+from plait.state.buckets import OpenBucket
 from plait.state.manifest import ManifestLog
-from plait.state.model import Manifest
+from plait.state.model import Bucket, Manifest
 from plait.state.storage import Storage
 from tests.property import test_changing_queries as changing
 from tests.property.standin import frames
@@ -192,6 +193,23 @@ def test_what_was_kept_for_a_query_is_read_as_it_wants_it_whatever_one_that_come
     with pytest.MonkeyPatch.context() as patch:
         assert life.go(patch) == expected
     assert sum(map(bool, life.left)) > 5
+
+
+def test_a_file_is_opened_once_although_it_is_wanted_of_the_past_and_of_now(
+    place: Callable[[str, int], Path],
+) -> None:
+    life = Life(place("bits", 7), SELECTS[0], 1, {})
+    opened, begin = Counter[str](), OpenBucket.__init__
+
+    def noted(bucket: OpenBucket, storage: Storage, of: Bucket) -> None:
+        opened[of.path] += 1
+        begin(bucket, storage, of)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenBucket, "__init__", noted)
+        life.go(patch)
+    assert sum(map(bool, life.left)) > 5
+    assert set(opened.values()) == {1}
 
 
 def test_a_checkpoint_remembers_what_is_left_to_take(place: Callable[[str, int], Path]) -> None:

@@ -18,6 +18,9 @@ FEW_ROWS: Final = 50_000
 """A bucket of so few rows is read under the layout of the plan also where it has all of it and more, because buckets of
 one layout can be read together."""
 
+_WAYS: Final = 2
+"""In so many ways a bucket is kept in memory as it was read last."""
+
 
 def seen(bucket: Bucket, readings: Readings) -> Bucket:
     """Return a bucket with the layout that it is read under."""
@@ -82,7 +85,7 @@ class _ReadBucket(OpenBucket):
             batch = batch.append_column(COMBINED, opened.batch.column(COMBINED))
         self.batch = batch
         self._indexes = {}
-        self.read_otherwise = None
+        self.read_otherwise = ()
 
     def release(self) -> None:
         """End a use of the bucket. Only the pages of the file may be given up: what was computed is nowhere else."""
@@ -91,11 +94,15 @@ class _ReadBucket(OpenBucket):
 
 
 def _read(opened: OpenBucket, bucket: Bucket, reading: Reading) -> OpenBucket:
-    """Return an open bucket as it is read, once for as long as it is read so."""
-    known = opened.read_otherwise
-    if not isinstance(known, _ReadBucket) or known.reading is not reading:
-        known = opened.read_otherwise = _ReadBucket(opened, bucket, reading)
-    return known
+    """Return an open bucket as it is read, once for as long as it is read so. Beside what a plan reads, a query that
+    gets the results of the past may read the same bucket in its own way.
+    """
+    for known in opened.read_otherwise:
+        if isinstance(known, _ReadBucket) and known.reading is reading:
+            return known
+    made = _ReadBucket(opened, bucket, reading)
+    opened.read_otherwise = (made, *opened.read_otherwise[: _WAYS - 1])
+    return made
 
 
 class _JoinedReading(JoinedBucket):

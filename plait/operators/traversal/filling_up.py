@@ -163,7 +163,7 @@ def fill_up(
     for each in manifest.filling_up:
         stored, past = by_store(buckets[each.since]), plans[each.query]
         alone = answering_from(past.plan, each.query, each.start)
-        before = replace(context, plan=alone, buckets=stored, readings=past.readings)
+        before = replace(context, plan=alone, buckets=stored, readings=past.readings, beside=None)
         by_path = {bucket.path: bucket for tree in alone.trees for bucket in stored.get(tree.start.store, ())}
         own = allowance if past.query.aggregation is None else AllAtOnce()
         while each.left and (most := own.rows()) > 0:

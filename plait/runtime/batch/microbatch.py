@@ -328,6 +328,7 @@ class BatchProcessor:
             capacity=self._settings.capacity,
             predicates=self.predicates,
             readings=epoch.readings,
+            beside=() if self.before is None else tuple(dict.fromkeys(self.before.of_pasts)),
         )
 
     def _probe(self, epoch: Epoch, prober: Prober) -> Probe:

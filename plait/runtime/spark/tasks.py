@@ -211,7 +211,9 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
 
 def keep_open(context: ProbeContext) -> None:
     """Close the buckets that this process has open and nobody probes any more."""
-    close_others(context.storage, (bucket for of_store in context.buckets.values() for bucket in of_store))
+    if context.beside is not None:
+        probed = (bucket for of_store in context.buckets.values() for bucket in of_store)
+        close_others(context.storage, (*probed, *context.beside))
 
 
 def _traversal(shipment: Shipment) -> Traversal:

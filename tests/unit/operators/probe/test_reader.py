@@ -95,6 +95,14 @@ def test_the_file_stays_as_it_is_and_is_opened_as_it_is_by_others(tmp_path: Path
     assert Reader(storage).open(bucket).batch.schema.names == ["ts", "x", "y", TAU]
 
 
+def test_what_is_read_in_two_ways_by_turns_is_computed_once_for_each(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    bucket, ways = stored(storage, BEFORE), (reading(LATER), reading(store("`x` > 4")))
+    readers = [Reader(storage, {"s": way}) for way in ways]
+    first, again = ([reader.open(reader.seen(bucket)) for reader in readers] for _ in range(2))
+    assert [one is other for one, other in zip(first, again, strict=True)] == [True, True]
+
+
 def test_what_is_read_under_one_selection_may_hold_rows_that_do_not_satisfy_it(tmp_path: Path) -> None:
     storage = Storage.open(str(tmp_path))
     reader = Reader(storage, {"s": reading(store("`x` > 3"))})
