@@ -35,17 +35,19 @@ def seen(bucket: Bucket, readings: Readings) -> Bucket:
 
 @dataclass(slots=True)
 class Reader:
-    """Opens the buckets of a checkpoint. Ask for those that it has `seen`."""
+    """Opens the buckets of a checkpoint. Ask for those that it has `seen`. `_stored`: what these are in truth, by store
+    and path: where every query has a store of its own, several have the same files.
+    """
 
     storage: Storage
     readings: Readings = field(default_factory=dict)
-    _stored: dict[str, Bucket] = field(default_factory=dict)
+    _stored: dict[tuple[str, str], Bucket] = field(default_factory=dict)
 
     def seen(self, bucket: Bucket) -> Bucket:
         """Return a bucket with the layout that it is read under."""
         read = seen(bucket, self.readings)
         if read is not bucket:
-            self._stored[bucket.path] = bucket
+            self._stored[bucket.store, bucket.path] = bucket
         return read
 
     def all_seen(self, buckets: Iterable[Bucket]) -> tuple[Bucket, ...]:
@@ -60,14 +62,14 @@ class Reader:
 
     def open(self, bucket: Bucket) -> OpenBucket:
         """Return a bucket mapped into memory."""
-        stored = self._stored.get(bucket.path)
+        stored = self._stored.get((bucket.store, bucket.path))
         if stored is None:
             return open_bucket(self.storage, bucket)
         return _read(open_bucket(self.storage, stored), bucket, self.readings[bucket.store])
 
     def open_joined(self, one: Bucket, buckets: Sequence[Bucket]) -> JoinedBucket:
         """Return buckets of one kind, read as one."""
-        stored = [self._stored.get(bucket.path, bucket) for bucket in buckets]
+        stored = [self._stored.get((bucket.store, bucket.path), bucket) for bucket in buckets]
         alike = {(each.layout, each.sort_key) for each in stored}
         if alike == {(one.layout, one.sort_key)}:
             return JoinedBucket(self.storage, one, stored)

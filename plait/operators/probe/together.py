@@ -26,23 +26,24 @@ _WHOLE_ROWS = 100_000
 
 @dataclass(slots=True)
 class Together:
-    """Opens buckets, those that are read as one as such. `joined`: what they consist of, by path; `whole`: the stores
-    whose partitions are probed at once; `spare_bytes`: what more of what is read as one may take.
+    """Opens buckets, those that are read as one as such. `joined`: what they consist of, by store and path; `whole`:
+    the stores whose partitions are probed at once; `spare_bytes`: what more of what is read as one may take.
     """
 
     reader: Reader
     spare_bytes: int = _MOST_BYTES_IN_ALL
-    joined: dict[str, tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
+    joined: dict[tuple[str, str], tuple[Bucket, tuple[Bucket, ...]]] = field(default_factory=dict)
     whole: set[str] = field(default_factory=set)
-    _opened: dict[str, JoinedBucket] = field(default_factory=dict)
+    _opened: dict[tuple[str, str], JoinedBucket] = field(default_factory=dict)
 
     def open(self, bucket: Bucket) -> OpenBucket:
         """Return a bucket mapped into memory."""
-        if bucket.path not in self.joined:
+        place = bucket.store, bucket.path
+        if place not in self.joined:
             return self.reader.open(bucket)
-        opened = self._opened.get(bucket.path)
+        opened = self._opened.get(place)
         if opened is None:
-            opened = self._opened[bucket.path] = self.reader.open_joined(*self.joined[bucket.path])
+            opened = self._opened[place] = self.reader.open_joined(*self.joined[place])
         return opened
 
     def require_untouched(self) -> None:
@@ -67,7 +68,7 @@ class Together:
             chosen = tuple(ordered[:count])
             one = description(chosen)
             self.spare_bytes -= sum(map(_memory, chosen))
-            self.joined[one.path] = one, chosen
+            self.joined[one.store, one.path] = one, chosen
             yield one
 
 

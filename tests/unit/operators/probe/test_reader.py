@@ -17,6 +17,7 @@ from plait.operators.ingest.projection import ingest_spec, layout_of
 from plait.operators.ingest.readings import Reading
 from plait.operators.probe.reader import FEW_ROWS, Reader, seen
 from plait.operators.probe.selections import selection_words
+from plait.operators.probe.together import Together
 from plait.plan.model import KeyColumn, Member, Requirement, Selection, Store
 from plait.query.model import Column, SourceExpression, Stream
 from plait.state.joined_buckets import description
@@ -122,6 +123,21 @@ def test_buckets_of_several_layouts_are_read_as_one(tmp_path: Path) -> None:
     one = reader.open_joined(description(parts), parts)
     assert one.batch.num_rows == 15
     assert sorted(one.batch["#bits"].to_pylist()) == sorted([0b101, 0b101, 0b100, 0b100, 0b111] * 3)
+
+
+def test_stores_that_have_the_same_files_are_read_each_in_its_own_way(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    files = [stored(storage, BEFORE, batch) for batch in range(2)]
+    other = store("`x` > 4", "true", keys=(key("x", "bigint"),))
+    reader = Reader(storage, {"q1/s": reading(LATER), "q2/s": reading(other)})
+    together = Together(reader)
+    for name, of in (("q1/s", LATER), ("q2/s", other), ("q1/s", LATER)):
+        parts = reader.all_seen([replace(bucket, store=name) for bucket in files])
+        assert {*layout_of(of).keys} <= {*reader.open(parts[0]).batch.schema.names}
+        (one,) = together.join(parts, lookups=1000)
+        assert set(layout_of(of).keys) == {
+            column for column in together.open(one).batch.schema.names if column.startswith("#k")
+        }
 
 
 def test_what_lacks_a_column_is_left_as_it_is(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def joined(tmp_path: Path, buckets: list[Bucket], lookups: int = 1000, batch: in
     together = Together(Reader(Storage.open(str(tmp_path))))
     (found,) = joined_stores({"s": tuple(buckets)}, together, batch, {"s": lookups}).values()
     sets = [
-        {each.path for each in together.joined[one.path][1]} if one.path in together.joined else {one.path}
+        {each.path for each in together.joined["s", one.path][1]} if ("s", one.path) in together.joined else {one.path}
         for one in found
     ]
     assert together.whole == set()
@@ -49,7 +49,7 @@ def test_partitions_of_a_small_store_are_read_together_and_at_once(tmp_path: Pat
     buckets = [described(path=f"p{part}", partition=part, parallelism=2) for part in (0, 1)]
     together = Together(Reader(Storage.open(str(tmp_path))))
     (found,) = joined_stores({"s": tuple(buckets)}, together, 9, {"s": 1000})["s"]
-    assert {each.path for each in together.joined[found.path][1]} == {"p0", "p1"}
+    assert {each.path for each in together.joined["s", found.path][1]} == {"p0", "p1"}
     assert together.whole == {"s"}
 
 
