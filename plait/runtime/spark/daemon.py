@@ -31,8 +31,8 @@ def load() -> None:
 def main(arguments: list[str]) -> None:
     """Be the process that Spark forks workers from, here or in the early process; or be the early process."""
     match arguments:
-        case ["--early", listener, place]:
-            is_wanted = wait_for_spark(int(listener), place, load)
+        case ["--early", listener, place, head_start_s]:
+            is_wanted = wait_for_spark(int(listener), place, float(head_start_s), load)
         case _:
             is_wanted = not handed_over()
             if is_wanted:

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,35 +49,43 @@ def started_early() -> Iterator[None]:
     if not _first.acquire(blocking=False):
         yield
         return
-    try:
-        directory = tempfile.mkdtemp(prefix="plait-daemon-")
-    except OSError as error:
-        _LOG.debug(_NOT_EARLY, error)
+    place = _started()
+    if place is None:
         yield
         return
-    place = str(Path(directory) / "socket")
     os.environ[PLACE] = place
-    threading.Thread(target=_start, args=(place,), name="plait-early-daemon", daemon=True).start()
     try:
         yield
     finally:
         os.environ.pop(PLACE, None)
 
 
-def _start(place: str) -> None:
-    """Start the process, and wait for its end, so that nothing is left of it."""
+def _started() -> str | None:
+    """Start the process and return where it waits; None if that cannot be. From here on it deletes that place, however
+    soon and in whichever way this program ends.
+    """
+    try:
+        place = str(Path(tempfile.mkdtemp(prefix="plait-daemon-")) / "socket")
+    except OSError as error:
+        _LOG.debug(_NOT_EARLY, error)
+        return None
     try:
         with _listening(place) as listener:
-            if (os.cpu_count() or 1) < _PLENTY_OF_CORES:
-                time.sleep(_HEAD_START_S)
             process = _process(listener, place)
-        process.wait()
-        if process.stdin is not None:
-            process.stdin.close()
     except OSError as error:  # no processes left, too long a path
         _LOG.debug(_NOT_EARLY, error)
-    finally:
         shutil.rmtree(Path(place).parent, ignore_errors=True)
+        return None
+    threading.Thread(target=_see_off, args=(process, place), name="plait-early-daemon", daemon=True).start()
+    return place
+
+
+def _see_off(process: subprocess.Popen[bytes], place: str) -> None:
+    """Wait for the end of the process, so that nothing is left of it."""
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+    shutil.rmtree(Path(place).parent, ignore_errors=True)
 
 
 def _listening(place: str) -> socket.socket:
@@ -93,7 +100,8 @@ def _listening(place: str) -> socket.socket:
 
 
 def _process(listener: socket.socket, place: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", _MODULE, "--early", str(listener.fileno()), place]
+    head_start_s = _HEAD_START_S if (os.cpu_count() or 1) < _PLENTY_OF_CORES else 0.0
+    command = [sys.executable, "-m", _MODULE, "--early", str(listener.fileno()), place, str(head_start_s)]
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,  # closed when this program ends, which ends the process unless Spark has taken it
@@ -104,17 +112,27 @@ def _process(listener: socket.socket, place: str) -> subprocess.Popen[bytes]:
     )
 
 
-def wait_for_spark(listener: int, place: str, load: Callable[[], None]) -> bool:
-    """Be the early process: load, then wait for Spark's; tell whether this process stands in for it now, with its
-    pipes, arguments and environment. False: the program that started this one has ended, or nobody came.
+def wait_for_spark(listener: int, place: str, head_start_s: float, load: Callable[[], None]) -> bool:
+    """Be the early process: load, the JVM having had a head start, then wait for Spark's; tell whether this process
+    stands in for it now, with its pipes, arguments and environment. False: the program that started this one has ended,
+    or nobody came.
     """
     os.setpgid(0, 0)  # Ctrl-C in a terminal is for the program
-    load()
     try:
         with socket.socket(fileno=listener) as waiting:
+            if _program_ends(head_start_s):
+                return False
+            load()
             return _is_taken(waiting)
     finally:
         shutil.rmtree(Path(place).parent, ignore_errors=True)
+
+
+def _program_ends(within_s: float) -> bool:
+    """Tell whether the program ends within so many seconds; wait for these if not."""
+    poller = select.poll()
+    poller.register(0, select.POLLIN)
+    return bool(poller.poll(within_s * 1000))
 
 
 def _is_taken(waiting: socket.socket) -> bool:

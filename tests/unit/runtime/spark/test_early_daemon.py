@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -127,7 +128,7 @@ def test_it_ends_with_spark_also_where_the_process_that_stands_for_it_is_killed(
 PROGRAM = """
 import os, sys, time
 from plait.runtime.spark import early_daemon
-early_daemon._HEAD_START_S = 0.0
+early_daemon._HEAD_START_S, early_daemon._PLENTY_OF_CORES = float(sys.argv[1]), 1 << 16
 with early_daemon.started_early():
     print(os.environ[early_daemon.PLACE], flush=True)
 sys.stdin.read()
@@ -135,9 +136,10 @@ os._exit(0)
 """
 
 
-def test_it_ends_with_the_program_if_spark_never_comes() -> None:
+@pytest.mark.parametrize("head_start_s", [0.0, 1e6])
+def test_it_ends_with_the_program_if_spark_never_comes(head_start_s: float) -> None:
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", PROGRAM, str(head_start_s)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -152,6 +154,18 @@ def test_it_ends_with_the_program_if_spark_never_comes() -> None:
     program.stdout.close()
     assert _soon(lambda: not _waiting(place))
     assert _soon(lambda: not Path(place).parent.exists())
+
+
+@pytest.mark.usefixtures("_alone")
+def test_nothing_is_left_where_the_path_of_a_socket_would_be_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with started_early():
+        assert PLACE not in os.environ
+    assert not list(deep.iterdir())
 
 
 @pytest.mark.usefixtures("_alone")
