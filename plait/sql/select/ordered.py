@@ -39,8 +39,10 @@ def _put(call: Sequence[Token], bound: BoundExpression, time: ColumnRef, edits: 
     parts, rest = called(call[:closing]), call[closing:]
     arguments = () if parts is None else parts[1]
     value = arguments[0] if arguments else ()
-    skips_null = len(arguments) == 2 and [token.keyword for token in arguments[1]] == ["TRUE"]
-    if not value or value[0].keyword == "DISTINCT" or len(arguments) > 2 - (name not in _FIRST):
+    second = [token.keyword for token in arguments[1]] if len(arguments) == 2 else ["FALSE"]
+    skips_null = second == ["TRUE"]
+    is_known = second in (["TRUE"], ["FALSE"]) and len(arguments) <= 2 - (name not in _FIRST)
+    if not value or value[0].keyword == "DISTINCT" or not is_known or _treats_nulls(call, bound):
         message = (
             f"Plait does not run this form of {name}(): write first(x), first(x, true) to pass over NULL, last(x), "
             "collect_list(x) or collect_set(x)"
@@ -57,6 +59,12 @@ def _put(call: Sequence[Token], bound: BoundExpression, time: ColumnRef, edits: 
     if name == "collect_set":
         return f"array_sort(collect_set({written}){chosen})"
     return f"transform(array_sort(collect_list({row}){chosen}), each -> each.x)"
+
+
+def _treats_nulls(call: Sequence[Token], bound: BoundExpression) -> bool:
+    """Tell whether IGNORE NULLS or RESPECT NULLS follows."""
+    following = [token.keyword for token in bound.tokens if token.start >= call[-1].end][:2]
+    return following in (["IGNORE", "NULLS"], ["RESPECT", "NULLS"])
 
 
 __all__ = ["ordered"]

@@ -519,6 +519,10 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
         UnsupportedQueryError,
         "take the time of the first relation",
     ),
+    *(
+        (f"SELECT ▸{call} AS v FROM o GROUP BY window(o.ts, '1 hour')", UnsupportedQueryError, "first(x, true)")
+        for call in ("first(o.k) IGNORE NULLS", "last(o.k) RESPECT NULLS", "first(o.k, 1 = 1)", "first(o.k, NOT true)")
+    ),
     ("SELECT 1 FROM o WHERE o.k ▸NOT IN (SELECT code FROM n)", UnsupportedQueryError, "o.k IS NOT NULL to WHERE"),
     (
         "SELECT 1 FROM o WHERE o.k IS NOT NULL AND o.k ▸NOT IN (SELECT code FROM n)",
