@@ -95,7 +95,8 @@ class Prepared:
 def prepare(asked: Asked) -> Prepared:
     """Return the checkpoint, ready for the next batch of what is asked."""
     opened = _opened(asked)
-    refuse_ended(opened.storage, opened.owner, opened.manifest, asked.bindings.values(), asked.streams_of(None))
+    bindings, streams = asked.bindings.values(), asked.streams_of(None)
+    refuse_ended(opened.storage, opened.owner, opened.manifest, bindings, streams, asked.dropped)
     catalog = _evolved(asked, opened)
     plan, way = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))

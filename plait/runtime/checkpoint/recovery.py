@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -132,14 +132,24 @@ def finish_last_batch(
 
 
 def refuse_ended(
-    storage: Storage, owner: Whose, manifest: Manifest | None, bindings: Iterable[Binding], streams: Iterable[Stream]
+    storage: Storage,
+    owner: Whose,
+    manifest: Manifest | None,
+    bindings: Iterable[Binding],
+    streams: Iterable[Stream],
+    dropped: Collection[str] = (),
 ) -> None:
     """Refuse a checkpoint whose input has ended, once what its last batch committed is in sight. Raises OptionError.
 
-    One whose sinks have not taken all results yet is not refused: they are offered once more.
+    One whose sinks have not taken all results yet is not refused: they are offered once more. Those of queries that
+    were `dropped` are deleted here: no batch will come that does it.
     """
     if manifest is None or not manifest.ended:
         return
+    left = tuple(late for late in manifest.undelivered if late.query not in dropped)
+    if left != manifest.undelivered:
+        manifest = replace(manifest, undelivered=left)
+        ManifestLog(storage).amend(manifest)
     finished = finish_last_batch(storage, owner, manifest, bindings, streams)
     if not (finished.unpublished or manifest.undelivered):
         raise OptionError(

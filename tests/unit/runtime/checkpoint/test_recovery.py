@@ -155,3 +155,18 @@ def test_a_checkpoint_whose_input_has_ended_is_not_refused_while_results_wait_fo
     ended = replace(MANIFEST, undelivered=(late,), ended=True)
     ManifestLog(storage).commit(ended)
     refuse_ended(storage, whose(storage), ended, [bound(tmp_path / "out")], ())
+
+
+def test_of_a_checkpoint_whose_input_has_ended_results_go_with_the_query_that_is_dropped(tmp_path: Path) -> None:
+    storage, _ = checkpoint(tmp_path)
+    late = tuple(
+        Undelivered(query=name, batch=3, paths=(f"results/3/{name}.arrow",), rows=1, reason="full") for name in "qr"
+    )
+    ended = replace(MANIFEST, undelivered=late, ended=True)
+    ManifestLog(storage).commit(ended)
+    refuse_ended(storage, whose(storage), ended, [bound(tmp_path / "out")], (), {"r"})
+    last = ManifestLog(storage).latest()
+    assert last is not None
+    assert [each.query for each in last.undelivered] == ["q"]
+    with pytest.raises(OptionError, match="has ended"):
+        refuse_ended(storage, whose(storage), last, [], (), {"q"})
