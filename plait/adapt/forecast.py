@@ -201,32 +201,33 @@ def _keys(cycles: Cycles, live: Iterable[LiveKeys], outlook: Outlook) -> tuple[K
     )
 
 
-def pooled(counts: tuple[Floats, ...], fewest: int) -> tuple[tuple[Floats, ...], npt.NDArray[np.int64]]:
+def pooled(counts: tuple[Floats, ...], fewest: int) -> tuple[tuple[Floats, ...], Floats]:
     """Return counts by cycle, neighbouring cycles put together, from the last one back, until there are `fewest` of
     the first of them: a little of each of many cycles says as much as a lot of one. And how many cycles ago the last of
-    them was.
+    them were counted, on average: a lot of long ago does not become new by a little of today.
 
     >>> series = (np.array([[40.0, 0.0, 10.0, 25.0, 0.0]]), np.array([[20.0, 0.0, 4.0, 10.0, 0.0]]))
     >>> (probes, matched), ages = pooled(series, 30)
-    >>> probes.tolist(), matched.tolist(), ages.tolist()
-    ([[40.0, 0.0, 0.0, 35.0, 0.0]], [[20.0, 0.0, 0.0, 14.0, 0.0]], [1])
+    >>> probes.tolist(), matched.tolist(), ages.round(1).tolist()
+    ([[40.0, 0.0, 0.0, 35.0, 0.0]], [[20.0, 0.0, 0.0, 14.0, 0.0]], [1.3])
     """
     first = counts[0]
     rows, cycles = first.shape
     together = tuple(np.zeros_like(count) for count in counts)
     sums = np.zeros((len(counts), rows))
     newest = np.full(rows, -1)
-    ages = np.full(rows, HISTORY)
+    ages, elapsed = np.full(rows, float(HISTORY)), np.zeros(rows)
     every = np.arange(rows)
     for cycle in range(cycles - 1, -1, -1):
         begins = (newest < 0) & (first[:, cycle] > 0)
         newest[begins] = cycle
         sums += np.stack([count[:, cycle] for count in counts])
+        elapsed += first[:, cycle] * (cycles - 1 - cycle)
         full = (newest >= 0) & (sums[0] >= fewest)
         for place, count in enumerate(together):
             count[every[full], newest[full]] = sums[place, full]
-        ages[full] = np.minimum(ages[full], cycles - 1 - newest[full])
-        sums[:, full], newest[full] = 0.0, -1
+        ages[full] = np.minimum(ages[full], elapsed[full] / sums[0, full])
+        sums[:, full], elapsed[full], newest[full] = 0.0, 0.0, -1
     return together, ages
 
 

@@ -10,7 +10,8 @@ with others that are guessed, and a guess that is too low would win until it is 
 - A set nobody has reached is estimated, times what the largest measured one in it was off by.
 - So is, in part, one of which little was counted, as by samples: as if `_GUESSED` matches had been counted as
   estimated (what is expected of a rate with a gamma prior, of which so many events were seen). Else of many orders
-  that are hardly known the one would win of which too little was seen by chance.
+  that are hardly known the one would win of which too little was seen by chance. An estimate that what was counted
+  refutes counts for less: one of a thousandth would make a thousandth of the best measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from plait.query.masks import Mask, connected_levels, has_more_sets, positions
 from plait.stats.model import Statistics
 
 _GUESSED = 30.0
-"""What is estimated weighs as much as so many matches that are counted."""
+"""What is estimated weighs as much as so many matches that are counted: as if it were mostly off by 18 %."""
+_CHANCE = 2.0
+"""Where it is off by more, and by so many standard deviations more than what was counted may be, it weighs less."""
 
 MOST_SETS = 2_048
 """Of relations that may be joined in more ways than to come to so many sets, not all sets are looked at: as of twelve
@@ -90,7 +93,9 @@ class SetSizes:
         measured, weight = self._known[mask]
         if guess <= 0 or measured <= 0:
             return measured
-        return (_GUESSED + weight) / (_GUESSED / guess + weight / measured)
+        off = math.log(measured / guess) ** 2 - _CHANCE**2 / weight
+        guessed = min(_GUESSED, 1.0 / off) if off > 0 else _GUESSED
+        return (guessed + weight) / (guessed / guess + weight / measured)
 
     def _guess(self, mask: Mask) -> float:
         """Return what a size would be taken for if it were not measured."""

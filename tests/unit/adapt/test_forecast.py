@@ -135,6 +135,13 @@ def test_a_little_of_each_of_many_cycles_says_as_much_as_a_lot_of_one() -> None:
     assert forecast((), manifest(series("step", ["r", "r⋈s"], [few] * 20, [0] * 20, [0] * 20))).steps[0].matching > 0.0
 
 
+def test_a_lot_of_long_ago_does_not_become_new_by_a_little_of_today() -> None:
+    few = FEWEST_PROBES // 4
+    probes, matched = [1_000, *[0] * 17, few, few], [900] + [0] * 19
+    (step,) = forecast((), manifest(series("step", ["r", "r⋈s"], probes, matched, matched))).steps
+    assert step.weight < 1e-6
+
+
 def test_what_was_counted_long_ago_weighs_less() -> None:
     def counted(*probes: int) -> Manifest:
         return manifest(series("step", ["r", "r⋈s"], probes, [each // 2 for each in probes], probes))

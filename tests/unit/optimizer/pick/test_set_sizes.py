@@ -65,10 +65,14 @@ def test_a_size_of_which_little_was_counted_is_what_it_would_be_guessed_in_part(
         return costs_of(CHAIN, replace(example_statistics(OPTIONS), steps=(replace(step, weight=weight),))).size(R | S)
 
     assert plain.size(R | S) == pytest.approx(100.0)
-    # As if 30 tuples had found 30 partners before 30 partners were counted of 1.5 tuples, or none (a half) of 1,000.
-    assert size(20.0, 30.0) == pytest.approx(100.0 * 60 / 31.5)
-    assert size(0.0005, 0.5) == pytest.approx(100.0 * 30.5 / 1_030)
+    # As if 30 tuples had found 30 partners before 30 partners were counted of 25 tuples, or one of two.
+    assert size(1.2, 30.0) == pytest.approx(100.0 * 60 / 55)
+    assert size(0.5, 1.0) == pytest.approx(100.0 * 31 / 32)
     assert size(20.0, 1e12) == pytest.approx(2_000.0)
+    # What is estimated counts for nothing where it is refuted, and chance refutes nothing.
+    assert size(50.0, 1_000.0) == pytest.approx(5_000.0, rel=0.01)
+    assert size(0.02, 1_000.0) == pytest.approx(2.0, rel=0.01)
+    assert size(2.0, 2.0) == pytest.approx(100.0 * 32 / 31)
 
 
 def test_of_two_ways_to_a_join_the_one_counts_more_of_which_more_was_counted_and_lately() -> None:
