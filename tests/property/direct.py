@@ -330,9 +330,9 @@ class DirectRun:
     ) -> Manifest:
         plan = self.governing.plan
         closed = close(before, plan, self.streams, ingested, probed, _CLOCK_MS + batch, CycleLength(batches=1))
-        closed = self._with_final(batch, before, closed, probed)
         certain = self._certain(batch, before, ingested, closed)
         closed = replace(closed, found=(*closed.found, *certain))
+        closed = self._with_final(batch, before, closed, (*probed, *certain))
         following = next_manifest(
             before,
             closed,
@@ -399,9 +399,8 @@ class DirectRun:
             span = span_of(query, before.sources, closed.sources)
             rows = certain_rows(query, self.governing.plan, stored, span, types)
             found.update({} if rows is None else {query.name: (rows,)})
-        spooled = {name: Spooled(query=name, columns=columns) for name, columns in self.wanted.items()}
         attempt = f"c{next(self._attempts)}"
-        return (write_found(found, spooled, self.storage, batch=batch, attempt=attempt),) if found else ()
+        return (write_found(found, self._deliveries(), self.storage, batch=batch, attempt=attempt),) if found else ()
 
     def _type(self, query: Query, ref: ColumnRef) -> pa.DataType:
         columns = self.case.source(query.relation(ref.relation).source).columns

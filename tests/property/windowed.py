@@ -103,13 +103,13 @@ def _grouped_query(rng: random.Random, case: Case, query: CaseQuery) -> tuple[Ca
     alias = rng.choice(bounded)
     source = case.source(dict(query.relations)[alias])
     time = f"{alias}.{quoted(source.time or '')}"
-    size, slide, start = _lengths(rng, [tau for tau in source.taus() if tau is not None])
+    size, slide, start = lengths(rng, [tau for tau in source.taus() if tau is not None])
     keys = _columns(rng, case, query, _KEYS, rng.choice((0, 1, 1, 2)))
     aggregates = tuple(rng.choice(AGGREGATES) for _ in range(rng.randint(1, 3)))
     arguments = _columns(rng, case, query, _NUMBERS, len(aggregates))
     if len(arguments) < len(aggregates):
         return None
-    tail, having = _tail(query.sql), rng.choice((0, 0, 0, 2))
+    tail, having = tail_of(query.sql), rng.choice((0, 0, 0, 2))
     window = f"window({time}, '{size} microseconds', '{slide} microseconds', '{start} microseconds')"
     if slide == size and start == 0 and rng.random() < 0.5:
         window = f"window({time}, '{size} microseconds')"
@@ -138,7 +138,8 @@ def _grouped_query(rng: random.Random, case: Case, query: CaseQuery) -> tuple[Ca
     )
 
 
-def _lengths(rng: random.Random, taus: list[int]) -> tuple[int, int, int]:
+def lengths(rng: random.Random, taus: list[int]) -> tuple[int, int, int]:
+    """Draw size, slide and start of windows."""
     span = max(taus, default=0) - min(taus, default=0)
     size = max(1, span // rng.choice((1, 2, 5, 11)) + rng.choice((0, 1)))
     slide = max(1, size // rng.choice((1, 1, 1, 2, 3, 5)) - rng.choice((0, 0, 1)))
@@ -156,7 +157,7 @@ def _columns(rng: random.Random, case: Case, query: CaseQuery, kinds: Sequence[s
     return [rng.choice(found) for _ in range(count)] if found else []
 
 
-def _tail(sql: str) -> str:
+def tail_of(sql: str) -> str:
     """Return a query from its FROM on."""
     tokens = tokens_of(sql)
     for index, depth, token in depths(tokens):
@@ -169,16 +170,21 @@ def _tail(sql: str) -> str:
 def expected_groups(case: Case, groupings: dict[str, Grouping]) -> dict[str, dict[int, Rows]]:
     """Return what each batch writes of each query that groups; after the last batch the input ends."""
     plain = replace(case, queries=tuple(grouping.plain for grouping in groupings.values()))
+    tables, marks = expected(plain), marks_after(case)
+    return {name: grouped_rows(tables[name], grouping, marks) for name, grouping in groupings.items()}
+
+
+def marks_after(case: Case) -> list[int | None]:
+    """Return the watermark after each batch."""
     streams = [source for source in case.sources if not source.is_table]
     arrivals = [
         Arrivals(delay_us=source.delay_us, taus=source.taus(), batch_of=list(source.batch_of)) for source in streams
     ]
-    marks = watermarks(arrivals, case.batches + 1)[1:]
-    tables = expected(plain)
-    return {name: _groups(tables[name], grouping, marks) for name, grouping in groupings.items()}
+    return watermarks(arrivals, case.batches + 1)[1:]
 
 
-def _groups(table: pa.Table, how: Grouping, marks: list[int | None]) -> dict[int, Rows]:
+def grouped_rows(table: pa.Table, how: Grouping, marks: list[int | None]) -> dict[int, Rows]:
+    """Return what each batch writes of the groups of these rows."""
     groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
     taus = table.column(0).cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
     for tau, row in zip(taus, table_rows(table), strict=True):
@@ -219,7 +225,8 @@ class WindowedRun(DirectRun):
         assert manifest is not None
         plan = self.governing.plan
         closed = close(manifest, plan, self.streams, (), (), 1, CycleLength(batches=1), is_end=True)
-        closed = self._with_final(self.case.batches, manifest, closed, ())
+        certain = self._certain(self.case.batches, manifest, (), closed)
+        closed = self._with_final(self.case.batches, manifest, closed, certain)
         self.written.left = sum(len(groups.files) for groups in closed.groups)
         return self.written
 
