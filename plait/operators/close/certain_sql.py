@@ -29,6 +29,9 @@ from plait.query.partners import KEEPS_LEFT, KEEPS_RIGHT, TESTS, LeftPart, has_s
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 
 _TEXT_OR_OPERAND = re.compile(r"'(?:[^']|'')*'|\"(?P<operand>\d+)\"")
+_TYPES: Final = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|date|timestamp|timestamp_ntz"
+)
 _AT_ONCE: Final = f"CAST({NO_LOW} AS BIGINT)"
 _META: Final = ("newest", "closes", "sure", "fresh", "bare")
 
@@ -212,14 +215,13 @@ class _Writer:
         return f"CASE WHEN {is_row} THEN {holds} ELSE {str(condition.holds_of_nothing).upper()} END"
 
     def _predicate(self, predicate: Predicate[Operand]) -> str:
-        if any(operand.relation in self._empty for operand in operands_of(predicate)):
-            return "FALSE"
+        is_empty = any(operand.relation in self._empty for operand in operands_of(predicate))
         match predicate:
             case Equality():
-                return " AND ".join(self._equal(predicate))
+                return "FALSE" if is_empty else " AND ".join(self._equal(predicate))
             case Band():
-                return " AND ".join(self._within(predicate)) or "TRUE"
-            case Residual():
+                return "FALSE" if is_empty else " AND ".join(self._within(predicate)) or "TRUE"
+            case Residual():  # which may be true of NULLs
                 return self._evaluated(predicate)
             case _:
                 assert_never(predicate)
@@ -243,7 +245,10 @@ class _Writer:
                 yield f"CAST({right} AS HUGEINT) - {left} {sign} {int(bound)}"
 
     def _evaluated(self, residual: Residual[Operand]) -> str:
-        columns = [self._stored(each.relation, operand_name(each)) for each in residual.operands]
+        columns = [
+            _null(each) if each.relation in self._empty else self._stored(each.relation, operand_name(each))
+            for each in residual.operands
+        ]
 
         def placed(match: re.Match[str]) -> str:
             operand = match["operand"]
@@ -256,6 +261,12 @@ class _Writer:
 
     def _column(self, alias: str, name: str) -> str:
         return _quoted(column_name(self._at[alias], name))
+
+
+def _null(operand: Operand) -> str:
+    """Return NULL of the operand's type, by which DuckDB tells what is done with it; of any type if it has no such."""
+    type_ = _TYPES.fullmatch(operand.type or "")
+    return "NULL" if type_ is None else f"CAST(NULL AS {'timestamp' if type_[0] == 'timestamp_ntz' else type_[0]})"
 
 
 def _quoted(name: str) -> str:

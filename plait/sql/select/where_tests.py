@@ -61,7 +61,7 @@ def _test(cursor: Cursor, conjunct: Sequence[Token]) -> WhereTest | None:
     is_negated = tokens[0].keyword == "NOT"
     tokens = without_outer_parentheses(tokens[1:]) if is_negated and len(tokens) > 1 else tokens
     opens = _last_group(tokens)
-    if opens is None or opens == 0 or tokens[opens + 1].keyword != "SELECT":
+    if opens is None or _is_either(tokens) or opens == 0 or tokens[opens + 1].keyword != "SELECT":
         return None
     inner, before = tokens[opens + 1 : -1], tokens[:opens]
     if before[-1].keyword == "EXISTS" and len(before) == 1:
@@ -71,7 +71,14 @@ def _test(cursor: Cursor, conjunct: Sequence[Token]) -> WhereTest | None:
     left, at = before[:-1], before[-1]
     if left[-1].keyword == "NOT" and len(left) > 1:
         left, at, is_negated = left[:-1], left[-1], not is_negated
+    if left[0].keyword == "NOT":
+        return None
     return _of(cursor, inner, left, at, "anti" if is_negated else "semi")
+
+
+def _is_either(tokens: Sequence[Token]) -> bool:
+    """Tell whether the test would be one side of OR, which binds less than IN: ``a OR b IN (...)``."""
+    return any(depth == 0 and token.keyword == "OR" for _, depth, token in depths(tokens))
 
 
 def _last_group(tokens: Sequence[Token]) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import duckdb
+import pyarrow as pa
 import pytest
 
-from plait.operators.close.certain_sql import Span, certain_sql
+from plait.operators.close.certain_sql import Span, certain_sql, column_name, compared_columns, table_name
 from plait.query.types import resolve_types
 from plait.sql.predicates.evaluation import resolve_residuals
 from tests.unit.sql.select.test_outer_joins import bound
@@ -40,3 +42,16 @@ def test_texts_are_compared_beside_their_hashes() -> None:
 
 def test_nothing_is_asked_of_a_relation_without_rows() -> None:
     assert '"1.s0"' not in statement("a.x = b.x", "string", empty=("b",))
+
+
+def test_what_lacks_a_relation_that_has_no_rows_meets_what_its_nulls_allow() -> None:
+    query = bound("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.x = c.x OR c.k > 3")
+    query = resolve_types(query, lambda _: "bigint")
+    query = resolve_residuals(query, lambda operand: "boolean" if ">" in operand.expression.sql else "bigint")
+    connection = duckdb.connect()
+    for position, ids in enumerate(([0], [], [0])):
+        names = compared_columns(query, "abc"[position])
+        row = {"i": 0, "new": True, "tau": 1, "until": 5, **{f"s{number}": 7 for number in range(len(names))}}
+        columns = {column_name(position, name): [value] * len(ids) for name, value in row.items()}
+        connection.register(table_name(position), pa.table(columns))
+    assert connection.sql(certain_sql(query, SPAN, ("b",))).fetchall() == [(0, None, 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plait.errors import UnsupportedQueryError
 from plait.query.model import Column, Query, SinkSpec, Source, Stream, Table
 from plait.query.predicates import Equality, operands_of
 from plait.sql import bind_query
@@ -169,3 +170,17 @@ def test_a_name_in_a_subquery_is_one_of_its_own_columns_before_others() -> None:
     assert [(each.relation, each.expression.sql) for each in anti.conditions] == [("b", "`k` IS NOT NULL")]
     (equality,) = anti.predicates
     assert [operand.relation for operand in operands_of(equality)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "a.x > 1 OR a.k IN (SELECT t.k FROM t)",
+        "(a.x > 1 OR a.k NOT IN (SELECT t.k FROM t WHERE t.k IS NOT NULL))",
+        "NOT a.x > 1 OR a.k IN (SELECT t.k FROM t)",
+        "NOT NOT a.k IN (SELECT t.k FROM t)",
+    ],
+)
+def test_in_is_no_join_where_or_and_not_bind_less_than_it(where: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="does not run a subquery"):
+        bound(f"SELECT a.k FROM a WHERE {where}")
