@@ -122,6 +122,20 @@ def test_a_query_that_is_dropped_within_a_batch_has_no_results_of_it(
     assert found == [{"first": 2, "other": 2}, {"other": 2}, {"other": 1}]
 
 
+def test_rows_of_before_a_query_was_dropped_are_found_beside_those_that_are_stored_with_less(
+    place: Place, starts: list[int], hooks: dict[str, Any]
+) -> None:
+    for _ in range(7):
+        place.arrive(1, 2)
+    narrow = f"CREATE QUERY narrow INTO memory AS {JOIN.replace('a.k, ', '')};"
+    wide = "CREATE QUERY wide INTO noop AS SELECT a.k, b.k AS other, a.v, b.v AS right FROM a JOIN b ON a.k = b.k;"
+    engine = engine_on(place, NEEDED + narrow + wide)
+    hooks["stored"] = Asking(engine, lambda engine: engine.drop("wide"), 3)
+    engine.run_available()
+    assert starts == [0]
+    assert len(engine.results("narrow")) == 2 * 7 * 7
+
+
 @pytest.mark.parametrize("point", ["probed", "closed", "delivered", "committed", "published"])
 def test_a_run_that_dies_after_a_query_was_taken_up_within_a_batch_goes_on_with_each_result_once(
     place: Place, starts: list[int], hooks: dict[str, Any], point: str

@@ -55,9 +55,12 @@ class Reader:
         return tuple(map(self.seen, buckets))
 
     def kind(self, bucket: Bucket) -> Hashable:
-        """Return what buckets that may be read as one have in common."""
+        """Return what buckets that may be read as one have in common. One that was stored under the layout by which
+        others are read need not have all that these are read from.
+        """
         reading = self.readings.get(bucket.store)
-        is_read = reading is not None and bucket.layout == reading.layout and reading.serves(bucket.layout)
+        could_be = reading is not None and bucket.layout == reading.layout and reading.serves(bucket.layout)
+        is_read = could_be or (bucket.store, bucket.path) in self._stored
         return bucket.layout, None if is_read else bucket.sort_key
 
     def open(self, bucket: Bucket) -> OpenBucket:

@@ -140,6 +140,16 @@ def test_stores_that_have_the_same_files_are_read_each_in_its_own_way(tmp_path: 
         }
 
 
+def test_what_lacks_a_column_that_others_are_read_from_is_not_read_as_one_with_them(tmp_path: Path) -> None:
+    storage = Storage.open(str(tmp_path))
+    both = store("true", keys=(key("x", "bigint"),))
+    narrow = replace(both, columns=("ts", "y"))
+    reader = Reader(storage, {"s": reading(narrow)})
+    wide, own = reader.all_seen([stored(storage, both), stored(storage, narrow, batch=1)])
+    assert (wide.layout, wide.sort_key) == (own.layout, own.sort_key)
+    assert reader.kind(wide) != reader.kind(own)
+
+
 def test_what_lacks_a_column_is_left_as_it_is(tmp_path: Path) -> None:
     storage = Storage.open(str(tmp_path))
     bucket = stored(storage, store("true", columns=("ts", "x")))
