@@ -311,14 +311,13 @@ class Manifest:
     groups: tuple[OpenGroups, ...] = ()
     ended: bool = False
     unfed: int = 0
+    filling_up: tuple[FillingUp, ...] = ()
+    pasts: tuple[Past, ...] = ()
 
     @property
     def spark_batch(self) -> int:
         """What Spark calls the last batch that it read something for, −1 if there was none."""
         return self.batch - self.unfed
-
-    filling_up: tuple[FillingUp, ...] = ()
-    pasts: tuple[Past, ...] = ()
 
     @property
     def named(self) -> tuple[Bucket, ...]:

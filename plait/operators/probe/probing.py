@@ -42,8 +42,7 @@ class ProbeContext:
     `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
     `kept_before`: what is found is the state before this batch and is kept as such. `predicates`: registered by the
     user. `readings`: how stored rows are read that lack something, by store. `beside`: what else stays open, None: all
-    that is. A traversal opens buckets by its `reader`,
-    and those that it reads as one by `together`.
+    that is. A traversal opens buckets by its `reader`, and those that it reads as one by `together`.
     """
 
     plan: Plan
