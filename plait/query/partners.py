@@ -27,7 +27,8 @@ TESTS: Final[frozenset[JoinKind]] = frozenset({"semi", "anti"})
 class LeftPart:
     """What a step finds on its left. `aliases`: relations with columns in it; `lacking`: those that may have no row;
     `lag_us`: how much later than the τ of a member of it a row may become certain (None: not at all, for unbounded
-    windows); 0 where all rows are certain as soon as they are there.
+    windows), or be let in by a first partner, which is no member; 0 where all rows are certain as soon as they are
+    there.
     """
 
     aliases: tuple[str, ...]
@@ -52,7 +53,7 @@ def _after(query: Query, step: JoinStep, part: LeftPart) -> LeftPart:
     if step.kind is None:
         return part
     waits: list[int | None] = [part.lag_us]
-    if step.kind in (*KEEPS_LEFT, "anti") and not query.relation(step.alias).is_table:
+    if step.kind in (*KEEPS_LEFT, *TESTS) and not query.relation(step.alias).is_table:
         waits.append(closing_us(query, part))
     if step.kind in KEEPS_RIGHT and has_stream(query, part.aliases):
         waits.append(_sum(_window_us(query, step.alias), part.lag_us))

@@ -111,7 +111,7 @@ class OuterLoop:
                 Joined(members=each.members, batch=max(each.batch, first[number]))
                 for number, each in enumerate(left)
                 if number in first
-            ], lag
+            ], lag if is_table else max(lag, self._left_lag(join))
         found, after = matched, lag
         if join.kind in ("left", "full"):
             found = found + [Joined(members={**each.members, join.alias: None}, batch=each.batch) for each in alone]

@@ -206,7 +206,15 @@ def _check_end(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -
                 f"{words} with table '{step.alias}': a table never closes, so a match for its rows can always come; "
                 "put the table on the side whose rows are not kept",
             )
-        if added.window_us is None or part.lag_us is None:
+        if part.lag_us is None:
+            _refuse(
+                query,
+                step,
+                text,
+                f"{words} with '{step.alias}' after a SEMI JOIN or EXISTS of {_listed(part.aliases)} without a bounded "
+                f"window: a match can always come; give one a WINDOW, as in WINDOW ({part.aliases[0]} INTERVAL 1 HOUR)",
+            )
+        if added.window_us is None:
             _refuse(
                 query,
                 step,

@@ -6,7 +6,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from plait.operators.close.certain_sql import Span, certain_sql, column_name, compared_columns, table_name
+from plait.operators.close.certain_sql import Span, certain_sql, column_name, table_name
+from plait.query.model import Query
 from plait.query.types import resolve_types
 from plait.sql.predicates.evaluation import resolve_residuals
 from tests.unit.sql.select.test_outer_joins import bound
@@ -48,10 +49,25 @@ def test_what_lacks_a_relation_that_has_no_rows_meets_what_its_nulls_allow() -> 
     query = bound("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON b.x = c.x OR c.k > 3")
     query = resolve_types(query, lambda _: "bigint")
     query = resolve_residuals(query, lambda operand: "boolean" if ">" in operand.expression.sql else "bigint")
+    row = {"tau": 1, "until": 5}
+    assert found(query, [row], [], [row]) == [(0, None, 0)]
+
+
+def test_a_row_that_a_first_partner_may_still_let_in_is_waited_for_by_what_it_would_meet() -> None:
+    query = bound("SELECT a.k, c.k FROM a LEFT SEMI JOIN b ON a.k = b.k RIGHT JOIN c ON a.k = c.k")
+    query = resolve_types(query, lambda _: "bigint")
+    waiting, met = {"tau": 0, "until": 10_000_000, "s0": 7}, {"tau": 0, "until": 1, "s0": 7}
+    assert found(query, [waiting], [], [met]) == []
+    assert found(query, [waiting], [{"tau": 9, "until": 9, "s0": 7}], [met]) == [(0, 0)]
+
+
+def found(query: Query, *rows: list[dict[str, int]]) -> list[tuple[int | None, ...]]:
+    """Return what is certain of these rows, all of which are new."""
     connection = duckdb.connect()
-    for position, ids in enumerate(([0], [], [0])):
-        names = compared_columns(query, "abc"[position])
-        row = {"i": 0, "new": True, "tau": 1, "until": 5, **{f"s{number}": 7 for number in range(len(names))}}
-        columns = {column_name(position, name): [value] * len(ids) for name, value in row.items()}
+    for position, given in enumerate(rows):
+        names = ("i", "new", "tau", "until", *(f"s{number}" for number in range(3)))
+        told = [{"i": place, "new": True, "s0": 7, "s1": 7, "s2": 7, **row} for place, row in enumerate(given)]
+        columns = {column_name(position, name): [row[name] for row in told] for name in names}
         connection.register(table_name(position), pa.table(columns))
-    assert connection.sql(certain_sql(query, SPAN, ("b",))).fetchall() == [(0, None, 0)]
+    empty = {relation.alias for relation, given in zip(query.relations, rows, strict=True) if not given}
+    return connection.sql(certain_sql(query, SPAN, empty)).fetchall()

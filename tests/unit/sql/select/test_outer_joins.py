@@ -184,3 +184,8 @@ def test_a_name_in_a_subquery_is_one_of_its_own_columns_before_others() -> None:
 def test_in_is_no_join_where_or_and_not_bind_less_than_it(where: str) -> None:
     with pytest.raises(UnsupportedQueryError, match="does not run a subquery"):
         bound(f"SELECT a.k FROM a WHERE {where}")
+
+
+def test_a_row_that_may_be_let_in_at_any_time_leaves_nothing_without_a_partner() -> None:
+    with pytest.raises(UnsupportedQueryError, match=r"give one a WINDOW, as in WINDOW \(u INTERVAL"):
+        bound("SELECT c.k FROM u LEFT SEMI JOIN b ON u.k = b.k RIGHT JOIN c ON u.k = c.k")
