@@ -190,24 +190,35 @@ def _sum(rng: random.Random, a: Expression, b: Expression) -> Expression:
 
 
 def _guarded(rng: random.Random, a: Expression, b: Expression) -> Expression:
-    """Return a division that is kept from failing where the divisor is zero, so that no order of evaluation matters."""
+    """Return a division that is kept from failing where the divisor is zero, so that no order of evaluation matters.
+    Some are true of NULL.
+    """
     text, function = rng.choice(
         (
-            ("try_divide({0}, {1}) > 1", lambda x, y: x / y > 1 if y else None),
-            ("coalesce(try_divide({0}, {1}), 0) < 1", lambda x, y: (x / y if y else 0) < 1),
-            ("{0} / nullif({1}, 0) <= 1", lambda x, y: x / y <= 1 if y else None),
-            ("{0} % nullif({1}, 0) = 1", lambda x, y: x > 0 and x % abs(y) == 1 if y else None),
-            ("{0} DIV nullif({1}, 0) = 0", lambda x, y: abs(x) < abs(y) if y else None),
+            ("try_divide({0}, {1}) > 1", lambda x, y: x / y > 1 if y and x is not None else None),
+            ("coalesce(try_divide({0}, {1}), 0) < 1", lambda x, y: (x / y if y and x is not None else 0) < 1),
+            ("{0} / nullif({1}, 0) <= 1", lambda x, y: x / y <= 1 if y and x is not None else None),
+            ("{0} % nullif({1}, 0) = 1", lambda x, y: x > 0 and x % abs(y) == 1 if y and x is not None else None),
+            ("{0} DIV nullif({1}, 0) = 0", lambda x, y: abs(x) < abs(y) if y and x is not None else None),
             (
                 "CASE WHEN {1} <> 0 THEN {0} / nullif({1}, 0) > 1 ELSE {0} > 2 END",
-                lambda x, y: x / y > 1 if y else x > 2,
+                lambda x, y: None if x is None else x / y > 1 if y else x > 2,
             ),
-            ("if({1} = 0, {0} < 2, {0} % nullif({1}, 0) = 0)", lambda x, y: x % y == 0 if y else x < 2),
-            ("({1} <> 0 AND {0} / nullif({1}, 0) > 1)", lambda x, y: bool(y) and x / y > 1),
-            ("({1} = 0 OR {0} / nullif({1}, 0) > 1)", lambda x, y: not y or x / y > 1),
+            (
+                "if({1} = 0, {0} < 2, {0} % nullif({1}, 0) = 0)",
+                lambda x, y: None if x is None or y is None else x % y == 0 if y else x < 2,
+            ),
+            (
+                "({1} <> 0 AND {0} / nullif({1}, 0) > 1)",
+                lambda x, y: False if y == 0 else None if x is None or y is None else x / y > 1,
+            ),
+            (
+                "({1} = 0 OR {0} / nullif({1}, 0) > 1)",
+                lambda x, y: True if y == 0 else None if x is None or y is None else x / y > 1,
+            ),
         )
     )
-    return apply(text, function, a, b, kind="b")
+    return apply(text, function, a, b, kind="b", strict=False)
 
 
 def _distance(a: Expression, b: Expression, c: Expression, d: Expression) -> Expression:
