@@ -66,7 +66,8 @@ def close(
     of orders that are not in force. `is_end`: nothing more will come, so the watermark is the end of time.
     """
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
-    progress = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    counted = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    progress = _with_unstored(plan, counted, ingested)
     keys = counted_keys(previous, plan, ingested)
     cycles = _cycles_after(
         previous,
@@ -79,12 +80,11 @@ def close(
             arrived=arrived,
             probed=probed,
             before={} if previous is None else {each.source: each for each in previous.sources},
-            after={each.source: each for each in progress},
+            after={each.source: each for each in counted},
         ),
         sample,
         keys.counts,
     )
-    progress = _with_unstored(plan, progress, ingested)
     watermark = END_OF_TIME_US if is_end else watermark_after(streams, progress, clock_ms)
     progress = with_bars(streams, progress, watermark)
     delta = arrived + tuple(bucket for report in probed for bucket in report.buckets)

@@ -71,6 +71,7 @@ from plait.state.storage import Storage
 
 Listener = Callable[[BatchEvent], None]
 
+Concerns: TypeAlias = Callable[[Batch], bool]
 Finder: TypeAlias = Callable[[Batch, Closed], Closed]
 """Adds to what a batch has closed the results that this makes final, and takes what was kept for them out of it."""
 _Phase: TypeAlias = tuple[str, "str | None", Callable[[Batch], Batch]]
@@ -115,7 +116,10 @@ class BatchProcessor:
         self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
         self._story = Story()
-        self._finders: tuple[Finder, ...] = (self._find_certain, self._close_groups)
+        self._finders: tuple[tuple[Concerns, Finder], ...] = (
+            (_has_joins, self._find_certain),
+            (_has_groups, self._close_groups),
+        )
 
     @property
     def in_force(self) -> Epoch:
@@ -298,8 +302,9 @@ class BatchProcessor:
             work.sample,
             is_end=work.is_end,
         )
-        for find in self._finders:
-            closed = find(work, closed)
+        for concerns, find in self._finders:
+            if concerns(work):
+                closed = find(work, closed)
         return replace(work, closed=closed)
 
     def _close_groups(self, work: Batch, closed: Closed) -> Closed:
@@ -308,8 +313,6 @@ class BatchProcessor:
     def _find_certain(self, work: Batch, closed: Closed) -> Closed:
         """Find the rows without a partner, and those that have the first one, that are certain now."""
         waiting = {name: each for name, each in work.epoch.bindings.items() if each.query.joins}
-        if not waiting:
-            return closed
         failing = self._failing(work.epoch)
         deliveries = {
             name: each.found_by_probing(self._checkpoint, spool=name in failing) for name, each in waiting.items()
@@ -385,6 +388,15 @@ class BatchProcessor:
 
     def _undelivered(self) -> tuple[Undelivered, ...]:
         return () if self.before is None else self.before.undelivered
+
+
+def _has_joins(work: Batch) -> bool:
+    return any(binding.query.joins for binding in work.epoch.bindings.values())
+
+
+def _has_groups(work: Batch) -> bool:
+    waits = work.before is not None and bool(work.before.groups)
+    return waits or any(binding.grouping is not None for binding in work.epoch.bindings.values())
 
 
 __all__ = ["BatchProcessor"]

@@ -18,7 +18,6 @@ from plait.operators.ingest.deriving import Derivation
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.ingest.readings import NO_READINGS, Readings
 from plait.operators.reports import IngestReport
-from plait.operators.traversal.filling_up import PastPlan
 from plait.plan.codec import PartTexts
 from plait.plan.coming import Way
 from plait.plan.model import Plan
@@ -105,7 +104,8 @@ def prepare(asked: Asked) -> Prepared:
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
     finished = _finished(asked, opened, plan)
     ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
-    return _with_takings(asked, replace(ready, epoch=replace(ready.epoch, way=way)))
+    ready = _with_takings(asked, ready)
+    return replace(ready, epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.before)))
 
 
 def go_on(
@@ -140,10 +140,10 @@ def go_on(
     catalog = replace(catalog, read=prepared.catalog.read)
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
     plan_id = write_epoch(storage, catalog, plan, prepared.written)
-    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings, prepared.epoch.past)
+    ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings)
     return heading, replace(
         ready,
-        epoch=replace(ready.epoch, way=way),
+        epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.before, prepared.epoch.past)),
         stream_specs=prepared.stream_specs,
         taken_in=taken_in,
         specs={spec.source: spec for spec in specs},
@@ -159,17 +159,16 @@ def _brought_up(
     plan_id: str,
     finished: Finished,
     readings: Readings | None = None,
-    known: tuple[PastPlan, ...] = (),
 ) -> Prepared:
     """Bring the checkpoint up to the plan. `readings`: how stored rows can be read, where the streaming query has not
-    been stopped for it; None: it has been. `known`: how queries have been getting the results of the past.
+    been stopped for it; None: it has been.
     """
     kept = _kept(asked, opened, catalog, plan, readings)
     loaded = _tables(asked, opened.storage, () if kept is None else kept.buckets, plan)
     before = _filled(kept, loaded)
     if before is not None:
         before = replace(before, publications=finished.unpublished)
-    ready = _ready(asked, opened, catalog, plan, plan_id, before, readings or NO_READINGS, known)
+    ready = _ready(asked, opened, catalog, plan, plan_id, before, readings or NO_READINGS)
     return replace(ready, loaded=loaded, claimed=finished.claimed)
 
 
@@ -248,7 +247,6 @@ def _ready(
     plan_id: str,
     before: Manifest | None,
     readings: Readings,
-    known: tuple[PastPlan, ...],
 ) -> Prepared:
     """Put together what the run starts with, and what its user should know."""
     streams = asked.streams_of(plan)
@@ -260,7 +258,6 @@ def _ready(
         bindings=asked.bindings,
         streams=streams,
         readings=readings,
-        past=past_plans(asked, plan, before, known),
     )
     stored = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
     return Prepared(

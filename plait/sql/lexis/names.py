@@ -24,4 +24,9 @@ def naming_problem(what: str, name: str) -> str | None:
     return None
 
 
-__all__ = ["backquoted", "did_you_mean", "folded", "naming_problem"]
+def doubled(text: str) -> str:
+    """Return a piece of what Spark is told with its braces doubled: single ones stand around names of relations."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+__all__ = ["backquoted", "did_you_mean", "doubled", "folded", "naming_problem"]

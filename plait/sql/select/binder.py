@@ -10,18 +10,18 @@ from plait.query.model import Query, Relation, SinkSpec, Source, SourceExpressio
 from plait.query.partners import with_waiting
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
-from plait.sql.expressions.scope import Scope
 from plait.sql.lexis.cursor import Cursor
-from plait.sql.lexis.names import backquoted, did_you_mean, folded, naming_problem
+from plait.sql.lexis.names import backquoted, did_you_mean, doubled, folded, naming_problem
 from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
 from plait.sql.predicates.sorting import Predicates
-from plait.sql.select.from_clause import BoundJoin, FromClause, bind_from
+from plait.sql.select.from_clause import FromClause, bind_from
 from plait.sql.select.grouping import bind_groups
 from plait.sql.select.outer_joins import grouped, with_joins
-from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable, without_alias
-from plait.sql.select.syntax import RelationSyntax, SelectSyntax, parse_select
-from plait.sql.select.where_tests import WhereSyntax, WhereTest, split_where
+from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
+from plait.sql.select.syntax import RelationSyntax, parse_select
+from plait.sql.select.where_clause import bind_where
+from plait.sql.select.where_tests import split_where
 from plait.sql.statements import CreateQuery, WindowOverride
 
 _Edits: TypeAlias = dict[int, tuple[int, str]]
@@ -92,7 +92,6 @@ class _Binder:
         self.problems: list[SqlError] = []
         self._statement, self._text, self._registered = statement, text, registered
         self._is_function = is_function
-        self._tested: _Edits = {}
 
     def bind(self, sources: Mapping[str, Source]) -> Query | None:
         problem = naming_problem("query", self._statement.name)
@@ -107,7 +106,7 @@ class _Binder:
         clause = bind_from(relations, sources, expressions, self._new_predicates)
         if clause is None:
             return None  # with a relation missing, its columns would only be reported over and over
-        where = self._where(syntax, written, tokens, clause, expressions)
+        where, tested = bind_where(syntax, written, tokens, clause, expressions, self._new_predicates())
         predicates = self._new_predicates()
         for each in (*(join.predicates for join in clause.joins), where):
             predicates.absorb(each)
@@ -133,7 +132,7 @@ class _Binder:
                 self._text.text,
                 tokens,
                 _relation_edits(syntax.relations, clause) | _call_edits(expressions) | predicates.rewritten,
-                self._tested,
+                tested,
             ),
             place=self._text.text_place(tokens[0].start),
         )
@@ -142,53 +141,6 @@ class _Binder:
 
     def _new_predicates(self) -> Predicates:
         return Predicates(self._text, self.problems, self._registered)
-
-    def _where(
-        self,
-        syntax: SelectSyntax,
-        written: WhereSyntax,
-        tokens: Sequence[Token],
-        clause: FromClause,
-        expressions: ExpressionBinder,
-    ) -> Predicates:
-        """Bind WHERE; what it asks of relations that it looks into belongs to these."""
-        where, joins = self._new_predicates(), {join.syntax: join for join in clause.joins}
-        for conjunct in written.conditions:
-            condition = expressions.bind_condition(conjunct, clause.scope)
-            if condition is not None:
-                where.add(condition)
-        asked = [self._test(test, joins[test.relation], clause, expressions) for test in written.tests]
-        if asked and syntax.where is not None:
-            before = max(token.start for token in tokens if token.end <= syntax.where[0].start)
-            self._tested[before] = (before + len("WHERE"), f"{''.join(asked)} WHERE")
-            self._tested |= {test.tokens[0].start: (test.tokens[-1].end, "TRUE") for test in written.tests}
-        return where
-
-    def _test(self, test: WhereTest, join: BoundJoin, clause: FromClause, expressions: ExpressionBinder) -> str:
-        """Bind what WHERE looks for in a relation; return the join that says the same, which is what Spark is told: in
-        subqueries it wants no streams.
-        """
-        inner = Scope.of(next(each for each in clause.relations if each.alias == join.alias))
-        scope, asked = clause.scope.around(inner), []
-        for item in test.listed:
-            if not item[-1].is_symbol("*"):
-                written, _ = without_alias(item, expressions)
-                expressions.bind(expressions.parse(written), written, scope)
-        for conjunct in test.conditions:
-            condition = expressions.bind_condition(conjunct, scope)
-            if condition is not None:
-                join.predicates.add(condition)
-                asked.append(join.predicates.rewritten.get(conjunct[0].start, (0, condition.qualified()))[1])
-        if test.compared is not None:
-            left = expressions.bind_condition(test.compared[0], clause.scope)
-            right = expressions.bind_condition(test.compared[1], inner)
-            if left is not None and right is not None:
-                join.predicates.add_equality(left, right, test.relation.at)
-                asked.append(f"({left.qualified()}) = ({right.qualified()})")
-        source = inner.relations[0].source.name
-        conditions = _doubled(" AND ".join(f"({each})" for each in asked) or "TRUE")
-        words = test.relation.join.upper()
-        return f" LEFT {words} JOIN {{{source}}} AS {backquoted(join.alias)} ON {conditions}"
 
     def _read(self) -> tuple[str, tuple[Token, ...]]:
         scanned = scan(self._text.text)
@@ -266,11 +218,7 @@ def _spark_text(text: str, tokens: Sequence[Token], edits: _Edits, tests: _Edits
         if start < position:
             continue  # inside of what a test has been put for
         is_final = new.startswith("{") or start in tests
-        pieces += (_doubled(text[position:start]), new if is_final else _doubled(new))
+        pieces += (doubled(text[position:start]), new if is_final else doubled(new))
         position = end
-    pieces.append(_doubled(text[position : tokens[-1].end]))
+    pieces.append(doubled(text[position : tokens[-1].end]))
     return "".join(pieces)
-
-
-def _doubled(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
