@@ -20,6 +20,9 @@ StartKind: TypeAlias = Literal[
     "query not filled",
     "query to be filled",
     "rows lacking",
+    "windows waiting",
+    "windows incomplete",
+    "windows begun anew",
 ]
 NoticeKind: TypeAlias = (
     StartKind

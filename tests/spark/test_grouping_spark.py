@@ -233,3 +233,29 @@ def test_windows_are_over_without_new_rows_once_a_silent_stream_is_not_waited_fo
     assert 0 < written < counts.results().num_rows
     assert difference(table_rows(counts.results()), table_rows(batch_results(spark, tmp_path, sql))) is None
     assert sum(event.late for event in events) == 0
+
+
+def test_windows_of_a_query_that_is_left_out_wait_for_it_and_none_is_written_twice(spark: Any, tmp_path: Path) -> None:
+    times = [(1, 12), (2, 13), (3, 25), (4, 26, 47)]  # those of a file that come before 10 are late
+    sql = "SELECT window.start AS at, count(*) AS n FROM r WHERE r.k > 0 GROUP BY window(r.ts, '10 seconds'){}"
+    (tmp_path / "r").mkdir()
+
+    def run(number: int, having: str | None, close: bool = False) -> tuple[list[tuple[int, int]], list[str]]:
+        rows = [{"ts": at * SECOND, "k": 1} for at in times[number]]
+        schema = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64())])
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "r" / f"{number}.parquet")
+        made = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"))
+        reader = spark.readStream.name("r").schema("ts TIMESTAMP, k BIGINT")
+        made.stream("r", reader.parquet(str(tmp_path / "r")), time="ts", window="6 seconds", delay="2 seconds")
+        made.query("all", "SELECT r.k FROM r", sink=plait.sinks.noop())
+        counts = None if having is None else made.query("counts", sql.format(having), sink=plait.sinks.memory())
+        made.run_available(close=close)
+        found = [] if counts is None else counts.results().to_pylist()
+        told = [notice.kind for notice in made.summary().warnings if notice.of == "counts"]
+        return sorted((each["at"].second, each["n"]) for each in found), told
+
+    assert run(0, "") == ([(0, 1)], [])
+    assert run(1, None) == ([], ["windows waiting"])
+    # [10, 20) has 12 of the first run, not 13 of the second, which went on without the query.
+    assert run(2, " HAVING n > 0") == ([(10, 1)], ["windows incomplete"])
+    assert run(3, "", close=True) == ([(20, 2), (40, 1)], [])

@@ -4,12 +4,13 @@ Rows wait as they were joined, or as partial aggregates of them, in immutable fi
 is over once the watermark has come to its end (`TimeWindow`): no row that can come belongs to it. Its groups are
 written once, in the batch whose watermark says so first: what `OpenGroups.over_until_us` has passed is never written
 again, even if the watermark falls back because other streams take part, and rows that such a batch still brings are
-left out.
+left out. A query that is left out of a run closes nothing: what it had gathered, and up to where its windows have been
+written, waits for it (`resting_groups`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -90,6 +91,11 @@ def close_windows(
     return Windows(waiting=tuple(waiting), over=over)
 
 
+def resting_groups(before: Manifest | None, answered: Container[str]) -> tuple[OpenGroups, ...]:
+    """Return what waits of the queries that are left out: it stays as it is until they come back or are dropped."""
+    return () if before is None else tuple(groups for groups in before.groups if groups.query not in answered)
+
+
 def gathered_after(before: OpenGroups | None, query: GroupedQuery, gathered: Sequence[GatheredRows]) -> OpenGroups:
     """Return what a query has gathered after a batch. Rows of another query that had its name are let go."""
     if before is None or before.identity != query.identity:
@@ -138,4 +144,13 @@ def _last_ends(window: TimeWindow, taus: npt.NDArray[np.int64]) -> npt.NDArray[n
     return begun + (window.start_us + window.size_us)
 
 
-__all__ = ["MOST_FILES", "GroupedQuery", "Over", "Windows", "close_windows", "over_at", "with_fewer_files"]
+__all__ = [
+    "MOST_FILES",
+    "GroupedQuery",
+    "Over",
+    "Windows",
+    "close_windows",
+    "over_at",
+    "resting_groups",
+    "with_fewer_files",
+]

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import PlaitError
 from plait.operators.close.closing import Closed
 from plait.operators.close.found import write_found
-from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at
+from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.outputs.binding import Binding
@@ -36,13 +36,15 @@ def close_groups(
     closed: Closed,
     deliveries: Callable[[], Mapping[str, Delivery]],
 ) -> Closed:
-    """Return what a batch has closed with the groups of windows that are over by that, and what still waits.
+    """Return what a batch has closed with the groups of windows that are over by that, and what still waits,
+    also of queries that are left out.
 
     `deliveries`: how groups are handed over.
     """
     groupings = {name: each.grouping for name, each in work.epoch.bindings.items() if each.grouping is not None}
+    resting = resting_groups(work.before, work.epoch.bindings)
     if not groupings:
-        return closed
+        return replace(closed, groups=resting)
     attempt = uuid.uuid4().hex[:12]
     queries = [
         GroupedQuery(query=name, identity=how.identity, window=how.window, time=how.time.name, fold=how.fold)
@@ -57,7 +59,7 @@ def close_groups(
     found = closed.found
     if any(rows.values()):
         found += (write_found(rows, deliveries(), storage, batch=work.number, attempt=attempt),)
-    return replace(closed, groups=windows.waiting, found=found)
+    return replace(closed, groups=(*windows.waiting, *resting), found=found)
 
 
 def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None) -> bool:

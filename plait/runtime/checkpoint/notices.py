@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from plait.operators.close.keeping import resting_windows
 from plait.plan.model import Plan
 from plait.runtime.checkpoint.catalog import Catalog
 from plait.runtime.notice import Notice
-from plait.state.model import Manifest
+from plait.runtime.outputs.grouping import Grouping
+from plait.state.model import Manifest, OpenGroups
 
 
 def notices(
@@ -16,12 +20,14 @@ def notices(
     plan: Plan,
     registered: frozenset[str],
     dropped: frozenset[str] = frozenset(),
+    groupings: Mapping[str, Grouping | None] = MappingProxyType({}),
     *,
     backfill: bool = False,
 ) -> tuple[Notice, ...]:
     """Return one notice for every stream that comes back, rests, or seems to have been renamed, for every query
-    that is left out or was `dropped` although its sink has not taken all of its results, and for every one that
-    `backfill` leaves as it is because it comes back, or fills up with the next batch.
+    that is left out or was `dropped` although its sink has not taken all of its results or it has windows that are not
+    over, for every one that comes back to such windows or cannot go on with them, and for every one that `backfill`
+    leaves as it is because it comes back, or fills up with the next batch. `groupings`: how today's queries group.
     """
     if before is None or manifest is None:
         return ()
@@ -31,6 +37,7 @@ def notices(
         *_resting(manifest, plan),
         *_renamed(before, now, registered, read),
         *_undelivered(manifest, plan, dropped),
+        *_open_windows(manifest, dropped, groupings),
         *((*_not_filled(manifest, plan), *_filled_later(manifest, plan)) if backfill else ()),
     )
 
@@ -102,6 +109,55 @@ def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> lis
         )
         for query, count in sorted(rows.items())
     ]
+
+
+def _open_windows(
+    manifest: Manifest, dropped: frozenset[str], groupings: Mapping[str, Grouping | None]
+) -> list[Notice]:
+    """Tell of queries that had gathered rows and do not simply go on with them. `groupings`: of today's queries."""
+    here = {progress.query for progress in manifest.queries if progress.left is None}
+    found = []
+    for groups in manifest.groups:
+        grouping, rows = groupings.get(groups.query), sum(file.rows for file in groups.files)
+        if groups.query in dropped or groups.query not in groupings:
+            found += [_waiting(groups.query, rows, groups.query in dropped)] if rows else []
+        elif grouping is None or grouping.identity != groups.identity:
+            found += [_begun_anew(groups.query, rows)] if rows else []
+        elif groups.query not in here:
+            found.append(_incomplete(groups))
+    return found
+
+
+def _waiting(query: str, rows: int, is_dropped: bool) -> Notice:
+    return Notice(
+        kind="windows waiting",
+        of=query,
+        text=f"query '{query}' was dropped, and with it {rows} rows that it has kept for windows of event time that "
+        "are not over: they are deleted with the next batch"
+        if is_dropped
+        else f"query '{query}' is left out, and {rows} rows that it has kept for windows of event time that are not "
+        "over wait in the checkpoint until it runs again. To delete them, drop it by name",
+    )
+
+
+def _begun_anew(query: str, rows: int) -> Notice:
+    return Notice(
+        kind="windows begun anew",
+        of=query,
+        text=f"query '{query}' groups other rows than when it last ran, or keeps them otherwise (its text, the types "
+        f"of its columns, ANSI mode or the version of Plait has changed): {rows} rows that were kept for windows of "
+        "event time that are not over are deleted with the next batch, and those windows begin anew. To have them "
+        "complete, run what it was before once more, and give the new query another name",
+    )
+
+
+def _incomplete(groups: OpenGroups) -> Notice:
+    return Notice(
+        kind="windows incomplete",
+        of=groups.query,
+        text=f"query '{groups.query}' comes back: its windows of event time go on with what it had kept, and none is "
+        "written twice, but those that were open while it was left out lack the results of what came meanwhile",
+    )
 
 
 def _not_filled(manifest: Manifest, plan: Plan) -> list[Notice]:

@@ -27,7 +27,15 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.heading import past_plans, way_to
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.offsets import resume_streams
-from plait.runtime.checkpoint.recovery import Finished, Whose, finish_last_batch, open_checkpoint, refuse_ended, whose
+from plait.runtime.checkpoint.recovery import (
+    Finished,
+    Whose,
+    finish_last_batch,
+    open_checkpoint,
+    refuse_ended,
+    whose,
+    without_dropped,
+)
 from plait.runtime.checkpoint.shared_storage import share
 from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
 from plait.runtime.checkpoint.stored_rows import readings_of, rewritten, serve_at_once
@@ -213,7 +221,7 @@ def _finished(asked: Asked, opened: Opened, plan: Plan) -> Finished:
 
 def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, readings: Readings | None) -> Manifest | None:
     """Return the last manifest, its stored rows with what the plan wants of them, unless they can be read so, and
-    without results nobody waits for.
+    without what waits for nobody.
 
     A stream was not silent while nobody listened to it, so idleness begins to count now. The watermark falls back to
     a stream that joins before any batch is planned, since what is forgotten by then cannot meet what that stream sends.
@@ -222,8 +230,7 @@ def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, readings: 
         return None
     all_kept = with_all_kept(plan, opened.manifest)
     kept = rewritten(asked, opened.storage, all_kept, catalog, plan, readings or NO_READINGS)
-    undelivered = tuple(late for late in kept.undelivered if late.query not in asked.dropped)
-    kept = replace(kept, undelivered=undelivered)
+    kept = without_dropped(kept, asked.dropped)
     if readings is not None:
         return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)
@@ -276,6 +283,7 @@ def _ready(
             plan,
             frozenset(asked.sources),
             asked.dropped,
+            {name: binding.grouping for name, binding in asked.bindings.items()},
             backfill=asked.settings.backfill,
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -146,9 +146,9 @@ def refuse_ended(
     """
     if manifest is None or not manifest.ended:
         return
-    left = tuple(late for late in manifest.undelivered if late.query not in dropped)
-    if left != manifest.undelivered:
-        manifest = replace(manifest, undelivered=left)
+    left = without_dropped(manifest, dropped)
+    if left != manifest:
+        manifest = left
         ManifestLog(storage).amend(manifest)
     finished = finish_last_batch(storage, owner, manifest, bindings, streams)
     if not (finished.unpublished or manifest.undelivered):
@@ -157,6 +157,15 @@ def refuse_ended(
             "close=True), which says that nothing more will come, so all there is to know has been written. For more "
             "input choose another checkpoint and other sinks"
         )
+
+
+def without_dropped(manifest: Manifest, dropped: Container[str]) -> Manifest:
+    """Return the manifest without what waits of queries that were dropped by name."""
+    return replace(
+        manifest,
+        undelivered=tuple(late for late in manifest.undelivered if late.query not in dropped),
+        groups=tuple(groups for groups in manifest.groups if groups.query not in dropped),
+    )
 
 
 def _publish_again(storage: Storage, manifest: Manifest) -> tuple[Unpublished, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +15,7 @@ from plait.query.model import ColumnRef, Query
 from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Fold
 from plait.spelling import backquoted
+from plait.sql.lexis.tokens import depths, tokens_of
 from plait.sql.select.folding import folding_of
 
 
@@ -45,19 +48,45 @@ def grouping_of(
         return None
     types = {ref: str(field.dataType.simpleString()).lower() for ref, field in zip(joined, schema, strict=True)}
     folding = folding_of(aggregation, types) if can_fold else None
+    fold = None if folding is None else folding.fold
     if folding is not None:
         columns = (f"{backquoted(name)} {type_}" for name, type_ in folding.kept)
         schema = StructType.fromDDL(", ".join(columns))
-    windows = [(relation.alias, relation.source, relation.window_us) for relation in query.relations]
-    meaning = (query.text, windows, schema.json(), aggregation, folding)
     return Grouping(
         joined=joined,
-        fold=None if folding is None else folding.fold,
+        fold=fold,
         kept=schema,
         window=aggregation.window,
         sql=aggregation.sql if folding is None else folding.sql,
-        identity=hashlib.sha256(repr(meaning).encode()).hexdigest()[:16],
+        identity=rows_identity(query.text, aggregation.window, types, fold),
     )
+
+
+def rows_identity(text: str, window: TimeWindow, types: Mapping[ColumnRef, str], fold: Fold | None) -> str:
+    """Return what tells kept rows apart from those that mean something else. `types`: of the joined row.
+
+    It is written out, name by name, because checkpoints hold it: it must not change with a version of ours, nor with
+    anything that leaves the rows what they are, such as HAVING, another name of a column, or whether it can be NULL.
+    """
+    meaning = {
+        "join": _join_part(text),
+        "time": [window.relation, window.column],
+        "windows": [window.size_us, window.slide_us, window.start_us],
+        "columns": [[ref.name, type_] for ref, type_ in types.items()],
+        "panes": None if fold is None else [fold.pane_us, fold.start_us],
+        "keys": None if fold is None else list(fold.keys),
+        "partials": None if fold is None else [[each.name, each.first, each.again] for each in fold.partials],
+    }
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _join_part(text: str) -> list[str]:
+    """Return the tokens of a SELECT that say which rows it joins: from FROM on, up to what groups them."""
+    tokens = tokens_of(text)
+    outside = [(place, token.keyword) for place, depth, token in depths(tokens) if depth == 0]
+    first = next(place for place, word in outside if word == "FROM")
+    last = next((place for place, word in outside if place > first and word == "GROUP BY"), len(tokens))
+    return [f"{token.kind} {token.keyword or token.value}" for token in tokens[first:last]]
 
 
 def grouped(
@@ -73,4 +102,4 @@ def grouped(
     return spark.sql(how.sql, rows=windowed.where(" AND ".join(bounds)) if bounds else windowed)
 
 
-__all__ = ["Grouping", "grouped", "grouping_of"]
+__all__ = ["Grouping", "grouped", "grouping_of", "rows_identity"]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from plait.operators.close import groups
-from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at
+from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
 from plait.operators.reports import ProbeReport, ResultFile
 from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Fold
@@ -86,6 +86,13 @@ def test_rows_of_another_query_that_had_the_name_are_let_go(tmp_path: Path) -> N
     assert same.waiting == (opened(old, new, over=0),)
     other = OpenGroups(query="q", identity="another", over_until_us=0, files=(old,))
     assert closed(storage, manifest(other), new, mark=None).waiting == (opened(new),)
+
+
+def test_what_queries_that_are_left_out_have_gathered_stays_as_it_is() -> None:
+    waiting = (opened(file(3, 4), over=2), OpenGroups(query="other", identity="j", over_until_us=7))
+    assert resting_groups(manifest(*waiting), {"other": 1}) == waiting[:1]
+    assert resting_groups(manifest(*waiting), ()) == waiting
+    assert resting_groups(None, ()) == ()
 
 
 def test_many_small_files_become_one_without_rows_whose_windows_are_over(

@@ -12,14 +12,14 @@ import pytest
 from plait.errors import OptionError
 from plait.query.model import SinkSpec, Stream
 from plait.runtime.checkpoint.catalog import PATH
-from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch, refuse_ended, whose
+from plait.runtime.checkpoint.recovery import claim_sink, finish_last_batch, refuse_ended, whose, without_dropped
 from plait.sinks.claims import Claim, ClaimedDirectory, Owner, file_name, read_owners
 from plait.sinks.kind import Sink
 from plait.sinks.kinds.json import Json
 from plait.sinks.staging import stage
 from plait.state.identity import identity_of
 from plait.state.manifest import ManifestLog
-from plait.state.model import Manifest, Undelivered
+from plait.state.model import Manifest, OpenGroups, Undelivered
 from plait.state.storage import Storage
 
 
@@ -170,3 +170,11 @@ def test_of_a_checkpoint_whose_input_has_ended_results_go_with_the_query_that_is
     assert [each.query for each in last.undelivered] == ["q"]
     with pytest.raises(OptionError, match="has ended"):
         refuse_ended(storage, whose(storage), last, [], (), {"q"})
+
+
+def test_what_waits_of_a_query_goes_when_it_is_dropped_by_name() -> None:
+    late = [Undelivered(query=query, batch=3, paths=("p",), rows=1, reason="full") for query in ("q", "r")]
+    groups = [OpenGroups(query=query, identity="i", over_until_us=5) for query in ("q", "r")]
+    both = replace(MANIFEST, undelivered=tuple(late), groups=tuple(groups))
+    assert without_dropped(both, {"q"}) == replace(MANIFEST, undelivered=(late[1],), groups=(groups[1],))
+    assert without_dropped(both, ()) == both
