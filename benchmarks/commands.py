@@ -23,7 +23,10 @@ _COMPONENTS = {
         "small batches of live streams by the millisecond, and what the slowest lose",
     ),
     "start": ("benchmarks.components.start", "from the command to the first batch, part by part"),
-    "closing": ("benchmarks.components.closing_compared", "rows without a partner and groups of windows, against Spark's own"),
+    "closing": (
+        "benchmarks.components.closing_compared",
+        "rows without a partner and groups of windows, against Spark's own",
+    ),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
     "overhead": ("benchmarks.components.overhead", "what statistics and planning take of the processor"),
