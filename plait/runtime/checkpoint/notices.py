@@ -119,7 +119,7 @@ def _open_windows(
     found = []
     for groups in manifest.groups:
         grouping, rows = groupings.get(groups.query), sum(file.rows for file in groups.files)
-        if groups.query in dropped or groups.query not in groupings:
+        if groups.query not in groupings:
             found += [_waiting(groups.query, rows, groups.query in dropped)] if rows else []
         elif grouping is None or grouping.identity != groups.identity:
             found += [_begun_anew(groups.query, rows)] if rows else []

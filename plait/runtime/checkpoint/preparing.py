@@ -230,7 +230,7 @@ def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, readings: 
         return None
     all_kept = with_all_kept(plan, opened.manifest)
     kept = rewritten(asked, opened.storage, all_kept, catalog, plan, readings or NO_READINGS)
-    kept = without_dropped(kept, asked.dropped)
+    kept = without_dropped(kept, asked.dropped, asked.bindings)
     if readings is not None:
         return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)

@@ -159,12 +159,14 @@ def refuse_ended(
         )
 
 
-def without_dropped(manifest: Manifest, dropped: Container[str]) -> Manifest:
-    """Return the manifest without what waits of queries that were dropped by name."""
+def without_dropped(manifest: Manifest, dropped: Container[str], replaced: Container[str] = ()) -> Manifest:
+    """Return the manifest without what waits of queries that were dropped by name. What those that are `replaced` have
+    gathered stays: whether the new ones can use it, they know.
+    """
     return replace(
         manifest,
         undelivered=tuple(late for late in manifest.undelivered if late.query not in dropped),
-        groups=tuple(groups for groups in manifest.groups if groups.query not in dropped),
+        groups=tuple(groups for groups in manifest.groups if groups.query not in dropped or groups.query in replaced),
     )
 
 

@@ -48,9 +48,14 @@ def test_rows_of_a_query_that_is_left_out_wait() -> None:
 
 
 def test_rows_of_a_query_that_was_dropped_are_deleted() -> None:
-    for groupings in ({}, {"q": "i"}):
-        ((kind, text),) = told(groupings, HERE, dropped="q")
-        assert (kind, text[:56]) == ("windows waiting", "query 'q' was dropped, and with it 6 rows that it has ke")
+    ((kind, text),) = told({}, HERE, dropped="q")
+    assert (kind, text[:56]) == ("windows waiting", "query 'q' was dropped, and with it 6 rows that it has ke")
+
+
+def test_a_query_that_was_replaced_goes_on_if_it_groups_the_same_rows() -> None:
+    assert told({"q": "i"}, HERE, dropped="q") == []
+    ((kind, _),) = told({"q": "another"}, HERE, dropped="q")
+    assert kind == "windows begun anew"
 
 
 @pytest.mark.parametrize("known", [(AWAY,), ()])

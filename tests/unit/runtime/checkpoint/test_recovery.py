@@ -177,4 +177,5 @@ def test_what_waits_of_a_query_goes_when_it_is_dropped_by_name() -> None:
     groups = [OpenGroups(query=query, identity="i", over_until_us=5) for query in ("q", "r")]
     both = replace(MANIFEST, undelivered=tuple(late), groups=tuple(groups))
     assert without_dropped(both, {"q"}) == replace(MANIFEST, undelivered=(late[1],), groups=(groups[1],))
+    assert without_dropped(both, {"q"}, {"q"}) == replace(both, undelivered=(late[1],))
     assert without_dropped(both, ()) == both
