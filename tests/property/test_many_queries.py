@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 import plait
 from plait.operators.ingest import derivable
+from plait.runtime.declarations import QueryHandle
 from tests.oracle.duckdb_oracle import load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.drawn_selections import COLUMNS, drawn_rows, drawn_selection
@@ -104,6 +105,7 @@ def test_hundreds_of_queries_that_come_and_go_have_the_results_of_the_oracle(
             keep="all",
         )
     found: dict[str, pa.Table] = {}
+    asked: dict[str, QueryHandle] = {}
 
     def change(batch: int) -> None:
         for each in drawn:
@@ -111,7 +113,7 @@ def test_hundreds_of_queries_that_come_and_go_have_the_results_of_the_oracle(
                 found[each.name] = engine.results(each.name)
                 engine.drop(each.name)
             if each.since == batch:
-                engine.query(each.name, each.select, sink=plait.sinks.memory())
+                asked[each.name] = engine.query(each.name, each.select, sink=plait.sinks.memory())
 
     done = {0}
     change(0)
@@ -127,7 +129,10 @@ def test_hundreds_of_queries_that_come_and_go_have_the_results_of_the_oracle(
     engine.run_available()
     assert done == {0, 1, 2}
     results = 0
-    for each in drawn:
+    for drawn_for in drawn:
+        begun = asked[drawn_for.name].active_since  # with that batch or a later one: none waits long for its plan
+        each = replace(drawn_for, since=BATCHES if begun is None else begun)
+        assert each.since >= drawn_for.since
         table = found[each.name] if each.name in found else engine.results(each.name)
         rows = Counter(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
         assert rows == each.expected(), (each.select, each.since, each.until)

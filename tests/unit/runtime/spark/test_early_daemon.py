@@ -38,6 +38,13 @@ def place(_alone: None) -> Iterator[str]:
     assert _soon(lambda: not _waiting(told)), "the early process outlives everybody"
 
 
+@pytest.fixture
+def sockets() -> Iterator[Path]:
+    """A directory whose path is short enough for a socket, which pytest's own need not be."""
+    with tempfile.TemporaryDirectory(prefix="plait-") as directory:
+        yield Path(directory)
+
+
 def _waiting(place: str) -> list[int]:
     found = []
     for each in Path("/proc").glob("[0-9]*/cmdline"):
@@ -96,8 +103,8 @@ def end(daemon: subprocess.Popen[bytes]) -> None:
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 
 
-def test_workers_are_forked_from_the_early_process_with_what_spark_told_its_own(place: str, tmp_path: Path) -> None:
-    daemon = spark_starts(place, tmp_path)
+def test_workers_are_forked_from_the_early_process_with_what_spark_told_its_own(place: str, sockets: Path) -> None:
+    daemon = spark_starts(place, sockets)
     worker, connection = worker_of(daemon)
     with connection:
         assert [parent(worker)] == _waiting(place)[:1]
@@ -107,10 +114,10 @@ def test_workers_are_forked_from_the_early_process_with_what_spark_told_its_own(
     end(daemon)
 
 
-def test_another_process_of_spark_loads_by_itself(place: str, tmp_path: Path) -> None:
-    first = spark_starts(place, tmp_path)
+def test_another_process_of_spark_loads_by_itself(place: str, sockets: Path) -> None:
+    first = spark_starts(place, sockets)
     _, taken = worker_of(first)
-    second = spark_starts(place, tmp_path)
+    second = spark_starts(place, sockets)
     worker, connection = worker_of(second)
     with connection, taken:
         assert parent(worker) == second.pid
@@ -118,8 +125,8 @@ def test_another_process_of_spark_loads_by_itself(place: str, tmp_path: Path) ->
     end(first)
 
 
-def test_it_ends_with_spark_also_where_the_process_that_stands_for_it_is_killed(place: str, tmp_path: Path) -> None:
-    daemon = spark_starts(place, tmp_path)
+def test_it_ends_with_spark_also_where_the_process_that_stands_for_it_is_killed(place: str, sockets: Path) -> None:
+    daemon = spark_starts(place, sockets)
     worker_of(daemon)[1].close()
     daemon.kill()
     end(daemon)  # the fixture waits for the early one
