@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,16 @@ def test_results_that_only_a_worker_sees_are_not_taken_for_delivered(
         path.rename(aside)
     (tmp_path / "elsewhere").mkdir()
 
+    def files_of(uri: str) -> tuple[pafs.FileSystem, str]:
+        """The driver's view: it finds only what it has written itself."""
+        return pafs.LocalFileSystem(), str(tmp_path / "elsewhere" / sha256(uri.encode()).hexdigest())
+
     def filesystem_of(_: str) -> tuple[pafs.FileSystem, str]:
         """The driver's view: where workers have written there is an empty directory."""
         return pafs.LocalFileSystem(), str(tmp_path / "elsewhere" / "nothing")
 
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "locate", filesystem_of)
+        patch.setattr(staging, "locate", files_of)
         with pytest.raises(SinkError, match=r"' is not shared: what a task wrote there"):
             engine(tmp_path, spark).run_available()
     (tmp_path / "elsewhere" / "nothing").mkdir()

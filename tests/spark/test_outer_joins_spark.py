@@ -66,10 +66,11 @@ def engine(spark: SparkSession, directory: Path) -> plait.Engine:
 
 def found(directory: Path) -> dict[str, Counter[tuple[Any, ...]]]:
     results = {}
-    for name in QUERIES:
-        files = list((directory / "out" / name).glob("*.parquet"))
-        read = f"SELECT * FROM read_parquet('{directory}/out/{name}/*.parquet')"
-        results[name] = Counter(duckdb.sql(read).fetchall() if files else [])
+    with duckdb.connect() as connection:
+        for name in QUERIES:
+            files = list((directory / "out" / name).glob("*.parquet"))
+            read = f"SELECT * FROM read_parquet('{directory}/out/{name}/*.parquet')"
+            results[name] = Counter(connection.sql(read).fetchall() if files else [])
     return results
 
 

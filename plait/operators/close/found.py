@@ -7,6 +7,7 @@ that names their files, so a batch that is done again finds them again, and one 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -26,7 +27,8 @@ def write_found(
     batch: int,
     attempt: str,
 ) -> ProbeReport:
-    """Write joined rows, by query, with the columns that its delivery takes; return the account of it.
+    """Write joined rows, by query, with the columns that its delivery takes; return the account of it. `attempt`: twelve
+    hexadecimal digits that no other files have in their names, where a sink looks for them.
 
     What a sink refuses, or only Spark can compute, is spooled instead, with the reason.
     """
@@ -34,7 +36,7 @@ def write_found(
     refused = {query: file.failure for query, file in files.items() if file.failure is not None}
     if refused:
         spooled = {query: Spooled(query=query, columns=deliveries[query].columns) for query in refused}
-        again = _written({query: rows[query] for query in refused}, spooled, storage, batch, f"{attempt}-again")
+        again = _written({query: rows[query] for query in refused}, spooled, storage, batch, uuid.uuid4().hex[:12])
         files |= {file.query: replace(file, failure=refused[file.query]) for file in again}
     return ProbeReport(results=tuple(files[query] for query in sorted(files)))
 

@@ -43,7 +43,7 @@ def with_certain(
             found[name] = (rows,)
     if not found:
         return closed
-    report = write_found(found, deliveries, storage, batch=work.number, attempt=f"certain-{uuid.uuid4().hex[:12]}")
+    report = write_found(found, deliveries, storage, batch=work.number, attempt=uuid.uuid4().hex[:12])
     return replace(closed, found=(*closed.found, report))
 
 
