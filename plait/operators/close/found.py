@@ -27,8 +27,9 @@ def write_found(
     batch: int,
     attempt: str,
 ) -> ProbeReport:
-    """Write joined rows, by query, with the columns that its delivery takes; return the account of it. `attempt`: twelve
-    hexadecimal digits that no other files have in their names, where a sink looks for them.
+    """Write joined rows, by query, with the columns that its delivery takes; return the account of it.
+
+    `attempt`: twelve hexadecimal digits that no other files have in their names, where a sink looks for them.
 
     What a sink refuses, or only Spark can compute, is spooled instead, with the reason.
     """
