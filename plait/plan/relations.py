@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from plait.plan.model import KeyColumn, Member, Requirement, Selection, ValueColumn
+from plait.plan.model import KeyColumn, Member, Plan, Requirement, Selection, ValueColumn
 from plait.query.model import Column, Operand, Query, Relation, SourceExpression, Waiting, relations_of
 from plait.query.predicates import Band, Equality, Order, Residual
 from plait.query.types import is_calendar
@@ -147,6 +147,12 @@ def member_name(member: Member) -> str:
 def own_store(query: str, source: str) -> str:
     """Return the id of a store that keeps a source's tuples for one query alone, "" for none at all."""
     return f"{query.replace('/', '//')}/{source.replace('/', '//')}"
+
+
+def store_for(plan: Plan, query: str, source: str) -> str:
+    """Return the id of the store that keeps a source's tuples for a query: its own where it has one."""
+    own = own_store(query, source)
+    return own if any(store.id == own for store in plan.stores) else source
 
 
 StoreName: TypeAlias = Callable[[str, str], str]

@@ -399,8 +399,7 @@ class DirectRun:
             span = span_of(query, before.sources, closed.sources)
             rows = certain_rows(query, self.governing.plan, stored, span, types)
             found.update({} if rows is None else {query.name: (rows,)})
-        attempt = f"c{next(self._attempts)}"
-        return (write_found(found, self._deliveries(), self.storage, batch=batch, attempt=attempt),) if found else ()
+        return (write_found(found, self._deliveries(), self.storage, batch=batch),) if found else ()
 
     def _type(self, query: Query, ref: ColumnRef) -> pa.DataType:
         columns = self.case.source(query.relation(ref.relation).source).columns

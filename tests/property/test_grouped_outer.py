@@ -6,36 +6,27 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
 from plait.errors import UnsupportedQueryError
-from plait.operators.close import groups
-from plait.state.buckets import close_others
-from plait.state.storage import Storage
 from tests.oracle.compare import difference
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.oracle.nested_loop import TooManyCombinationsError
 from tests.oracle.outer_loop import OuterLoop
 from tests.property.case import Case, describe, quoted
 from tests.property.expressions import Expression, column
-from tests.property.front_end import from_text
 from tests.property.outer_cases import OuterQuery, outer_case
-from tests.property.running import _MEMORY
 from tests.property.windowed import (
     AGGREGATES,
     Grouping,
     Rows,
-    WindowedRun,
-    Written,
     grouped_rows,
     lengths,
     marks_after,
+    run_windowed,
     tail_of,
 )
 
@@ -127,20 +118,9 @@ def wanted_of(case: Case, query: Drawn) -> dict[int, Rows]:
     return grouped_rows(table, query.how, marks_after(case))
 
 
-def run(case: Case) -> Written:
-    directory = tempfile.mkdtemp(prefix="plait-grouped-outer-", dir=_MEMORY if _MEMORY.is_dir() else None)
-    try:
-        sources, queries = from_text(case)
-        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]):
-            return WindowedRun(case, sources, queries, directory).run_to_end()
-    finally:
-        close_others(Storage.open(directory), ())
-        shutil.rmtree(directory)
-
-
 def fault(case: Case, query: Drawn) -> str | None:
     """Return what is wrong with what was written; None if all is well."""
-    wanted, written = wanted_of(case, query), run(case)
+    wanted, written = wanted_of(case, query), run_windowed(case)
     for batch in range(case.batches + 1):
         problem = difference(written.groups[query.query.name][batch], wanted.get(batch, []))
         if problem is not None:

@@ -5,23 +5,15 @@ watermark has come to its end, and nothing is left when the input ends.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections import Counter
-from unittest.mock import patch
 
 import pytest
 
-from plait.operators.close import groups
-from plait.state.buckets import close_others
-from plait.state.storage import Storage
 from tests.oracle.compare import difference
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.property.case import Case, describe
 from tests.property.cases import random_case
-from tests.property.front_end import from_text
-from tests.property.running import _MEMORY
-from tests.property.windowed import Grouping, WindowedRun, Written, expected_groups, grouped_case
+from tests.property.windowed import Grouping, expected_groups, grouped_case, run_windowed
 
 CASES = int(os.environ.get("PLAIT_CASES", "200"))
 FIRST_SEED = 9_000_000 + int(os.environ.get("PLAIT_SEED", "0"))
@@ -34,20 +26,9 @@ def case_of(seed: int) -> Case:
     return random_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1, rows_scale=0.8)
 
 
-def run(case: Case) -> Written:
-    directory = tempfile.mkdtemp(prefix="plait-windowed-", dir=_MEMORY if _MEMORY.is_dir() else None)
-    try:
-        sources, queries = from_text(case)
-        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]):
-            return WindowedRun(case, sources, queries, directory).run_to_end()
-    finally:
-        close_others(Storage.open(directory), ())
-        shutil.rmtree(directory)
-
-
 def fault(case: Case, groupings: dict[str, Grouping]) -> str | None:
     """Return what is wrong with what was written; None if all is well."""
-    wanted, written = expected_groups(case, groupings), run(case)
+    wanted, written = expected_groups(case, groupings), run_windowed(case)
     for query in groupings:
         for batch in range(case.batches + 1):
             problem = difference(written.groups[query][batch], wanted[query].get(batch, []))

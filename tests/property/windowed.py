@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from plait.operators.close import groups
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.groups import GroupedQuery, Over, close_windows
 from plait.operators.reports import ProbeReport
@@ -26,8 +30,10 @@ from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Delivery, Gathering
 from plait.sql.lexis.tokens import depths, tokens_of
 from plait.sql.select.folding import Folding, folding_of
+from plait.state.buckets import close_others
 from plait.state.gathered import folder_of, microseconds, read_gathered
 from plait.state.model import Manifest
+from plait.state.storage import Storage
 from plait.stats.cycles import CycleLength
 from tests.oracle.compare import table_rows
 from tests.oracle.duckdb_oracle import expected, load
@@ -35,6 +41,8 @@ from tests.oracle.translate import connection, rendered
 from tests.property.arrivals import Arrivals, watermarks
 from tests.property.case import Case, CaseQuery, quoted
 from tests.property.direct import DirectRun
+from tests.property.front_end import from_text
+from tests.property.running import _MEMORY
 
 Rows = list[tuple[Any, ...]]
 _KEYS, _NUMBERS = ("i", "l", "s", "b"), ("i", "l")
@@ -315,3 +323,15 @@ def _windowed(rows: pa.Table, window: TimeWindow, over: Over) -> pa.Table:
         struct = pa.StructArray.from_arrays(bounds, names=["start", "end"])
         pieces.append(rows.take(pa.array(places)).append_column("window", struct))
     return pa.concat_tables(pieces)
+
+
+def run_windowed(case: Case) -> Written:
+    """Run a case with few files or many, to the end of its input, and leave nothing of it behind."""
+    directory = tempfile.mkdtemp(prefix="plait-windowed-", dir=_MEMORY if _MEMORY.is_dir() else None)
+    try:
+        sources, queries = from_text(case)
+        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]):
+            return WindowedRun(case, sources, queries, directory).run_to_end()
+    finally:
+        close_others(Storage.open(directory), ())
+        shutil.rmtree(directory)

@@ -30,7 +30,7 @@ from plait.operators.probe.partials import NO_HIGH, NO_LOW, plus_window
 from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import carries, with_selections
 from plait.plan.model import Plan, Selection
-from plait.plan.relations import own_store, projected_columns, waiting_selections
+from plait.plan.relations import projected_columns, store_for, waiting_selections
 from plait.query.model import ColumnRef, Query, Relation, Waiting
 from plait.query.partners import has_stream, left_parts
 from plait.state.buckets import OpenBucket
@@ -185,8 +185,7 @@ class _Kept:
 def _kept(query: Query, relation: Relation, plan: Plan, stored: Stored) -> _Kept:
     waiting = relation.waiting
     assert waiting is not None, f"{relation.alias} of query {query.name} is kept by nobody"
-    own = own_store(query.name, relation.source)
-    store = own if any(each.id == own for each in plan.stores) else relation.source
+    store = store_for(plan, query.name, relation.source)
     selections = waiting_selections(waiting)
     compared = compared_columns(query, relation.alias)
     needed = {*compared, *projected_columns(query, relation.alias)}

@@ -25,19 +25,16 @@ def write_found(
     storage: Storage,
     *,
     batch: int,
-    attempt: str,
 ) -> ProbeReport:
     """Write joined rows, by query, with the columns that its delivery takes; return the account of it.
 
-    `attempt`: twelve hexadecimal digits that no other files have in their names, where a sink looks for them.
-
     What a sink refuses, or only Spark can compute, is spooled instead, with the reason.
     """
-    files = {file.query: file for file in _written(rows, deliveries, storage, batch, attempt)}
+    files = {file.query: file for file in _written(rows, deliveries, storage, batch)}
     refused = {query: file.failure for query, file in files.items() if file.failure is not None}
     if refused:
         spooled = {query: Spooled(query=query, columns=deliveries[query].columns) for query in refused}
-        again = _written({query: rows[query] for query in refused}, spooled, storage, batch, uuid.uuid4().hex[:12])
+        again = _written({query: rows[query] for query in refused}, spooled, storage, batch)
         files |= {file.query: replace(file, failure=refused[file.query]) for file in again}
     return ProbeReport(results=tuple(files[query] for query in sorted(files)))
 
@@ -47,9 +44,9 @@ def _written(
     deliveries: Mapping[str, Delivery],
     storage: Storage,
     batch: int,
-    attempt: str,
 ) -> tuple[ResultFile, ...]:
-    writer = ResultWriter(deliveries, storage, batch, attempt)
+    """Write rows to files whose names are like those of tasks, so that a sink knows them for its own."""
+    writer = ResultWriter(deliveries, storage, batch, attempt=uuid.uuid4().hex[:12])
     for query, pieces in rows.items():
         for piece in pieces:
             writer.add_rows(query, piece)

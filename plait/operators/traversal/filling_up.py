@@ -20,7 +20,7 @@ from plait.operators.traversal.scheduling import Probe, Spread, by_store
 from plait.operators.traversal.slicing import Allowance, next_rows, tasks_for
 from plait.plan.model import Plan
 from plait.plan.pruning import answering_from
-from plait.plan.relations import own_store
+from plait.plan.relations import store_for
 from plait.query.model import Query
 from plait.state.model import FillingUp, Left, Manifest, Past
 
@@ -92,7 +92,7 @@ def _begun(past: PastPlan, manifest: Manifest, batch: int) -> FillingUp:
     """
     query = past.query
     stores = {
-        relation.alias: _store_of(past.plan, query, relation.source)
+        relation.alias: store_for(past.plan, query.name, relation.source)
         for relation in query.relations
         if not relation.is_table
     }
@@ -105,11 +105,6 @@ def _begun(past: PastPlan, manifest: Manifest, batch: int) -> FillingUp:
     own.sort(key=lambda bucket: (-bucket.batch_max, bucket.path))
     left = tuple(Left(path=bucket.path) for bucket in own)
     return FillingUp(query=query.name, asks=asks(query), start=start, since=batch, rows=rows[start], left=left)
-
-
-def _store_of(plan: Plan, query: Query, source: str) -> str:
-    own = own_store(query.name, source)
-    return own if any(store.id == own for store in plan.stores) else source
 
 
 def pasts_of(filling_up: Iterable[FillingUp], pasts: Iterable[Past]) -> tuple[Past, ...]:

@@ -45,12 +45,11 @@ def close_groups(
     resting = resting_groups(work.before, work.epoch.bindings)
     if not groupings:
         return replace(closed, groups=resting)
-    attempt = uuid.uuid4().hex[:12]
     queries = [
         GroupedQuery(query=name, identity=how.identity, window=how.window, time=how.time.name, fold=how.fold)
         for name, how in sorted(groupings.items())
     ]
-    name = f"{work.number}-{attempt}"
+    name = f"{work.number}-{uuid.uuid4().hex[:12]}"
     windows = close_windows(storage, work.before, (*work.probed, *closed.found), queries, closed.watermark_us, name)
     rows = {
         query: _groups(spark, storage, work.epoch.bindings[query], groupings[query], over)
@@ -58,7 +57,7 @@ def close_groups(
     }
     found = closed.found
     if any(rows.values()):
-        found += (write_found(rows, deliveries(), storage, batch=work.number, attempt=attempt),)
+        found += (write_found(rows, deliveries(), storage, batch=work.number),)
     return replace(closed, groups=(*windows.waiting, *resting), found=found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -43,7 +42,7 @@ def with_certain(
             found[name] = (rows,)
     if not found:
         return closed
-    report = write_found(found, deliveries, storage, batch=work.number, attempt=uuid.uuid4().hex[:12])
+    report = write_found(found, deliveries, storage, batch=work.number)
     return replace(closed, found=(*closed.found, report))
 
 

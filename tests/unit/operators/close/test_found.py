@@ -36,7 +36,7 @@ def test_rows_go_into_the_spool_or_the_sink_as_their_delivery_says(tmp_path: Pat
         "spooled": Spooled(query="spooled", columns=COLUMNS),
     }
     found = {name: [rows(1), rows(2, 3)] for name in deliveries} | {"none": [rows(4)], "direct": [rows(), rows(5)]}
-    report = write_found(found, deliveries, storage, batch=7, attempt="a")
+    report = write_found(found, deliveries, storage, batch=7)
     direct, none, into_spool = report.results
     assert (direct.rows, direct.publication, files.writes) == (1, DONE, [[{"0": 5, "1": None}]])
     assert (none.rows, none.paths, none.publication) == (1, (), None)
@@ -51,7 +51,7 @@ def test_what_a_sink_refuses_or_only_spark_computes_is_spooled_with_the_reason(t
         "good": Direct(query="good", columns=COLUMNS, made=(0,), files=Written()),
         "hard": Discarded(query="hard", columns=COLUMNS, made=(fails,)),
     }
-    report = write_found({name: [rows(1, 2)] for name in deliveries}, deliveries, storage, batch=7, attempt="a")
+    report = write_found({name: [rows(1, 2)] for name in deliveries}, deliveries, storage, batch=7)
     full, good, hard = report.results
     assert (full.rows, full.failure, spooled(storage, full.paths)) == (2, "SinkError: no place", [1, 2])
     assert (good.rows, good.failure, good.paths) == (2, None, ())
