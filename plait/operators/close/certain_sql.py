@@ -29,9 +29,13 @@ from plait.query.partners import KEEPS_LEFT, KEEPS_RIGHT, TESTS, LeftPart, has_s
 from plait.query.predicates import Band, Equality, Predicate, Residual, operands_of
 
 _TEXT_OR_OPERAND = re.compile(r"'(?:[^']|'')*'|\"(?P<operand>\d+)\"")
-_TYPES: Final = re.compile(
-    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|date|timestamp|timestamp_ntz"
-)
+_TYPES: Final = re.compile(r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|string|date|timestamp")
+_NAMED_OTHERWISE: Final = {
+    re.compile(r"timestamp_ntz"): "TIMESTAMP",
+    re.compile(r"interval (day|hour|minute|second).*"): "INTERVAL",
+    re.compile(r"binary"): "BLOB",
+}
+"""What DuckDB calls types of Spark's that it has by other names."""
 _AT_ONCE: Final = f"CAST({NO_LOW} AS BIGINT)"
 _META: Final = ("newest", "closes", "sure", "fresh", "bare")
 
@@ -265,8 +269,11 @@ class _Writer:
 
 def _null(operand: Operand) -> str:
     """Return NULL of the operand's type, by which DuckDB tells what is done with it; of any type if it has no such."""
-    type_ = _TYPES.fullmatch(operand.type or "")
-    return "NULL" if type_ is None else f"CAST(NULL AS {'timestamp' if type_[0] == 'timestamp_ntz' else type_[0]})"
+    type_ = operand.type or ""
+    for pattern, name in _NAMED_OTHERWISE.items():
+        if pattern.fullmatch(type_):
+            return f"CAST(NULL AS {name})"
+    return f"CAST(NULL AS {type_})" if _TYPES.fullmatch(type_) else "NULL"
 
 
 def _quoted(name: str) -> str:

@@ -71,3 +71,20 @@ def found(query: Query, *rows: list[dict[str, int]]) -> list[tuple[int | None, .
         connection.register(table_name(position), pa.table(columns))
     empty = {relation.alias for relation, given in zip(query.relations, rows, strict=True) if not given}
     return connection.sql(certain_sql(query, SPAN, empty)).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("type_", "name"),
+    [
+        ("interval day to second", "INTERVAL"),
+        ("interval hour", "INTERVAL"),
+        ("timestamp_ntz", "TIMESTAMP"),
+        ("binary", "BLOB"),
+        ("decimal(9,2)", "decimal(9,2)"),
+    ],
+)
+def test_a_null_of_a_relation_without_rows_has_a_type_that_duckdb_knows(type_: str, name: str) -> None:
+    query = resolve_types(bound("SELECT a.k FROM a LEFT JOIN b ON a.x <=> b.x OR a.k > 3"), lambda _: type_)
+    query = resolve_residuals(query, lambda operand: "boolean" if ">" in operand.expression.sql else type_)
+    assert f"CAST(NULL AS {name})" in certain_sql(query, SPAN, ("b",))
+    duckdb.sql(f"SELECT CAST(NULL AS {name})")
