@@ -87,7 +87,8 @@ def _sampled(execution: Execution, rows: int) -> _Basis:
     from plait.runtime.sampling import take_sample
     from plait.stats.combine import with_measured
 
-    with opened_session(execution.master, execution.conf, lambda text: None) as spark:
+    formats = execution.script.formats()
+    with opened_session(execution.master, execution.conf, lambda text: None, formats=formats) as spark:
         try:
             loaded = execution.script.load()
         except SchemaUnknownError:

@@ -10,6 +10,7 @@ import typer
 
 from plait.cli.advise import advise
 from plait.cli.check import check
+from plait.cli.connectors import connectors
 from plait.cli.demo import demo
 from plait.cli.exit_status import report
 from plait.cli.explain import explain
@@ -30,6 +31,7 @@ app.command("explain")(explain)
 app.command("advise")(advise)
 app.command("check")(check)
 app.command("demo")(demo)
+app.add_typer(connectors, name="connectors")
 
 
 def _show_version(wanted: bool) -> None:

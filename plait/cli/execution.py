@@ -115,7 +115,8 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     `explained`: explain the plan as text when it is over.
     """
     _require_query(execution.script)
-    opening = opened_session(execution.master, execution.conf, output.noticed, makes_archive=True)
+    formats = execution.script.formats()
+    opening = opened_session(execution.master, execution.conf, output.noticed, makes_archive=True, formats=formats)
     with sole_run(execution.checkpoint), opening as spark:
         from plait.runtime.engine import Engine
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,11 @@ def opened_session(
     say: Callable[[str], None],
     *,
     makes_archive: bool = False,
+    formats: Collection[str] = (),
 ) -> Iterator[SparkSession]:
-    """Provide a session with these settings of Spark. Raises KeyboardInterrupt if a signal asks for an end while Spark
-    starts, once it has: a JVM that is left before it has told where it listens goes on for ever. `say` is told of that.
+    """Provide a session with these settings of Spark, and the connectors of these formats. Raises KeyboardInterrupt if
+    a signal asks for an end while Spark starts, once it has: a JVM that is left before it has told where it listens
+    goes on for ever. `say` is told of that, and of a connector that is downloaded.
     """
     # Imported here because Spark takes seconds to load, which other commands must not wait for.
     from plait.runtime.batch.run_errors import naming_an_ended_jvm
@@ -36,7 +38,7 @@ def opened_session(
     with spark_log() as log, naming_an_ended_jvm():
         with StopOnSignal(told, patience_seconds=_PATIENCE_SECONDS) as early, log.collecting():
             conf = {name: value for name, value in settings if name != "spark.master"}
-            spark = open_session(master, conf, makes_archive=makes_archive)
+            spark = open_session(master, conf, makes_archive=makes_archive, formats=formats, say=say)
         try:
             early.obey()
             yield spark

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plait.errors import OptionError, PlacedError, PlaitError
+from plait.query.origin import formats_of
 from plait.sql import Script, check_script, load_script, parse_script
 from plait.sql.script.set_options import checked_option
-from plait.sql.statements import SetOption
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, SetOption
 
 if TYPE_CHECKING:
     from plait.sql.script.sources import SchemaOf
@@ -42,6 +43,17 @@ class ScriptText:
             for statement in statements
             if isinstance(statement, SetOption)
         )
+
+    def formats(self) -> tuple[str, ...]:
+        """Return the formats that the script names, each once: of what is read, of values in it, and of sinks."""
+        named: list[str] = []
+        for statement in parse_script(self.text, file=str(self.file), base=str(self.file.parent)):
+            if isinstance(statement, CreateQuery):
+                named.append(statement.sink.format)
+            elif isinstance(statement, CreateStream | CreateTable):
+                source = statement.stream if isinstance(statement, CreateStream) else statement.table
+                named += [] if source.connector is None else formats_of(source.connector)
+        return tuple(dict.fromkeys(named))
 
     def load(self, schema_of: SchemaOf | None = None) -> Script:
         """Return what the script says. `schema_of` is asked for undeclared columns; without it, local files."""

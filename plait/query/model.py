@@ -18,11 +18,12 @@ from typing import Final, Literal, TypeAlias
 from typing_extensions import assert_never
 
 from plait.query.graph import QueryGraph
+from plait.query.origin import Column as Column
+from plait.query.origin import Connector as Connector
+from plait.query.origin import Options as Options
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
 from plait.query.time_windows import TimeWindow
-
-Options: TypeAlias = tuple[tuple[str, str], ...]
 
 Keep: TypeAlias = Literal["needed", "all"]
 Placement: TypeAlias = Literal["keys", "random"]
@@ -32,28 +33,12 @@ PLACEMENTS: Final[tuple[Placement, ...]] = ("keys", "random")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of a source. `type` is Spark DDL in lower case: ``bigint``, ``decimal(10,2)``, ``timestamp``."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredStatistics:
     """What the user said about a source (``OPTIONS (rate '1000', 'distinct.key' '50')``); None where silent."""
 
     rate_rows_per_s: float | None = None
     rows: float | None = None
     distinct: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connector:
-    """How Spark reads a source: format and options as given to ``spark.readStream``, paths already absolute."""
-
-    format: str
-    options: Options = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

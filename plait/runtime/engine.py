@@ -27,6 +27,7 @@ from plait.runtime.batch.stream import Run
 from plait.runtime.checkpoint.arrivals import Arrivals
 from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.observed import measure
+from plait.runtime.checkpoint.partition_offsets import lag_of
 from plait.runtime.course import Carried, Course
 from plait.runtime.declarations import QueryHandle
 from plait.runtime.engine_options import RoutingChoice, written
@@ -293,6 +294,7 @@ class Engine(Answering):
             "lacking": [] if course is None else [each.as_json() for each in course.lacking],
             "batch_rows": self._options.batch_rows,
             "bounds": [] if course is None else [bound.as_json() for bound in course.batches.admission.bounds()],
+            "lag": {} if self._run is None else lag_of(self._run.query, self._checkpoint, self._registry.streams()),
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }

@@ -21,23 +21,36 @@ class WindowOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenSelect:
+    """The text of a SELECT, which starts at (`line`, `column`) of the file."""
+
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateStream:
-    """`places`: line and column of the parts errors may point at, by name (``time``, ``option path``, ...)."""
+    """`places`: line and column of the parts errors may point at, by name (``time``, ``option path``, ...). `select`:
+    what its rows are made of; the stream's schema is then that of what is read.
+    """
 
     stream: Stream
     line: int
     column: int
     places: Places = ()
+    select: WrittenSelect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """`places` as in `CreateStream`."""
+    """`places` and `select` as in `CreateStream`."""
 
     table: Table
     line: int
     column: int
     places: Places = ()
+    select: WrittenSelect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,11 +132,33 @@ def interval(us: int | None) -> str:
     return "UNBOUNDED" if us is None else f"INTERVAL {us} MICROSECONDS"
 
 
-def script(case: Case, *, sink: str = "noop", stream_options: str = "") -> str:
-    """Return the case as a Plait script; each source is in the directory of its name."""
+def is_text_before(column: CaseColumn) -> bool:
+    """Tell whether a column of rows that are made (`script`) is a text in what is read."""
+    return column.kind.spark in ("TINYINT", "SMALLINT", "INT", "BIGINT")
+
+
+def _made(source: CaseSource) -> tuple[str, str]:
+    """Return the columns that are read, and what makes the rows of them."""
+    read, items = [], []
+    for number, column in enumerate(source.columns):
+        type_, name = column.kind.spark, quoted(column.name)
+        is_text = is_text_before(column)
+        read.append(f"in{number} {'STRING' if is_text else type_}")
+        items.append(f"CAST(in{number} AS {type_}) AS {name}" if is_text else f"in{number} AS {name}")
+    return ", ".join((*read, "dropped BOOLEAN")), f"SELECT {', '.join(items)} FROM source WHERE NOT dropped"
+
+
+def script(case: Case, *, sink: str = "noop", stream_options: str = "", is_made: bool = False) -> str:
+    """Return the case as a Plait script; each source is in the directory of its name. `is_made`: what is read are other
+    columns, ``in0``, ``in1`` ..., and ``dropped``, of which AS SELECT makes the rows.
+    """
     parts = []
     for source in case.sources:
         columns = ", ".join(f"{quoted(column.name)} {column.kind.spark}" for column in source.columns)
+        made = ""
+        if is_made:
+            columns, select = _made(source)
+            made = f"\n  AS {select}"
         kind = "TABLE" if source.is_table else "STREAM"
         more = f", {stream_options}" if stream_options and not source.is_table else ""
         more += ", keep 'all'" if source.keep_all else ""
@@ -145,7 +167,7 @@ def script(case: Case, *, sink: str = "noop", stream_options: str = "") -> str:
         if not source.is_table:
             text += f"\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"
             text += f" DELAY INTERVAL {source.delay_us} MICROSECONDS"
-        parts.append(text + ";")
+        parts.append(f"{text}{made};")
     for query in case.queries:
         windows = ", ".join(f"{alias} {interval(us)}" for alias, us in query.windows)
         clause = f" WINDOW ({windows})" if windows else ""

@@ -26,7 +26,7 @@ from plait.sql import load_script
 from tests.oracle.compare import difference, multiset, table_rows
 from tests.oracle.duckdb_oracle import UnsuitableCaseError, expected, late_masks
 from tests.property import found
-from tests.property.case import Case, CaseSource, describe, script
+from tests.property.case import Case, CaseSource, describe, is_text_before, script
 from tests.property.cases import random_case
 from tests.property.registered import PREDICATES
 from tests.property.values import CALENDAR, KINDS
@@ -62,7 +62,8 @@ def test_the_engine_outputs_what_duckdb_computes(group: int, spark: SparkSession
     cases = suitable_cases(FIRST_SEED + 1000 * group)
     for number in range(PER_TEST):
         case, wanted = next(cases)
-        outcome = _Run(spark, case, tmp_path / str(number), strategy=NAMES[(group + number) % len(NAMES)])
+        strategy, is_made = NAMES[(group + number) % len(NAMES)], number % 2 == 1
+        outcome = _Run(spark, case, tmp_path / str(number), strategy=strategy, is_made=is_made)
         outcome.run()
         for query in case.queries:
             problem = difference(outcome.rows[query.name], table_rows(wanted[query.name]))
@@ -103,10 +104,15 @@ def test_nothing_tells_whether_the_driver_or_tasks_have_probed(
 
 
 class _Run:
-    """One case in a directory, over one or two runs of the engine on the same checkpoint."""
+    """One case in a directory, over one or two runs of the engine on the same checkpoint. `is_made`: what is read is
+    not what queries see, AS SELECT makes it of that.
+    """
 
-    def __init__(self, spark: SparkSession, case: Case, directory: Path, strategy: str) -> None:
+    def __init__(
+        self, spark: SparkSession, case: Case, directory: Path, strategy: str, *, is_made: bool = False
+    ) -> None:
         self.spark, self.case, self.directory, self.strategy = spark, case, directory, strategy
+        self._is_made = is_made
         self.rows: dict[str, list[tuple[Any, ...]]] = {query.name: [] for query in case.queries}
         self.late = 0
         self.heard: list[BatchEvent] = []
@@ -130,15 +136,19 @@ class _Run:
             folder = self.directory / source.name
             folder.mkdir(parents=True)
             if source.is_table:
-                pq.write_table(_with_zone(source.rows), folder / "all.parquet")
+                self._write(source, source.rows, folder / "all.parquet")
 
     def _write_batches(self, first: int, last: int) -> None:
         for source in self.case.sources:
             for batch in range(first, last) if not source.is_table else ():
                 start, rows = source.batch(batch)
                 path = self.directory / source.name / f"{batch:03d}.parquet"
-                pq.write_table(_with_zone(source.rows.slice(start, rows)), path)
+                self._write(source, source.rows.slice(start, rows), path)
                 os.utime(path, (1_700_000_000 + batch, 1_700_000_000 + batch))  # Spark takes the oldest file first
+
+    def _write(self, source: CaseSource, rows: pa.Table, path: Path) -> None:
+        table = _with_zone(rows)
+        pq.write_table(_delivered(source, table) if self._is_made else table, path)
 
     def _run_engine(self, names: tuple[str, ...]) -> None:
         options = self.case.options
@@ -152,7 +162,7 @@ class _Run:
         )
         engine.set_option("plait.capacity", str(max(options.block_rows, 16)))
         live = replace(self.case, queries=tuple(query for query in self.case.queries if query.name in names))
-        text = script(live, sink="memory", stream_options="maxFilesPerTrigger '1'")
+        text = script(live, sink="memory", stream_options="maxFilesPerTrigger '1'", is_made=self._is_made)
         for name, function in PREDICATES.items():
             engine.predicate(name, function)
         engine.load(load_script(text, file="case.sql", base=str(self.directory), predicates=PREDICATES))
@@ -160,6 +170,21 @@ class _Run:
         self.late += summary.late
         for name in names:
             self.rows[name] += table_rows(engine.results(name))
+
+
+def _delivered(source: CaseSource, rows: pa.Table) -> pa.Table:
+    """Return what is read where these rows are to be made of it, and half of them again, to be dropped."""
+    columns = {}
+    for number, column in enumerate(source.columns):
+        values = rows.column(column.name)
+        columns[f"in{number}"] = values.cast(pa.string()) if is_text_before(column) else values
+    table = pa.table(columns)
+    again = table.slice(0, table.num_rows // 2)
+    marked = (
+        (part, pa.array([is_dropped] * part.num_rows, pa.bool_()))
+        for part, is_dropped in ((table, False), (again, True))
+    )
+    return pa.concat_tables([part.append_column("dropped", mark) for part, mark in marked])
 
 
 def _with_zone(table: pa.Table) -> pa.Table:

@@ -21,6 +21,9 @@ def loss_lines(sources: Iterable[SourceCounts]) -> Iterator[str]:
             yield f"  {counts.source}: {plural(bad.rows, 'bad row')}: {_reason(bad)}"
             if bad.hint:
                 yield f"    {bad.hint}"
+        if counts.gone:
+            held = plural(counts.gone, "offset")
+            yield f"  {counts.source}: {held} without a record: deleted unread, compacted, or a mark of a transaction"
         if counts.outside:
             yield f"  {counts.source}: {plural(counts.outside, 'row')} outside the selections of all queries"
         for key in counts.null_keys_by:

@@ -111,7 +111,7 @@ def _with_files(
     try:
         folder = folder_of(options)
         waiting, done = unread(folder, stream.name, options["path"], checkpoint)
-        time = stream.time if stream.computed is None else None
+        time = stream.time if stream.computed is None and stream.connector.making is None else None
         counted = count_rows(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
     except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
         return assumed  # a folder that cannot be listed, or a log in a form unknown

@@ -159,6 +159,11 @@ class Run:
         """Whether a streaming query has been started before."""
         return self._started_at > 0
 
+    @property
+    def query(self) -> StreamingQuery | None:
+        """The streaming query there is now."""
+        return self._query
+
     def ask(self) -> None:
         """Let what has been asked for be taken up between this batch and the next. Returns at once."""
         self._requested.set()

@@ -32,7 +32,7 @@ class Arrivals:
         streams with rows of which that is not known.
         """
         try:
-            before, now = self._offsets(batch)
+            before, now = self.offsets(batch)
         except (PlaitError, OSError, ValueError):
             before, now = {}, {}
         arrived: list[Arrived] = []
@@ -44,7 +44,8 @@ class Arrivals:
             unknown |= {stream} if count and not times else set()
         return arrived, frozenset(unknown)
 
-    def _offsets(self, batch: int) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    def offsets(self, batch: int) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Return from where and up to where a batch has read each source, by its name in Spark's logs."""
         known = self._before
         before = known[1] if known is not None and known[0] == batch - 1 else offsets_at(self.checkpoint, batch - 1)
         now = offsets_at(self.checkpoint, batch)

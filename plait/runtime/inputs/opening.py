@@ -19,6 +19,7 @@ from plait.arguments import shown
 from plait.errors import OptionError, SourceError
 from plait.filesystems import absolute_path
 from plait.query.model import Column, Connector, Source, Stream
+from plait.runtime.inputs.making import made_rows
 from plait.runtime.inputs.unreadable import unreadable
 from plait.runtime.spark.session import has_named_sources
 from plait.sinks.overlaps import Place, owner_of
@@ -29,10 +30,10 @@ from plait.sources import (
     reader_option_problems,
     spark_name,
 )
+from plait.sources.values import CORRUPT as CORRUPT
 from plait.spelling import folded
 from plait.sql.script.source_files import checks_header, files_problem
 
-CORRUPT = "_corrupt_record"
 _CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
 _FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
 
@@ -58,34 +59,46 @@ def open_source(spark: SparkSession, source: Source, *, files: list[str] | None 
         )
     reader = _stream_reader(spark, source) if isinstance(source, Stream) else spark.read
     options, known = dict(connector.options), format_of(connector.format)
-    corrupt = None
+    corrupt, declared = None, delivered_columns(source)
     if known.keeps_malformed and _keeps_malformed(source, connector):
         corrupt = option_of(connector, "columnNameOfCorruptRecord") or CORRUPT
         options = {name: value for name, value in options.items() if folded(name) != "mode"}
         options["columnNameOfCorruptRecord"] = corrupt
-    if source.schema is not None and checks_header(connector):
+    if declared is not None and checks_header(connector):
         # Spark's default is to read by position, whatever the header says; columns in another order are then swapped.
         options["enforceSchema"] = "false"
-    if source.schema is not None and known.takes_columns:
-        columns = [*source.schema]
+    if declared is not None and known.takes_columns:
+        columns = [*declared]
         if corrupt is not None and folded(corrupt) not in {folded(column.name) for column in columns}:
             columns.append(Column(name=corrupt, type="string"))
-    elif isinstance(source, Stream) and source.schema is None and known.columns is not None and known.takes_columns:
+    elif isinstance(source, Stream) and declared is None and known.columns is not None and known.takes_columns:
         columns = [*known.columns]
     else:
         columns = []
     try:
         if columns:
             reader = reader.schema(schema_ddl(tuple(columns)))
-        if isinstance(source, Stream) and source.schema is None and known.has_columns_in_files:
+        if isinstance(source, Stream) and declared is None and known.has_columns_in_files:
             # Spark reads the columns of a table, but not of a stream, from the files that are there already.
             reader = reader.schema(spark.read.format(connector.format).load(option_of(connector, "path")).schema)
         frame = reader.format(connector.format).options(**options).load(files)
     except (PySparkException, Py4JJavaError) as error:  # a connector that is missing is no error of pyspark's
         raise _source_error(source, error) from error
-    if source.schema is None or corrupt not in frame.columns:
+    if declared is None or corrupt not in frame.columns:
         corrupt = None
+    with reading(source):
+        frame, corrupt = made_rows(frame, connector, corrupt, keeps_bad=isinstance(source, Stream))
     return OpenSource(source=source, frame=frame, corrupt_column=corrupt)
+
+
+def delivered_columns(source: Source) -> tuple[Column, ...] | None:
+    """Return the columns that a source is declared to deliver, before anything is made of them; None if it says so
+    itself.
+    """
+    connector = source.connector
+    if connector is None or connector.making is None:
+        return source.schema if connector is None or connector.decoding is None else None
+    return connector.making.delivered if connector.decoding is None else None
 
 
 def reopened(spark: SparkSession, opened: OpenSource, option: str, value: str) -> OpenSource:
@@ -93,7 +106,7 @@ def reopened(spark: SparkSession, opened: OpenSource, option: str, value: str) -
     source, connector = opened.source, opened.source.connector
     if connector is None:
         return opened
-    more = Connector(format=connector.format, options=(*connector.options, (option, value)))
+    more = replace(connector, options=(*connector.options, (option, value)))
     # What Spark has found out about the columns need not be found out again; some connectors take no columns.
     schema = source.schema if format_of(connector.format).reads_files else None
     return replace(opened, frame=open_source(spark, replace(source, connector=more, schema=schema)).frame)
@@ -111,7 +124,7 @@ def _keeps_malformed(source: Source, connector: Connector) -> bool:
     Spark would drop them uncounted, and none would come to the folder for dead letters.
     """
     mode = (option_of(connector, "mode") or "PERMISSIVE").strip().upper()
-    is_told = isinstance(source, Stream) and source.schema is not None
+    is_told = isinstance(source, Stream) and delivered_columns(source) is not None
     return mode == "PERMISSIVE" or (mode == "DROPMALFORMED" and is_told)
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from plait.sources.connectors import packages_for
+
 _HEADER = re.compile(
     r"CSV header does not conform to the schema\.\s*Header: (?P<header>[^\n]*)\n\s*Schema: (?P<schema>[^\n]*)\n\s*"
     r"Expected: (?P<expected>[^\n]*) but found: (?P<found>[^\n]*)\n\s*CSV file: (?P<file>\S+)"
@@ -29,6 +31,12 @@ _NO_SUCH_TYPE = re.compile(
 )
 _NO_PERMISSION = re.compile(r"(?P<file>\S+) \(Permission denied\)")
 _GONE = re.compile(r"FILE_NOT_EXIST\][^\n]*?(?P<file>(?:file|hdfs|s3a?|gs|abfss?):\S+?)(?: does not exist|[.,]?\s)")
+_RECORDS_GONE = re.compile(r"data may have been (?:lost|missed)")
+_NO_TOPIC = re.compile(r"UnknownTopicOrPartitionException")
+_NO_BROKER = re.compile(
+    r"Timed out waiting for a node assignment|Timeout expired while fetching topic metadata|"
+    r"Failed to construct kafka consumer|Failed to create new KafkaAdminClient"
+)
 _FAILED = re.compile(r"Encountered error while reading file (?P<file>\S+?)\.\s")
 _CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<cause>[^\n]+)")
 
@@ -63,6 +71,12 @@ def _parquet_type(match: re.Match[str]) -> str:
 
 
 def _no_connector(match: re.Match[str]) -> str:
+    if packages_for([match["name"]]):
+        return (
+            f"this Spark has no data source '{match['name']}'. plait run brings the connector along; a program opens "
+            f"its session with plait.runtime.spark.session.open_session(formats=['{match['name']}']), or sets "
+            "spark.jars before the session starts"
+        )
     return (
         f"this Spark has no data source '{match['name']}'. Correct the name, or add the connector's package: set "
         "spark.jars.packages to its coordinates before the session starts"
@@ -86,6 +100,22 @@ _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_NO_CONNECTOR, _no_connector),
     (_NO_SUCH_TYPE, _no_such_type),
     (_NO_PERMISSION, lambda found: f"no permission to read {_file(found)}. Change its mode"),
+    (
+        _RECORDS_GONE,
+        lambda found: (
+            "records of its topic are gone that were not read yet: Kafka has deleted them (retention), or the topic "
+            "was deleted or made anew. OPTIONS (failOnDataLoss 'false') goes on with what is there and counts the "
+            "offsets that are passed over; another checkpoint begins anew"
+        ),
+    ),
+    (_NO_TOPIC, lambda found: "its topic does not exist. Correct subscribe, or create the topic first"),
+    (
+        _NO_BROKER,
+        lambda found: (
+            "no Kafka broker answers. Check kafka.bootstrap.servers (host:port), the network, and "
+            "kafka.security.protocol if the brokers want one"
+        ),
+    ),
     (_NO_DIRECTORY, lambda found: "the path of a stream is a file; a stream reads a directory. Name the directory"),
 )
 

@@ -50,11 +50,12 @@ class SourceCounts:
     let them be joined (`null_keys`), or can be joined.
 
     `null_keys_by`: rows whose key is NULL, by key; they may be joinable by another one. `tau_min` and `tau_max`: the
-    event times of rows that have a good one.
+    event times of rows that have a good one. `gone`: offsets of a topic that held no record any more, beside `rows`.
     """
 
     source: str
     rows: int = 0
+    gone: int = 0
     late: int = 0
     bad: tuple[BadCount, ...] = ()
     outside: int = 0
@@ -76,6 +77,7 @@ class SourceCounts:
         return SourceCounts(
             source=self.source,
             rows=self.rows + other.rows,
+            gone=self.gone + other.gone,
             late=self.late + other.late,
             bad=tuple(bad[reason] for reason in sorted(bad)),
             outside=self.outside + other.outside,
@@ -89,6 +91,7 @@ class SourceCounts:
         """Return the counts as a JSON object."""
         return {
             "rows": self.rows,
+            **({"gone": self.gone} if self.gone else {}),
             "late": self.late,
             "bad": [bad.as_json() for bad in self.bad],
             "outside_selections": self.outside,

@@ -9,36 +9,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, from_csv, from_json, lit
-from pyspark.sql.types import StringType, StructField, StructType
 from typing_extensions import assert_never
 
 from plait.operators.ingest.badrows import shortened
 from plait.operators.reports import IngestReport
-from plait.query.model import Stream
-from plait.runtime.inputs.opening import CORRUPT, OpenSource
+from plait.query.model import Column, Stream
+from plait.runtime.inputs.making import FAILED, TOMBSTONE
+from plait.runtime.inputs.opening import CORRUPT, OpenSource, schema_ddl, schema_of
 from plait.runtime.losses.counts import BadCount, SourceCounts, counts_of
 from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
 from plait.runtime.notice import Notice
-
-# fmt: off
-_PARSING = frozenset((
-    "sep", "delimiter", "quote", "escape", "chartoescapequoteescaping", "comment", "nullvalue",
-    "nanvalue", "positiveinf", "negativeinf", "dateformat", "timestampformat", "timestampntzformat",
-    "locale", "emptyvalue", "ignoreleadingwhitespace", "ignoretrailingwhitespace",
-    "enabledatetimeparsingfallback", "maxcolumns", "unescapedquotehandling", "prefersdecimal",
-    "primitivesasstring", "allowcomments", "allowunquotedfieldnames", "allowsinglequotes",
-    "allownumericleadingzeros", "allowbackslashescapinganycharacter", "allowunquotedcontrolchars",
-    "allownonnumericnumbers",
-))
-# fmt: on
-"""Options that say how one record is read, in lower case; the others are about files."""
+from plait.sources.values import RECORD_OPTIONS, VALUE
+from plait.spelling import folded
 
 _MOST_CHARACTERS = 2000
 """Samples this long may have been cut off, and then fail for another reason than the record did."""
+
+_NO_VALUE: Final = (
+    "the value is NULL: a tombstone, which takes back what the topic held under its key. A stream only gains rows, so "
+    "it is set aside"
+)
 
 
 def read_in_part(
@@ -107,28 +102,35 @@ class Explainer:
                 assert_never(bad.reason)
 
     def _malformed(self, sample: str, opened: OpenSource) -> tuple[str | None, str | None]:
-        form = _format(opened)
-        if form is None or len(sample) >= _MOST_CHARACTERS:
+        form, told = _format(opened), _told(sample, opened)
+        failed = None if told is None else told[FAILED]
+        if failed == TOMBSTONE:
+            return VALUE, _NO_VALUE
+        if told is not None and not str(failed).startswith("FORMAT "):
+            return None, f"{failed} cannot be done: write try_cast or another try_ function where NULL will do"
+        if told is not None:
+            sample = told.get(VALUE) or ""
+        if form is None or not sample or len(sample) >= _MOST_CHARACTERS:
             return None, "the record does not fit the declared columns; a deadLetter folder keeps all of them"
-        options = dict(opened.source.connector.options) if opened.source.connector is not None else {}
         try:
-            fields = self._read_again(sample, form, opened, options)
+            fields = self._read_again(sample, form, opened)
         except PySparkException:
             return None, None
         if not fields.is_whole:
             return None, _shape_hint(form, len(fields.texts))
-        return _misfit(sample, form, opened, options, fields)
+        return _misfit(sample, form, opened, fields)
 
-    def _read_again(self, sample: str, form: TextFormat, opened: OpenSource, options: Mapping[str, str]) -> _Fields:
-        declared = [field for field in opened.frame.schema.fields if field.name != opened.corrupt_column]
-        own = {name: value for name, value in options.items() if name.lower() in _PARSING}
+    def _read_again(self, sample: str, form: TextFormat, opened: OpenSource) -> _Fields:
+        declared = _declared(opened)
+        own = {name: value for name, value in _options(opened).items() if folded(name) in RECORD_OPTIONS}
         own["columnNameOfCorruptRecord"] = CORRUPT
-        corrupt = StructField(CORRUPT, StringType())
-        typed = StructType([*declared, corrupt])
-        plain = StructType([*(StructField(field.name, StringType()) for field in declared), corrupt])
+        corrupt = Column(name=CORRUPT, type="string")
+        typed = (*declared, corrupt)
+        plain = (*(Column(name=column.name, type="string") for column in declared), corrupt)
         read = from_csv if form == "csv" else from_json
         both = self._spark.sql("SELECT 1 AS one").select(
-            read(lit(sample), _ddl(typed), own).alias("typed"), read(lit(sample), _ddl(plain), own).alias("plain")
+            read(lit(sample), schema_ddl(typed), own).alias("typed"),
+            read(lit(sample), schema_ddl(plain), own).alias("plain"),
         )
         row = both.select(
             *(col("plain").getField(field.name).alias(f"t{n}") for n, field in enumerate(declared)),
@@ -139,28 +141,51 @@ class Explainer:
         return _Fields(texts=tuple(row[:count]), converted=tuple(row[count : 2 * count]), is_whole=bool(row["whole"]))
 
 
-def _ddl(schema: StructType) -> str:
-    return ", ".join(f"`{field.name.replace('`', '``')}` {field.dataType.simpleString()}" for field in schema.fields)
+def _told(sample: str, opened: OpenSource) -> dict[str, Any] | None:
+    """Return what is told of a record that Plait itself could not decode or convert; None of any other record."""
+    connector = opened.source.connector
+    if connector is None or (connector.decoding is None and connector.making is None):
+        return None
+    try:
+        told = json.loads(sample)
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and FAILED in told else None
 
 
-def _misfit(
-    sample: str, form: TextFormat, opened: OpenSource, options: Mapping[str, str], fields: _Fields
-) -> tuple[str | None, str | None]:
-    declared = [field for field in opened.frame.schema.fields if field.name != opened.corrupt_column]
-    for field, text, converted in zip(declared, fields.texts, fields.converted, strict=True):
+def _declared(opened: OpenSource) -> tuple[Column, ...]:
+    """Return the columns that records are read as."""
+    connector = opened.source.connector
+    if connector is not None and connector.decoding is not None and connector.decoding.columns is not None:
+        return connector.decoding.columns
+    if connector is not None and connector.making is not None:
+        return connector.making.delivered
+    return schema_of(opened.frame, {opened.corrupt_column})
+
+
+def _options(opened: OpenSource) -> dict[str, str]:
+    connector = opened.source.connector
+    if connector is None:
+        return {}
+    return dict(connector.options if connector.decoding is None else connector.decoding.options)
+
+
+def _misfit(sample: str, form: TextFormat, opened: OpenSource, fields: _Fields) -> tuple[str | None, str | None]:
+    declared = _declared(opened)
+    for column, text, converted in zip(declared, fields.texts, fields.converted, strict=True):
         if text is None or converted:
             continue
         misfit = Misfit(
             format=form,
-            column=field.name,
-            type=field.dataType.simpleString().lower(),
+            column=column.name,
+            type=column.type,
             text=text,
-            is_string=form == "json" and _is_json_string(sample, field.name),
-            options=options,
+            is_string=form == "json" and _is_json_string(sample, column.name),
+            options=_options(opened),
             names=tuple(each.name for each in declared),
             row=tuple(each or "" for each in fields.texts),
         )
-        return field.name, misfit_hint(misfit)
+        return column.name, misfit_hint(misfit)
     return None, None
 
 
@@ -195,7 +220,7 @@ def _format(opened: OpenSource) -> TextFormat | None:
     connector = opened.source.connector
     if connector is None:
         return None
-    match connector.format.lower():
+    match connector.format.lower() if connector.decoding is None else connector.decoding.format:
         case "csv":
             return "csv"
         case "json":

@@ -148,7 +148,7 @@ def launcher_classes(home: Path | None = None) -> tuple[str, ...]:
 def find_archive(environment: Mapping[str, str] = os.environ) -> Archive | None:
     """Return the archive for the Spark and the Java that a session started now would get; None if it can have none."""
     home = Path(_find_spark_home())
-    jars, java, cache = home / "jars", _java_home(environment), _cache_directory(environment)
+    jars, java, cache = home / "jars", _java_home(environment), cache_directory(environment)
     if java is None or cache is None or (home / "conf").exists() or any(map(environment.get, _OTHER_CLASSES)):
         return None
     directory = cache / "plait" / "spark-classes"
@@ -174,7 +174,7 @@ def _java_home(environment: Mapping[str, str]) -> Path | None:
     return None if program is None else Path(os.path.realpath(program)).parent.parent
 
 
-def _cache_directory(environment: Mapping[str, str]) -> Path | None:
+def cache_directory(environment: Mapping[str, str]) -> Path | None:
     """Return the user's cache directory by the rules of the XDG base directories."""
     stated = environment.get("XDG_CACHE_HOME", "")
     if os.path.isabs(stated):
@@ -191,4 +191,4 @@ def _is_ours(directory: Path) -> bool:
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
-__all__ = ["Archive", "find_archive"]
+__all__ = ["Archive", "cache_directory", "find_archive"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from plait.errors import PlaitError
 from plait.runtime.spark.archive import find_archive, launcher_classes
+from plait.runtime.spark.connector_jars import jar_settings
 from plait.runtime.spark.early_daemon import started_early
 from plait.runtime.spark.early_loading import load_beside
 
@@ -103,10 +104,16 @@ def is_ansi(session: SparkSession) -> bool:
 
 
 def open_session(
-    master: str | None = None, conf: Mapping[str, str] | None = None, *, makes_archive: bool = False
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    *,
+    makes_archive: bool = False,
+    formats: Collection[str] = (),
+    say: Callable[[str], None] = lambda text: None,
 ) -> SparkSession:
     """Return a session on `master` (default: all cores of this machine) with Plait's defaults under the given
-    settings.
+    settings, and with the connectors that these `formats` need (`plait.sources.connectors`); `say` is told if one is
+    downloaded. They are no part of the class path the JVM starts with, so the class-data archive stays good.
 
     Its JVM starts from the class-data archive (`plait.runtime.spark.archive`) if there is one. `makes_archive`: if not,
     it leaves one behind for later starts, which takes it some seconds after this process has ended.
@@ -114,6 +121,7 @@ def open_session(
     load_beside()
     stated = {"spark.master": master or "local[*]", **(conf or {})}
     wanted = {**_DEFAULTS, **NAMED_SOURCES, **_of_master(stated), **stated}
+    wanted |= jar_settings(formats, wanted, say=say)
     archive = None if _CLASS_PATH in wanted else find_archive()
     from_archive = archive.options(make=makes_archive) if archive else ""
     try:

@@ -28,7 +28,7 @@ from plait.sql.lexis.tokens import Token, depths, tokenize
 TIME_TYPES: Final = ("timestamp", "timestamp_ntz", "date")
 
 _FROM_UNIXTIME: Final = re.compile(r"from_unixtime\s*\(([^,]*?)(?:,.*)?\)", re.IGNORECASE | re.DOTALL)
-_CLAUSES: Final = ("OPTIONS", "WINDOW", "DELAY")
+_CLAUSES: Final = ("OPTIONS", "WINDOW", "DELAY", "FORMAT", "AS")
 _INFIX: Final = frozenset(["AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "DIV", "COLLATE", "AT", "END"])
 
 

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from plait.errors import OptionError, PlacedError, SqlError
-from plait.query.model import Column, Connector, SinkSpec, Stream, Table
+from plait.errors import PlacedError, SqlError
+from plait.query.model import Connector, SinkSpec, Stream, Table
 from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.ddl import parse_columns
-from plait.sql.lexis.durations import delay_us, window_us
+from plait.sql.lexis.durations import window_us
 from plait.sql.lexis.names import did_you_mean, folded, naming_problem
 from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
-from plait.sql.script.entries import Entry, plain_options, read_entries, source_options
-from plait.sql.script.event_time import read_event_time
+from plait.sql.script.decoding import decoded_with
+from plait.sql.script.entries import plain_options, read_entries, source_options
+from plait.sql.script.source_clauses import (
+    CLAUSES,
+    SourceClauses,
+    duration,
+    entry_places,
+    format_name,
+    require_options_before_parenthesis,
+)
 from plait.sql.statements import (
     CreateQuery,
     CreateStream,
     CreateTable,
     DropQuery,
-    Places,
     SetOption,
     Statement,
     WindowOverride,
 )
 
 _STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE QUERY, DROP QUERY or SET"
-_CLAUSES = ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +146,7 @@ class _StatementReader:
         self._refuse_foreign(foreign.statement(token.keyword) if token else None)
         if self.cursor.at_word("SELECT", "WITH", "FROM"):
             hint = "; give it a name and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ..."
-        elif self.cursor.at_word("USING", "INTO", "AS", *_CLAUSES):
+        elif self.cursor.at_word("USING", "INTO", "AS", *CLAUSES):
             hint = "; it belongs to the statement before: leave out the ';' in front of it"
         else:
             hint = did_you_mean(token.value, ("CREATE", "DROP", "SET")) if token else ""
@@ -161,18 +167,19 @@ class _StatementReader:
             self.cursor.report(problem, token)
 
     def _create_source(self, *, is_stream: bool) -> CreateStream | CreateTable:
-        cursor, clauses = self.cursor, _SourceClauses(self.cursor)
+        cursor, clauses = self.cursor, SourceClauses(self.cursor, self.base)
         what = "CREATE STREAM" if is_stream else "CREATE TABLE"
         if cursor.at_symbol("("):
             clauses.schema = parse_columns(cursor)
         if cursor.at_word("AS"):
             raise cursor.error(
-                f"{what} ... AS SELECT is not supported; name what is read: USING parquet OPTIONS (path 'in')"
+                f"expected USING and a format before AS SELECT: {what} {self.name} USING parquet OPTIONS (path 'in') "
+                "AS SELECT ... FROM source"
             )
         self._refuse_foreign(foreign.source_clause(cursor.token.keyword) if cursor.token else None)
         cursor.expect_word("USING", " and a format" if clauses.schema else ", a format, or columns in parentheses")
         clauses.read_format()
-        _require_options_before_parenthesis(cursor)
+        require_options_before_parenthesis(cursor)
         while cursor.token is not None:
             clauses.read_clause(is_stream=is_stream)
         if is_stream and clauses.time is None:
@@ -181,14 +188,16 @@ class _StatementReader:
             )
         return self._source(clauses, is_stream=is_stream)
 
-    def _source(self, clauses: _SourceClauses, *, is_stream: bool) -> CreateStream | CreateTable:
+    def _source(self, clauses: SourceClauses, *, is_stream: bool) -> CreateStream | CreateTable:
         name = self.name or ""
         options = source_options(self.cursor, clauses.entries, self.base, is_stream=is_stream)
-        connector = Connector(format=clauses.format, options=options.connector)
-        places = (*clauses.seen.items(), *_entry_places(self.cursor, clauses.entries))
+        delivered, decoding = decoded_with(clauses.format, options.connector, clauses.decoding)
+        connector = Connector(format=clauses.format, options=delivered, decoding=decoding)
+        places = (*clauses.seen.items(), *entry_places(self.cursor, clauses.entries))
+        at = {"line": self._line, "column": self._column}
         if not is_stream:
             table = Table(name=name, schema=clauses.schema, declared=options.declared, connector=connector)
-            return CreateTable(table=table, line=self._line, column=self._column, places=places)
+            return CreateTable(table=table, places=places, select=clauses.select, **at)
         stream = Stream(
             name=name,
             time=clauses.time or "",
@@ -202,16 +211,16 @@ class _StatementReader:
             declared=options.declared,
             connector=connector,
         )
-        return CreateStream(stream=stream, line=self._line, column=self._column, places=places)
+        return CreateStream(stream=stream, places=places, select=clauses.select, **at)
 
     def _create_query(self) -> CreateQuery:
         cursor, places = self.cursor, {}
         cursor.expect_word("INTO", " and a sink: CREATE QUERY name INTO parquet OPTIONS (path 'out') AS SELECT ...")
         places["sink"] = cursor.source.place(cursor.offset)
-        format_ = _format(cursor, "a sink")
-        _require_options_before_parenthesis(cursor)
+        format_ = format_name(cursor, "a sink")
+        require_options_before_parenthesis(cursor)
         entries = read_entries(cursor) if cursor.take_word("OPTIONS") else ()
-        places.update(_entry_places(cursor, entries))
+        places.update(entry_places(cursor, entries))
         windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
         cursor.expect_word("AS", " and the SELECT" if windows else ", OPTIONS or WINDOW")
         rest = cursor.rest()
@@ -263,70 +272,6 @@ class _StatementReader:
         )
 
 
-class _SourceClauses:
-    """The clauses of CREATE STREAM and CREATE TABLE after the name, in any order, each at most once."""
-
-    def __init__(self, cursor: Cursor) -> None:
-        self._cursor = cursor
-        self.seen: dict[str, tuple[int, int]] = {}
-        self.schema: tuple[Column, ...] | None = None
-        self.format = ""
-        self.entries: tuple[Entry, ...] = ()
-        self.time: str | None = None
-        self.window_us: int | None = None
-        self.delay_us = 0
-
-    def read_format(self) -> None:
-        self.seen["format"] = self._cursor.source.place(self._cursor.offset)
-        self.format = _format(self._cursor, "a format")
-
-    def read_clause(self, *, is_stream: bool) -> None:
-        cursor = self._cursor
-        expected = "OPTIONS, TIMESTAMP BY, WINDOW or DELAY" if is_stream else "OPTIONS"
-        token = cursor.token
-        if token is None or token.keyword not in _CLAUSES:
-            if cursor.at_symbol(","):
-                raise cursor.error("clauses stand one after the other without a comma; leave it out")
-            answer = foreign.source_clause(token.keyword) if token else None
-            if answer is not None:
-                raise cursor.error(answer)
-            hint = did_you_mean(token.value, expected.replace(" or ", ", ").split(", ")) if token else ""
-            raise cursor.error(f"expected {expected}, found {cursor.found()}{hint if hint.startswith('; did') else ''}")
-        if not is_stream and token.keyword != "OPTIONS":
-            raise cursor.error(f"a table has no {token.keyword}; use CREATE STREAM for what arrives over time")
-        if token.keyword.lower() in self.seen:
-            raise cursor.error(f"{token.keyword} is given twice; keep one")
-        cursor.advance()
-        self.seen[token.keyword.lower()] = cursor.source.place(token.start)
-        if token.keyword == "OPTIONS":
-            self.entries = read_entries(cursor)
-        elif token.keyword == "TIMESTAMP":
-            cursor.expect_word("BY", " after TIMESTAMP")
-            self.seen["time"] = cursor.source.place(cursor.offset)
-            self.time = read_event_time(cursor)
-        elif token.keyword == "WINDOW":
-            self.window_us = _duration(cursor, window_us)
-        else:
-            self.delay_us = _duration(cursor, delay_us) or 0
-
-
-def _entry_places(cursor: Cursor, entries: tuple[Entry, ...]) -> Places:
-    return tuple((f"option {folded(entry.name)}", cursor.source.place(entry.at.start)) for entry in entries)
-
-
-def _format(cursor: Cursor, what: str) -> str:
-    """Read ``parquet``, ``com.example.Source`` or ``rate-micro-batch``: names joined by dots or hyphens."""
-    name = cursor.name(what).value
-    while cursor.at_symbol(".", "-"):
-        name += cursor.advance().value + cursor.name(f"the rest of {what}").value
-    return name
-
-
-def _require_options_before_parenthesis(cursor: Cursor) -> None:
-    if cursor.at_symbol("("):
-        raise cursor.error("expected OPTIONS before '(': OPTIONS (path 'directory')")
-
-
 def _windows(cursor: Cursor) -> tuple[WindowOverride, ...]:
     cursor.expect_symbol("(", " after WINDOW: WINDOW (o INTERVAL 10 SECONDS, l UNBOUNDED)")
     windows: list[WindowOverride] = []
@@ -336,54 +281,9 @@ def _windows(cursor: Cursor) -> tuple[WindowOverride, ...]:
             cursor.report(f"the window of '{alias.value}' is given twice; keep one", alias)
         line, column = cursor.source.place(alias.start)
         windows.append(
-            WindowOverride(alias=alias.value, window_us=_duration(cursor, window_us), line=line, column=column)
+            WindowOverride(alias=alias.value, window_us=duration(cursor, window_us), line=line, column=column)
         )
         if not cursor.take_symbol(","):
             break
     cursor.expect_symbol(")", " or ',' after a window")
     return tuple(windows)
-
-
-def _duration(cursor: Cursor, meaning: Callable[[str], int | None]) -> int | None:
-    """Read INTERVAL and what follows, or UNBOUNDED; what is wrong with the value is reported."""
-    start = cursor.token
-    if cursor.take_word("UNBOUNDED"):
-        text = "unbounded"
-    elif cursor.take_word("INTERVAL"):
-        text = _interval(cursor)
-    else:
-        hint = ""
-        if start is not None and start.kind in ("number", "string"):
-            hint = "; write INTERVAL before it"
-        elif start is not None and did_you_mean(start.value, ("INTERVAL", "UNBOUNDED")).startswith("; did"):
-            hint = did_you_mean(start.value, ("INTERVAL", "UNBOUNDED"))
-        raise cursor.error(f"expected INTERVAL and a length, or UNBOUNDED, found {cursor.found()}{hint}")
-    try:
-        return meaning(text)
-    except OptionError as problem:
-        cursor.report(problem.message, start)
-        return None
-
-
-def _interval(cursor: Cursor) -> str:
-    parts: list[Token] = []
-    while cursor.token is not None:
-        token = cursor.token
-        number = token.kind in ("number", "string") or token.is_symbol("-", "+")
-        if not (number or _is_unit(token, parts)):
-            break
-        parts.append(cursor.advance())
-    if not parts:
-        raise cursor.expected("a length after INTERVAL: INTERVAL 30 SECONDS")
-    return " ".join(part.value for part in parts)
-
-
-def _is_unit(token: Token, before: Sequence[Token]) -> bool:
-    """Tell whether a word belongs to the length read so far: one behind a number, or TO and what follows it. Any other
-    begins what comes next, misspelt or not.
-    """
-    if token.kind != "word" or not before or token.keyword in _CLAUSES:
-        return False
-    last = before[-1]
-    is_number = last.kind == "number" or (last.kind == "string" and not any(map(str.isalpha, last.value)))
-    return is_number or token.keyword == "TO" or last.keyword == "TO"

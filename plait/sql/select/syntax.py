@@ -340,6 +340,8 @@ def _is_clause(tokens: Sequence[Token], index: int) -> bool:
     called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
     if foreign.starts_foreign_clause(tokens, index):
         return True
+    if tokens[index].keyword == "OFFSET":  # also what Kafka calls the place of a record
+        return index + 1 < len(tokens) and tokens[index + 1].kind == "number"
     return (tokens[index].keyword in _CLAUSES and not called) or tokens[index].is_symbol("|>")
 
 

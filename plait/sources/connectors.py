@@ -1,0 +1,96 @@
+"""Connectors that Spark does not bring along: which formats need one, and the jars it consists of.
+
+Each jar is named with the digest of its content, so that whatever a repository, a mirror or a cache hands over is what
+was tried with this Spark. What these jars ask for besides (Hadoop, Scala, SLF4J, Jackson) Spark has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from plait.spelling import folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jar:
+    """A jar of a Maven repository, and the SHA-256 of its content."""
+
+    group: str
+    artifact: str
+    version: str
+    digest: str
+
+    @property
+    def file(self) -> str:
+        """The name of the file."""
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def coordinates(self) -> str:
+        """What Maven and Spark call it."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def path(self) -> str:
+        """Where it is in a repository."""
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """The connector of a format: its jars, the first of which tells whether a Spark has it already."""
+
+    name: str
+    jars: tuple[Jar, ...]
+
+
+SPARK: Final = "4.2.0"
+"""The version of Spark that these are for."""
+
+
+def _of_spark(artifact: str, digest: str) -> Jar:
+    return Jar(group="org.apache.spark", artifact=f"{artifact}_2.13", version=SPARK, digest=digest)
+
+
+_ALL: Final = (
+    Package(
+        name="kafka",
+        jars=(
+            _of_spark("spark-sql-kafka-0-10", "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705"),
+            _of_spark(
+                "spark-token-provider-kafka-0-10", "641c7947afc8aa1189e433b7c2d305293993c8691bc1c2062d6d4f513b12518c"
+            ),
+            Jar(
+                group="org.apache.kafka",
+                artifact="kafka-clients",
+                version="3.9.2",
+                digest="014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
+            ),
+            Jar(
+                group="org.apache.commons",
+                artifact="commons-pool2",
+                version="2.13.1",
+                digest="f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
+            ),
+        ),
+    ),
+    Package(
+        name="avro",
+        jars=(_of_spark("spark-avro", "4c186cedc03cbe4ee356a94b32232b347ef48611c3209400b3a77e4fe4abff4f"),),
+    ),
+)
+
+PACKAGES: Final[Mapping[str, Package]] = MappingProxyType({package.name: package for package in _ALL})
+"""By the format that needs it."""
+
+
+def packages_for(formats: Iterable[str]) -> tuple[Package, ...]:
+    """Return the connectors that these formats need, each once."""
+    asked = {folded(format_) for format_ in formats}
+    return tuple(package for name, package in PACKAGES.items() if name in asked)
+
+
+__all__ = ["PACKAGES", "SPARK", "Jar", "Package", "packages_for"]
