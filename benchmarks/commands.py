@@ -27,6 +27,7 @@ _COMPONENTS = {
         "benchmarks.components.closing_compared",
         "rows without a partner and groups of windows, against Spark's own",
     ),
+    "counting": ("benchmarks.components.counts_and_pairs", "counts and sums of a join, with pairs and without"),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
     "overhead": ("benchmarks.components.overhead", "what statistics and planning take of the processor"),

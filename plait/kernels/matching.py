@@ -47,6 +47,38 @@ def iter_matches(
     yield from filled(_match, (*keys, tests), [-1, 0, 0, 0, 0, 0], len(probe_key), capacity)
 
 
+def iter_ranges(
+    *,
+    probe_key: Int64s,
+    probe_low: Int64s | None,
+    probe_high: Int64s | None,
+    index_key: Int64s,
+    index_tau: Int64s | None,
+    panes: tuple[int, int] | None = None,
+    capacity: int = 1 << 20,
+) -> Iterator[tuple[Int32s, Int32s, Int32s]]:
+    """Yield where matches lie, without going through them: (probe position, begin, end), int32 arrays of equal length
+    between 1 and `capacity`, the matches of a probe being the index positions in [begin, end).
+
+    Arguments as of `iter_matches`. `panes`, (length, start) in the unit of τ: no range reaches over a bound
+    ``start + n · length``, so a probe may have several; the index must have τ then.
+    """
+    if capacity < 1:
+        raise ValueError(f"capacity is {capacity}; a block holds at least one range")
+    length, start = panes or (0, 0)
+    # Where bounds are no test, τ is read for panes.
+    tests = tests_of(probe_low, probe_high, index_tau, None, None, 0)
+    if panes is not None:
+        tests = tests._replace(tau=frozen(index_tau, np.int64))
+    keys, state = (frozen(probe_key, np.int64), frozen(index_key, np.int64)), np.array([-1, 0, 0, 0, 0, 0], np.int64)
+    size = min(capacity, max(_FIRST_BLOCK, len(probe_key)))
+    while state[0] < len(probe_key):
+        block = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+        count = _find_ranges(*keys, tests, length, start, state, *block)
+        if count:
+            yield _trimmed(block[0], count), _trimmed(block[1], count), _trimmed(block[2], count)
+
+
 def iter_cross(
     *,
     probe_low: Int64s | None,
@@ -183,6 +215,52 @@ def _beyond(values: Int64s, start: int, end: int, target: int) -> int:
     return high
 
 
+@helper
+def _next_range(
+    probe_key: Int64s,
+    index_key: Int64s,
+    low: Int64s,
+    high: Int64s,
+    tau: Int64s,
+    has_low: bool,
+    has_high: bool,
+    probe: int,
+    run: int,
+    run_end: int,
+    began: int,
+) -> tuple[int, int, int, int, int, int]:
+    """Return the next probe whose key is stored, its run [run, run_end) of equal keys, and the range [at, at_end) of
+    that within the bounds, which may be empty; as many as there are probes if there is none.
+
+    `began`: where the range of the probe before began.
+    """
+    probes = len(probe_key)
+    probe += 1
+    while probe < probes:
+        key = probe_key[probe]
+        if run == run_end or index_key[run] != key:
+            run = _at_least(index_key, run_end, len(index_key), key)
+            run_end = run
+            if run == len(index_key):
+                break
+            if index_key[run] != key:
+                probe = _at_least(probe_key, probe + 1, probes, index_key[run])
+                continue
+            run_end = _beyond(index_key, run + 1, len(index_key), key)
+            began = run
+        at, at_end = run, run_end
+        if has_low:
+            first = low[probe]
+            # Probes of one key mostly ascend in τ; one that does not starts over at the beginning of the run.
+            start = began if tau[began] < first else run
+            at = _at_least(tau, start, run_end, first)
+            began = min(at, run_end - 1)
+        if has_high:
+            at_end = _beyond(tau, at, run_end, high[probe])
+        return probe, run, run_end, at, at_end, began
+    return probes, run, run_end, run, run, began
+
+
 @kernel
 def _match(
     probe_key: Int64s, index_key: Int64s, tests: Tests, state: Int64s, out_probe: Int32s, out_row: Int32s
@@ -205,30 +283,49 @@ def _match(
             at += 1
         if at < at_end:
             break
-        probe += 1
+        probe, run, run_end, at, at_end, began = _next_range(
+            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began
+        )
         if probe >= probes:
             break
-        key = probe_key[probe]
-        if run == run_end or index_key[run] != key:
-            run = _at_least(index_key, run_end, len(index_key), key)
-            run_end = run
-            if run == len(index_key):
-                probe = probes
-                break
-            if index_key[run] != key:
-                probe = _at_least(probe_key, probe + 1, probes, index_key[run]) - 1
-                continue
-            run_end = _beyond(index_key, run + 1, len(index_key), key)
-            began = run
-        at, at_end = run, run_end
-        if has_low:
-            first = low[probe]
-            # Probes of one key mostly ascend in τ; one that does not starts over at the beginning of the run.
-            start = began if tau[began] < first else run
-            at = _at_least(tau, start, run_end, first)
-            began = min(at, run_end - 1)
-        if has_high:
-            at_end = _beyond(tau, at, run_end, high[probe])
+    state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
+    return count
+
+
+@kernel
+def _find_ranges(
+    probe_key: Int64s,
+    index_key: Int64s,
+    tests: Tests,
+    pane_us: int,
+    start_us: int,
+    state: Int64s,
+    out_probe: Int32s,
+    out_begin: Int32s,
+    out_end: Int32s,
+) -> int:
+    """Fill a block with ranges of index positions, one for each probe and pane that has any; `state` as of `_match`."""
+    low, high, tau, _, _, _, has_low, has_high, _, _ = tests
+    probes, capacity, count = len(probe_key), len(out_probe), 0
+    probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]
+    while True:
+        while at < at_end and count < capacity:
+            end = at_end
+            if pane_us > 0:
+                pane_end = (tau[at] - start_us) // pane_us * pane_us + start_us + pane_us
+                end = _at_least(tau, at, at_end, pane_end)
+            out_probe[count] = probe
+            out_begin[count] = at
+            out_end[count] = end
+            count += 1
+            at = end
+        if at < at_end:
+            break
+        probe, run, run_end, at, at_end, began = _next_range(
+            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began
+        )
+        if probe >= probes:
+            break
     state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
     return count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import bands, classing, hashing, matching, ordering, sketch, value_hashing
+from plait.kernels import bands, classing, hashing, matching, ordering, range_trees, sketch, value_hashing
 from plait.kernels.compiled import Int64s
 
 
@@ -19,6 +19,7 @@ def warm() -> None:
     _warm_values(keys)
     _warm_sorting()
     _warm_bands(keys)
+    _warm_ranges(keys)
     sketch.kmv(keys)
     list(
         matching.iter_matches(
@@ -75,6 +76,17 @@ def _warm_bands(keys: Int64s) -> None:
     )
     rows = np.arange(len(keys), dtype=np.int32)
     bands.within(keys, keys, keys, rows, rows)
+
+
+def _warm_ranges(keys: Int64s) -> None:
+    places = np.array([0], np.int32)
+    range_trees.sums_in(range_trees.sum_tree(keys.astype(np.float64)), places, places)
+    range_trees.least_in(range_trees.least_tree(keys), places, places)
+    list(
+        matching.iter_ranges(
+            probe_key=keys, probe_low=keys, probe_high=keys, index_key=keys, index_tau=keys, panes=(1, 0), capacity=8
+        )
+    )
 
 
 def _warm_sorting() -> None:

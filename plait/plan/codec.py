@@ -23,7 +23,7 @@ FORMAT = 6
 _STORED_AS = {"residual_filters": "narrowings"}
 """Fields that stand under an earlier name in the JSON, so that plans of this format are read whoever wrote them."""
 
-_LEFT_OUT = frozenset({"coming", "waits"})
+_LEFT_OUT = frozenset({"coming", "counts", "waits"})
 """Fields that are not in the JSON while they are empty: plans without are those of before the field was added."""
 
 

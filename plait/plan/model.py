@@ -249,11 +249,13 @@ class Output:
     """A query that is complete at this point of a tree: (alias, position) for each of its relations, by alias.
 
     `residual_filters`, by position: where the query splits off from others that share the wider steps before.
+    `counts`: of the relation at the last position it only wants to know how many rows match, and what they add up to.
     """
 
     query: str
     positions: tuple[tuple[str, int], ...]
     residual_filters: tuple[ResidualFilter, ...] = ()
+    counts: bool = False
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -325,6 +327,12 @@ class Step:
         """The keys this step looks up: all that must be equal, else the first that is bounded, else none."""
         equal = tuple(sorted({equality.right.name for equality in self.equalities}))
         return equal or next(((each.right.name,) for each in self.predicates if isinstance(each, Band)), ())
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether matches are counted instead of made: nobody asks for more, of those who go on from here."""
+        asks_for_pairs = self.children or self.fills or not self.outputs
+        return not asks_for_pairs and all(output.counts for output in self.outputs)
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -249,6 +249,17 @@ def outputs_cover_their_path(plan: Plan) -> Iterator[str]:
     yield from _not_ascending("queries", plan.queries)
 
 
+def counts_are_of_equal_keys(plan: Plan) -> Iterator[str]:
+    """Yield outputs that count matches where these do not lie side by side, or take only part of them."""
+    for tree in plan.trees:
+        yield from (f"query '{output.query}' counts at the start" for output in tree.outputs if output.counts)
+        for step in tree.steps():
+            is_plain = step.equalities == step.predicates and step.equalities and not step.parts
+            for output in step.outputs:
+                if output.counts and (output.residual_filters or not is_plain):
+                    yield f"query '{output.query}' counts what edge '{step.edge}' finds"
+
+
 INVARIANTS: dict[int, tuple[str, Check]] = {
     1: ("stores and their content are unique and in order", stores_are_canonical),
     2: ("edges are unique", edges_are_unique),
@@ -261,6 +272,7 @@ INVARIANTS: dict[int, tuple[str, Check]] = {
     9: ("equal prefixes are merged", prefixes_are_merged),
     10: ("every path ends in an output", paths_end_in_outputs),
     11: ("outputs name each position of their path once", outputs_cover_their_path),
+    23: ("matches are counted where equal keys alone find them", counts_are_of_equal_keys),
     **intermediates.INVARIANTS,
 }
 

@@ -231,13 +231,15 @@ class Aggregation:
 
     `sql` is a whole SELECT over ``{rows}``: the joined rows with a column ``window``, one for every window that one
     belongs to; other braces are doubled, ready for ``spark.sql``. `names` of its columns, None where Spark derives one
-    from the user's text; `functions`: what it calls, in order of appearance.
+    from the user's text; `functions`: what it calls, in order of appearance. `countable`: the relations of which it
+    only wants to know how many rows match, and what they add up to, once the types of columns are known.
     """
 
     window: TimeWindow
     sql: str
     names: tuple[str | None, ...]
     functions: tuple[str, ...]
+    countable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +343,12 @@ class Query:
     def between(self, left: str, right: str) -> Conjunction[Operand]:
         """Return the predicates between two relations."""
         return self._between.get(frozenset((left, right)), ())
+
+
+def with_countable(query: Query, countable: tuple[str, ...]) -> Query:
+    """Return a query that groups with the relations of which matches are counted."""
+    assert query.aggregation is not None, "only a query that groups counts"
+    return replace(query, aggregation=replace(query.aggregation, countable=countable))
 
 
 def with_predicates(query: Query, made: Callable[[Conjunction[Operand]], Conjunction[Operand]]) -> Query:

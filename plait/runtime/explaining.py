@@ -13,8 +13,13 @@ from plait.plan.coverage import computes
 from plait.plan.explain import EVERYTHING, ExplainFormat, Measured, Shown, checked_format, explain, wording
 from plait.plan.explain.certain_wording import joins_notes
 from plait.plan.model import Plan
-from plait.query.model import Aggregation, Query
+from plait.query.model import Aggregation, ColumnRef, Operand, Query, with_predicates
+from plait.query.predicates import Equality, Predicate
+from plait.query.types import common_type, typed
+from plait.sinks.delivery import Fold
+from plait.spelling import backquoted
 from plait.sql.select.folding import folding_of
+from plait.sql.select.why_pairs import why_pairs
 from plait.state.model import Manifest
 
 
@@ -96,7 +101,38 @@ def _kept(query: Query, aggregation: Aggregation, types: Mapping[tuple[str, str]
     folding = folding_of(aggregation, found)
     if folding is None:
         return "Not all of that can be put together from parts, so the joined rows are kept"
-    return f"Partial aggregates are kept for every {wording.duration(folding.fold.pane_us)} of event time"
+    kept = f"Partial aggregates are kept for every {wording.duration(folding.fold.pane_us)} of event time"
+    if len(query.relations) == 1:
+        return kept
+    return f"{_counted(_with_declared(query, types), folding.fold, found)}. {kept}"
+
+
+def _with_declared(query: Query, types: Mapping[tuple[str, str], str]) -> Query:
+    """Return the query with the types of equalities of columns that are declared, where Spark has not told them."""
+
+    def known(operand: Operand) -> str:
+        (column,) = operand.expression.columns if len(operand.expression.columns) == 1 else ("",)
+        is_bare = operand.expression.sql == backquoted(column)
+        return types.get((query.relation(operand.relation).source, column), "") if is_bare else ""
+
+    def told(each: Predicate[Operand]) -> Predicate[Operand]:
+        if not isinstance(each, Equality) or each.left.type is not None:
+            return each
+        return typed(each, common_type(known(each.left), known(each.right)))
+
+    return with_predicates(query, lambda predicates: tuple(map(told, predicates)))
+
+
+def _counted(query: Query, fold: Fold, types: Mapping[ColumnRef, str]) -> str:
+    """Say of which relations matches are counted, and why pairs are made of others."""
+    why = {relation.alias: why_pairs(query, fold, types, relation.alias) for relation in query.relations}
+    counted = [alias for alias, reason in why.items() if reason is None]
+    paired = [f"{alias} ({reason})" for alias, reason in why.items() if reason is not None]
+    if not paired:
+        return "Matches of the relation that is joined last are counted, no pairs are made"
+    if not counted:
+        return f"Pairs are made of all matches, whichever is joined last: {', '.join(paired)}"
+    return f"Where {' or '.join(counted)} is joined last matches are counted; pairs are made of {', '.join(paired)}"
 
 
 def _of_joins(queries: tuple[Query, ...], shown: Shown) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -83,15 +83,23 @@ class Direct:
     files: TaskFiles
 
 
+Measured: TypeAlias = Literal["rows", "known", "true", "sum", "min", "max"]
+"""What is asked of joined rows, or of one of their columns: how many there are, how many are not NULL, or are true."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partial:
     """A column of partial aggregates. `first`: DuckDB's aggregate over columns ``"n"``, the n-th of the joined ones;
-    `again`: over the column itself, which makes of several partial aggregates one.
+    `again`: over the column itself, which makes of several partial aggregates one. It is what is `measured` `of` the
+    n-th joined column, None: of the rows, as `type`, None: as the type of that column.
     """
 
     name: str
     first: str
     again: str
+    measured: Measured
+    of: int | None
+    type: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

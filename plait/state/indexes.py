@@ -7,7 +7,9 @@ and two builders write the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +30,13 @@ _KEYS = b"plait.keys"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
     """Rows by (key, τ): `key` int64[n] ascending, `tau` int64[n] ascending within a key or None, `row` int32[n], None
-    for 0 … n-1.
+    for 0 … n-1. `derived`: what others have worked out of these rows, in this order, for as long as the bucket is open.
     """
 
     key: Int64s
     tau: Int64s | None
     row: Int32s | None
+    derived: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def write(storage: Storage, bucket: str, keys: tuple[str, ...], index: Index) -> None:

@@ -26,9 +26,11 @@ def case_of(seed: int) -> Case:
     return random_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1, rows_scale=0.8)
 
 
-def fault(case: Case, groupings: dict[str, Grouping]) -> str | None:
-    """Return what is wrong with what was written; None if all is well."""
+def fault(case: Case, groupings: dict[str, Grouping], ways: Counter[str]) -> str | None:
+    """Return what is wrong with what was written; None if all is well. `ways`: how it was found, by case."""
     wanted, written = expected_groups(case, groupings), run_windowed(case)
+    ways["counted"] += written.counted > 0
+    ways["shared"] += written.shared > 0
     for query in groupings:
         for batch in range(case.batches + 1):
             problem = difference(written.groups[query][batch], wanted[query].get(batch, []))
@@ -40,16 +42,18 @@ def fault(case: Case, groupings: dict[str, Grouping]) -> str | None:
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
 def test_every_window_is_written_once_and_as_soon_as_it_is_over(first: int) -> None:
     checked = 0
+    ways = Counter[str]()
     for seed in range(first, first + CHUNK):
         case, groupings = grouped_case(case_of(seed))
         try:
-            problem = fault(case, groupings) if groupings else None
+            problem = fault(case, groupings, ways) if groupings else None
         except UnsuitableCaseError:
             continue
         if problem is not None:
             pytest.fail(f"seed {seed}: {problem}\n{groupings}\n{describe(case)}", pytrace=False)
         checked += bool(groupings)
     assert checked > CHUNK * 0.4
+    assert min(ways["counted"], ways["shared"]) >= 2, ways
 
 
 def test_the_cases_have_all_kinds_of_windows_and_close_some_of_them_early() -> None:

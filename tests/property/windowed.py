@@ -24,12 +24,15 @@ from sqlglot import exp
 from plait.operators.close import groups
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.groups import GroupedQuery, Over, close_windows
-from plait.operators.reports import ProbeReport
-from plait.query.model import Aggregation, Query
+from plait.operators.probe.probing import ProbeContext
+from plait.operators.reports import ProbeReport, ResultFile
+from plait.operators.traversal.traverse import ProbeTask
+from plait.query.model import Aggregation, ColumnRef, Query, with_countable
 from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Delivery, Gathering
 from plait.sql.lexis.tokens import depths, tokens_of
 from plait.sql.select.folding import Folding, folding_of
+from plait.sql.select.why_pairs import countable
 from plait.state.buckets import close_others
 from plait.state.gathered import folder_of, microseconds, read_gathered
 from plait.state.model import Manifest
@@ -92,49 +95,51 @@ class Grouping:
 
 
 def grouped_case(case: Case) -> tuple[Case, dict[str, Grouping]]:
-    """Return the case with those of its queries grouping that can, and how each of them does."""
+    """Return the case with those of its queries grouping that can, and how each of them does; some once more, by other
+    windows.
+    """
     rng = random.Random(f"{case.seed} grouped")
     queries, groupings = [], {}
     for query in case.queries:
-        made = _grouped_query(rng, case, query)
-        queries.append(query if made is None else made[0])
-        if made is not None:
-            groupings[query.name] = made[1]
+        made = _grouped_queries(rng, case, query)
+        queries += [each for each, _ in made] or [query]
+        groupings |= {each.name: how for each, how in made}
     return replace(case, queries=tuple(queries)), groupings
 
 
-def _grouped_query(rng: random.Random, case: Case, query: CaseQuery) -> tuple[CaseQuery, Grouping] | None:
+def _grouped_queries(rng: random.Random, case: Case, query: CaseQuery) -> list[tuple[CaseQuery, Grouping]]:
+    """Return a query that groups, and some more that do so by other windows; none if it cannot."""
     streams = [alias for alias, source in query.relations if not case.source(source).is_table]
     bounded = streams if len(streams) == 1 else [alias for alias in streams if case.window_us(query, alias) is not None]
     if not bounded:
-        return None
+        return []
     alias = rng.choice(bounded)
     source = case.source(dict(query.relations)[alias])
     time = f"{alias}.{quoted(source.time or '')}"
-    size, slide, start = lengths(rng, [tau for tau in source.taus() if tau is not None])
     keys = _columns(rng, case, query, _KEYS, rng.choice((0, 1, 1, 2)))
     aggregates = tuple(rng.choice(AGGREGATES) for _ in range(rng.randint(1, 3)))
     arguments = _columns(rng, case, query, _NUMBERS, len(aggregates))
     if len(arguments) < len(aggregates):
-        return None
+        return []
     tail, having = tail_of(query.sql), rng.choice((0, 0, 0, 2))
-    window = f"window({time}, '{size} microseconds', '{slide} microseconds', '{start} microseconds')"
-    if slide == size and start == 0 and rng.random() < 0.5:
-        window = f"window({time}, '{size} microseconds')"
     values = [each.sql.format(argument) for each, argument in zip(aggregates, arguments, strict=True)]
-    bounds = [rng.choice(("window.start", f"{window}.start")), "window.end AS until"]
+    bounds = [rng.choice(("window.start", f"{_WINDOW}.start")), "window.end AS until"]
     if not having and rng.random() < 0.15:
         aggregates, arguments, values = (), [], []
-        select, more = f"DISTINCT {window}.start, {', '.join([f'{window}.end', *keys])}", ""
+        select, more = f"DISTINCT {_WINDOW}.start, {', '.join([f'{_WINDOW}.end', *keys])}", ""
     else:
         select = ", ".join([*bounds, *keys, *(f"{value} AS v{n}" for n, value in enumerate(values))])
-        more = f" GROUP BY {', '.join([window, *keys])}" + (f" HAVING count(*) >= {having}" if having else "")
-    columns = [time, *keys, *arguments]
-    plain = ", ".join(f"{column} AS p{n}" for n, column in enumerate(columns))
-    return (
-        replace(query, sql=f"SELECT {select} {tail}{more}", projection=(), star=()),
-        Grouping(
-            plain=replace(query, sql=f"SELECT {plain} {tail}", projection=(), star=()),
+        more = f" GROUP BY {', '.join([_WINDOW, *keys])}" + (f" HAVING count(*) >= {having}" if having else "")
+    plain = ", ".join(f"{column} AS p{n}" for n, column in enumerate([time, *keys, *arguments]))
+    taus, made = [tau for tau in source.taus() if tau is not None], []
+    for name in [query.name, *(f"{query.name}_again{n}" for n in range(rng.choice((0, 0, 0, 1, 2))))]:
+        size, slide, start = lengths(rng, taus)
+        window = f"window({time}, '{size} microseconds', '{slide} microseconds', '{start} microseconds')"
+        if slide == size and start == 0 and rng.random() < 0.5:
+            window = f"window({time}, '{size} microseconds')"
+        sql = f"SELECT {select} {tail}{more}".replace(_WINDOW, window)
+        how = Grouping(
+            plain=replace(query, name=name, sql=f"SELECT {plain} {tail}", projection=(), star=()),
             size_us=size,
             slide_us=slide,
             start_us=start,
@@ -142,8 +147,13 @@ def _grouped_query(rng: random.Random, case: Case, query: CaseQuery) -> tuple[Ca
             keys=len(keys),
             aggregates=aggregates,
             having=having,
-        ),
-    )
+        )
+        made.append((replace(query, name=name, sql=sql, projection=(), star=()), how))
+    return made
+
+
+_WINDOW = "<window>"
+"""What stands for the window of a query that is written with several."""
 
 
 def lengths(rng: random.Random, taus: list[int]) -> tuple[int, int, int]:
@@ -214,10 +224,14 @@ def grouped_rows(table: pa.Table, how: Grouping, marks: list[int | None]) -> dic
 
 @dataclass(slots=True)
 class Written:
-    """What was written of each query, by batch."""
+    """What was written of each query, by batch. `counted`: results of which no pairs were made; `shared`: how often
+    queries kept the same files.
+    """
 
     groups: dict[str, dict[int, Rows]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     left: int = 0
+    counted: int = 0
+    shared: int = 0
 
 
 class WindowedRun(DirectRun):
@@ -226,8 +240,10 @@ class WindowedRun(DirectRun):
     written: Written
 
     def run_to_end(self) -> Written:
-        """Run all batches, and the one that ends the input."""
+        """Run all batches, and the one that ends the input; pairs are made of all matches in one case of five."""
         self.written = Written()
+        if self.case.seed % 5:
+            self.queries = tuple(map(self._counting, self.queries))
         self.run()
         manifest = self.log.latest()
         assert manifest is not None
@@ -244,6 +260,20 @@ class WindowedRun(DirectRun):
             name: delivery if name not in grouped else self._gathering(grouped[name])
             for name, delivery in plain.items()
         }
+
+    def _counting(self, query: Query) -> Query:
+        folding = self._folding(query)
+        if folding is None:
+            return query
+        return with_countable(query, countable(query, folding.fold, self._types(query)))
+
+    def _probe(self, tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
+        reports = super()._probe(tasks, context)
+        counted = {step.edge for tree in context.plan.trees for step in tree.steps() if step.is_counted}
+        self.written.counted += sum(n for report in reports for edge, n in report.matches if edge in counted)
+        kept = [{query: file.gathered for query, file in _by_query(report)} for report in reports]
+        self.written.shared += sum(len(set(files.values())) < len(files) for files in kept)
+        return reports
 
     def _grouped(self) -> list[Query]:
         return [query for query in self.queries if query.aggregation is not None]
@@ -262,12 +292,16 @@ class WindowedRun(DirectRun):
         """Return how rows are kept; of one case in three as they are."""
         if self.case.seed % 3 == 0 or query.aggregation is None:
             return None
+        return folding_of(query.aggregation, self._types(query))
+
+    def _types(self, query: Query) -> dict[ColumnRef, str]:
+        """Return the Spark types of the columns of the joined row."""
         sources = {relation.alias: self.case.source(relation.source) for relation in query.relations}
         kinds = {
             ref: next(column.kind for column in sources[ref.relation].columns if column.name == ref.column)
             for ref in self.wanted[query.name]
         }
-        return folding_of(query.aggregation, {ref: kind.spark.lower() for ref, kind in kinds.items()})
+        return {ref: kind.spark.lower() for ref, kind in kinds.items()}
 
     def _with_final(self, batch: int, before: Manifest, closed: Closed, probed: tuple[ProbeReport, ...]) -> Closed:
         queries = [
@@ -298,6 +332,10 @@ class WindowedRun(DirectRun):
             name.set("quoted", True)
         rows = table_rows(connection().sql(rendered(tree)).to_arrow_table())
         return [(*map(_us, row[:2]), *row[2:]) for row in rows]
+
+
+def _by_query(report: ProbeReport) -> list[tuple[str, ResultFile]]:
+    return [(file.query, file) for file in report.results if file.gathered]
 
 
 def _us(value: Any) -> int:

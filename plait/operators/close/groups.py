@@ -81,14 +81,14 @@ def close_windows(
     gathered: dict[str, list[GatheredRows]] = {}
     for file in (file for report in probed for file in report.results):
         gathered.setdefault(file.query, []).extend(file.gathered)
-    waiting, over = list[OpenGroups](), dict[str, Over]()
+    waiting, over = list[tuple[OpenGroups, GroupedQuery]](), dict[str, Over]()
     for each in queries:
         groups = gathered_after(known.get(each.query), each, gathered.get(each.query, ()))
         groups, found = over_at(groups, each.window, None if each.query in going_on else watermark_us)
-        waiting.append(with_fewer_files(storage, groups, each, name))
+        waiting.append((groups, each))
         if found is not None:
             over[each.query] = found
-    return Windows(waiting=tuple(waiting), over=over)
+    return Windows(waiting=with_fewer_files(storage, waiting, name), over=over)
 
 
 def resting_groups(before: Manifest | None, answered: Container[str]) -> tuple[OpenGroups, ...]:
@@ -122,21 +122,46 @@ def _has_over(file: GatheredRows, window: TimeWindow, after_us: int | None, unti
     return end <= min(until_us, window.last_end(file.tau_max))
 
 
-def with_fewer_files(storage: Storage, groups: OpenGroups, query: GroupedQuery, name: str) -> OpenGroups:
-    """Return the groups with many small files made one, called `name`, without rows of which all windows are over."""
-    small = [file for file in groups.files if file.bytes < _SMALL_BYTES]
-    if len(groups.files) <= MOST_FILES or len(small) < 2:
-        return groups
-    parts = list(read_gathered(storage, small))
+def with_fewer_files(
+    storage: Storage, waiting: Sequence[tuple[OpenGroups, GroupedQuery]], name: str
+) -> tuple[OpenGroups, ...]:
+    """Return the groups of queries with many small files made one, called `name`, without rows of which all windows are
+    over. Queries that have the same small files share the one too.
+    """
+    sharing: dict[tuple[GatheredRows, ...], list[tuple[OpenGroups, GroupedQuery]]] = {}
+    for groups, query in waiting:
+        small = tuple(file for file in groups.files if file.bytes < _SMALL_BYTES)
+        if len(groups.files) > MOST_FILES and len(small) > 1:
+            sharing.setdefault(small, []).append((groups, query))
+    fewer: dict[str, OpenGroups] = {}
+    for small, sharers in sharing.items():
+        merged = _merged(storage, small, sharers, name)
+        for groups, query in sharers:
+            kept = (file for file in groups.files if file not in small)
+            fewer[query.query] = replace(groups, files=(*kept, *merged))
+    return tuple(fewer.get(query.query, groups) for groups, query in waiting)
+
+
+def _merged(
+    storage: Storage,
+    files: tuple[GatheredRows, ...],
+    sharers: Sequence[tuple[OpenGroups, GroupedQuery]],
+    name: str,
+) -> tuple[GatheredRows, ...]:
+    """Return files that queries share as one with the rows that some of them still needs; none if nobody needs any."""
+    first = sharers[0][1]
+    parts = list(read_gathered(storage, files))
     schema = parts[0].schema  # a start may have called the time zone otherwise
     rows = pa.concat_batches([part if part.schema.equals(schema) else part.cast(schema) for part in parts])
-    if groups.over_until_us is not None:
-        taus = microseconds(rows.column(query.time)).to_numpy()
-        rows = rows.filter(pa.array(_last_ends(query.window, taus) > groups.over_until_us))
-    if query.fold is not None:
-        rows = fold_again(rows, query.fold, query.time)
-    merged = (write_gathered(storage, folder_of(groups.query), name, rows, query.time),) if rows.num_rows else ()
-    return replace(groups, files=(*(file for file in groups.files if file not in small), *merged))
+    taus = microseconds(rows.column(first.time)).to_numpy()
+    needed = np.zeros(len(taus), np.bool_)
+    for groups, query in sharers:
+        until = groups.over_until_us
+        needed |= True if until is None else _last_ends(query.window, taus) > until
+    rows = rows.filter(pa.array(needed))
+    if first.fold is not None:
+        rows = fold_again(rows, first.fold, first.time)
+    return (write_gathered(storage, folder_of(first.query), name, rows, first.time),) if rows.num_rows else ()
 
 
 def _last_ends(window: TimeWindow, taus: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

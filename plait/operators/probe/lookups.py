@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from plait.kernels.bands import iter_bands
 from plait.kernels.hashing import combine
-from plait.kernels.matching import iter_cross, iter_matches
+from plait.kernels.matching import iter_cross, iter_matches, iter_ranges
 from plait.kernels.ordering import sort_order
 from plait.operators.column_names import TAU
 from plait.operators.probe.partials import Int64s, Partials, Rows, minus_window
@@ -77,13 +77,19 @@ def lookup_of(partials: Partials, step: Step, *, timed: bool) -> Lookup:
     """Return how this step finds stored rows. `timed`: the store has τ."""
     bounds, kinds = _TimeBounds.of(partials, step, timed=timed), by_kind(step.predicates)
     if kinds.equalities:
-        return _EqualKeys.of(partials, kinds.equalities, bounds)
+        return EqualKeys.of(partials, kinds.equalities, bounds)
     if kinds.bands:
         return _KeysWithin.of(partials, kinds.bands[0], bounds)
     first = first_evaluated(kinds.residuals)
     if first is not None:
         return _Evaluated(partials=partials, residual=first, bounds=bounds)
     return _Everything(count=partials.count, bounds=bounds)
+
+
+def equal_keys(partials: Partials, step: Step, *, timed: bool) -> EqualKeys:
+    """Return how a step that looks up equal keys finds stored rows; `timed` as of `lookup_of`."""
+    bounds = _TimeBounds.of(partials, step, timed=timed)
+    return EqualKeys.of(partials, by_kind(step.predicates).equalities, bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,7 @@ class _TimeBounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _EqualKeys:
+class EqualKeys:
     """The probing side, sorted by key: what the matching kernel reads. `rows` maps back to the partials."""
 
     index: tuple[str, ...]
@@ -125,7 +131,8 @@ class _EqualKeys:
     bounds: _TimeBounds
 
     @classmethod
-    def of(cls, partials: Partials, equalities: Equalities, bounds: _TimeBounds) -> _EqualKeys:
+    def of(cls, partials: Partials, equalities: Equalities, bounds: _TimeBounds) -> EqualKeys:
+        """Sort the partials by their keys, unless they are for a step before."""
         chosen = indexed(equalities)
         read = tuple((equality.left.at, equality.left.name) for equality in chosen)
         known = partials.sorted_by.get(read)
@@ -135,9 +142,11 @@ class _EqualKeys:
         return cls(index=tuple(equality.right.name for equality in chosen), key=key, rows=rows, bounds=bounds.at(rows))
 
     def misses(self, bucket: Bucket) -> bool:
+        """Tell whether nothing in the bucket can be found."""
         return len(self.key) == 0 or self.bounds.miss(bucket)
 
     def pairs(self, opened: OpenBucket, member: Member, capacity: int) -> Iterator[tuple[Rows, Rows]]:
+        """Yield (partial, stored row) pairs in pieces of about `capacity`."""
         entries = opened.index(self.index)
         bits, mask = selection_words(opened, member)
         timed = entries.tau is not None
@@ -153,6 +162,26 @@ class _EqualKeys:
             capacity=capacity,
         ):
             yield (probes if self.rows is None else self.rows[probes]), stored
+
+    def ranges(
+        self, opened: OpenBucket, panes: tuple[int, int] | None, capacity: int
+    ) -> Iterator[tuple[Rows, Rows, Rows]]:
+        """Yield (partial, begin, end), where the stored rows with its keys and within its bounds are those at the
+        positions [begin, end) of the index, in pieces of at most `capacity`; selections are not heeded. `panes`, their
+        length and where one begins: no range reaches over the bound of one.
+        """
+        entries = opened.index(self.index)
+        timed = entries.tau is not None
+        for probes, begins, ends in iter_ranges(
+            probe_key=self.key,
+            probe_low=self.bounds.low if timed else None,
+            probe_high=self.bounds.high if timed else None,
+            index_key=entries.key,
+            index_tau=entries.tau,
+            panes=panes,
+            capacity=capacity,
+        ):
+            yield (probes if self.rows is None else self.rows[probes]), begins, ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,12 +67,18 @@ class Verifier:
         values = (self.keys[equality.right.name].value_name for equality in self.equalities)
         return tuple(dict.fromkeys((*read, *(name for name in values if name is not None))))
 
+    def compared(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the stored columns that `are_equal` compares: keys, and the values behind hashes."""
+        names = tuple(dict.fromkeys(equality.right.name for equality in self.equalities))
+        values = (self.keys[name].value_name for name in names)
+        return names, tuple(name for name in values if name is not None)
+
     def kept(self, opened: OpenBucket, rows: Rows, stored: Rows) -> tuple[Rows, Rows]:
         """Return the pairs that pass every test, the cheap ones first."""
         for band, smallest, largest in self.bands:
             rows, stored = _chosen(rows, stored, self._is_within(opened, band, smallest, largest, rows, stored))
         if self.equalities and len(rows):
-            rows, stored = _chosen(rows, stored, self._are_equal(opened, rows, stored))
+            rows, stored = _chosen(rows, stored, self.are_equal(opened, rows, stored))
         if self.step.parts and len(rows):
             # No part of a stored tuple may be too old for the newest member of the partial.
             rows, stored = _chosen(rows, stored, self.partials.newest[rows] <= opened.int64(UNTIL)[stored])
@@ -92,7 +98,7 @@ class Verifier:
             holds &= column.is_valid().to_numpy(zero_copy_only=False)[stored]
         return holds
 
-    def _are_equal(self, opened: OpenBucket, rows: Rows, stored: Rows) -> Mask:
+    def are_equal(self, opened: OpenBucket, rows: Rows, stored: Rows) -> Mask:
         """Tell of which pairs every key, and every real value behind a hash, is equal."""
         equal = np.ones(len(rows), np.bool_)
         pairs = self.partials.at(rows)

@@ -8,7 +8,7 @@ it is, the kind of sink says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import IO
 from urllib.parse import quote
@@ -19,14 +19,14 @@ from typing_extensions import assert_never
 from plait.errors import SinkError, reason_of
 from plait.operators.column_names import ROW
 from plait.operators.evaluating import EvaluationError, evaluated
+from plait.operators.probe.counted_matches import Met
 from plait.operators.probe.partials import Partials
 from plait.operators.reports import LEFT_TO_SPARK, ResultFile
-from plait.operators.traversal.partial_aggregates import fold
+from plait.operators.traversal.counted_rows import Counting
+from plait.operators.traversal.gatherer import Gatherer, Takers, as_one, like
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
 from plait.sinks.delivery import Delivery, Direct, Discarded, Formula, Gathering, Made, Spooled, TaskFile
-from plait.state.gathered import write_gathered
-from plait.state.model import GatheredRows
 from plait.state.storage import Storage
 
 SPOOL = "results"
@@ -63,34 +63,55 @@ class ResultWriter:
         self._files: dict[str, ResultFile] = {}
         self._pending: dict[str, list[pa.RecordBatch]] = {}
         self._pending_bytes = 0
+        self._gatherer = Gatherer(storage, self._name)
 
-    def add(self, output: Output, gathered: Gathered) -> None:
-        """Add complete results of ``output.query``."""
-        columns = self._deliveries[output.query].columns
-        self._take(output.query, gathered.partials.count, lambda: result_batch(output, gathered, columns))
+    def add(self, outputs: Sequence[Output], gathered: Gathered) -> None:
+        """Add complete results of one query, or of several that keep the same of them (`alike`)."""
+        output, count = outputs[0], gathered.partials.count
+        delivery = self._deliveries[output.query]
+        if not isinstance(delivery, Gathering):
+            self._take(delivery, count, lambda: result_batch(output, gathered, delivery.columns))
+        elif count:
+            self._gatherer.add(self.takers(outputs), result_batch(output, gathered, delivery.columns))
+
+    def add_counted(self, counting: Counting, met: Met) -> None:
+        """Add matches that were counted, to queries that keep the same of them."""
+        rows = counting.rows(met)
+        if rows is not None:
+            self._gatherer.add_counted(counting.takers, rows)
+
+    def can_count(self, outputs: Sequence[Output]) -> bool:
+        """Tell whether all these queries keep partial aggregates, so that rows may stand for several results."""
+        takers = self.takers(outputs)
+        return len(takers) == len(outputs) and all(taker.fold is not None for taker in takers)
+
+    def takers(self, outputs: Sequence[Output]) -> Takers:
+        """Return what becomes of the results of queries that group."""
+        deliveries = (self._deliveries[output.query] for output in outputs)
+        return tuple(delivery for delivery in deliveries if isinstance(delivery, Gathering))
 
     def add_rows(self, query: str, rows: pa.RecordBatch) -> None:
         """Add results that no traversal has found: joined rows with the columns that the query's delivery takes."""
-        self._take(query, rows.num_rows, lambda: rows)
+        delivery = self._deliveries[query]
+        if not isinstance(delivery, Gathering):
+            self._take(delivery, rows.num_rows, lambda: rows)
+        elif rows.num_rows:
+            self._gatherer.add((delivery,), rows)
 
-    def _take(self, query: str, count: int, rows: Callable[[], pa.RecordBatch]) -> None:
+    def _take(self, delivery: Spooled | Discarded | Direct, count: int, rows: Callable[[], pa.RecordBatch]) -> None:
         if count == 0:
             return
-        delivery = self._deliveries[query]
         match delivery:
             case Spooled():
-                self._write_spool(query, rows())
+                self._write_spool(delivery.query, rows())
             case Discarded(made=()):
                 pass
-            case Gathering():
-                self._keep(query, rows())
-                count = 0
             case Direct() | Discarded():
-                self._keep(query, rows())
+                self._keep(delivery.query, rows())
             case _:
                 assert_never(delivery)
-        file = self._file(query)
-        self._files[query] = replace(file, rows=file.rows + count)
+        file = self._file(delivery.query)
+        self._files[delivery.query] = replace(file, rows=file.rows + count)
 
     def _file(self, query: str) -> ResultFile:
         return self._files.get(query, ResultFile(query=query, rows=0))
@@ -110,26 +131,16 @@ class ResultWriter:
     def _make(self, query: str, pieces: list[pa.RecordBatch]) -> None:
         """Make and write results; a sink that cannot be written must not stop the other queries."""
         file, delivery = self._file(query), self._deliveries[query]
-        if file.failure is not None or isinstance(delivery, Spooled):
-            return
-        if isinstance(delivery, Gathering):  # what the checkpoint does not take ends the batch, as with all state
-            self._files[query] = replace(file, gathered=(*file.gathered, self._gather(delivery, pieces, file)))
+        if file.failure is not None or isinstance(delivery, Spooled | Gathering):
             return
         try:
-            rows = made_rows(_as_one(pieces), delivery.made)
+            rows = made_rows(as_one(pieces), delivery.made)
             if isinstance(delivery, Direct):
                 self._write_direct(delivery, rows)
         except EvaluationError:
             self._files[query] = replace(file, failure=LEFT_TO_SPARK)
         except _FAILURES as error:
             self._files[query] = replace(file, failure=reason_of(error))
-
-    def _gather(self, delivery: Gathering, pieces: list[pa.RecordBatch], file: ResultFile) -> GatheredRows:
-        rows, time = _as_one(pieces), delivery.time.name
-        if delivery.fold is not None:
-            rows = fold(rows, delivery.fold, time)
-        name = f"{self._name(delivery.query)}-{len(file.gathered)}"
-        return write_gathered(self._storage, delivery.folder, name, rows, time)
 
     def _write_direct(self, delivery: Direct, rows: pa.RecordBatch) -> None:
         if delivery.query not in self._direct:
@@ -148,6 +159,9 @@ class ResultWriter:
         """Close all files and describe them, by query. Of a query the last results are written and its file is closed
         before another's is opened: a process may have no more than some hundred files open.
         """
+        # What the checkpoint does not take ends the batch, as with all state.
+        for query, files in self._gatherer.finish().items():
+            self._files[query] = replace(self._file(query), gathered=files)
         for query, spool in self._spools.items():
             self._files[query] = replace(self._files[query], paths=spool.close())
         for query in sorted({*self._pending, *self._direct}):
@@ -162,16 +176,6 @@ class ResultWriter:
             self._files[query] = replace(self._files[query], publication=self._direct.pop(query).close())
         except _FAILURES as error:
             self._files[query] = replace(self._files[query], failure=reason_of(error))
-
-
-def _as_one(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pieces[0] if len(pieces) == 1 else pa.concat_batches(list(_alike(pieces)))
-
-
-def _alike(pieces: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the pieces with the schema of the first: of others a time zone may have another of its names."""
-    schema = pieces[0].schema
-    yield from (piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces)
 
 
 def task_file_name(query: str, batch: int, attempt: str) -> str:
@@ -233,8 +237,8 @@ class _Spool:
 
 def _write_arrow(sink: IO[bytes], batches: list[pa.RecordBatch]) -> None:
     with pa.ipc.new_file(sink, batches[0].schema) as writer:
-        for batch in _alike(batches):
-            writer.write_batch(batch)
+        for batch in batches:
+            writer.write_batch(like(batch, batches[0].schema))
 
 
 __all__ = ["SPOOL", "Gathered", "ResultWriter", "made_rows", "result_batch", "task_file_name"]

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from plait.operators.column_names import ROW, TAU
+from plait.operators.probe.counted_matches import count_partition
 from plait.operators.probe.demand import Demand, Demands, output_columns
 from plait.operators.probe.partials import Partials, Position, Rows, filtered, start_partials
 from plait.operators.probe.probing import (
@@ -33,11 +34,13 @@ from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import answers, selection_words, with_selections
 from plait.operators.probe.together import Together, joined_stores
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.counted_rows import Counting
 from plait.operators.traversal.filling import Filler
+from plait.operators.traversal.gatherer import alike
 from plait.operators.traversal.results import Gathered, ResultWriter
 from plait.plan.model import Output, ProbeTree, ResidualFilter, Step
 from plait.plan.traversals import path_members
-from plait.sinks.delivery import Delivery
+from plait.sinks.delivery import Delivery, Gathering
 from plait.state.buckets import OpenBucket
 from plait.state.model import Bucket
 
@@ -84,6 +87,10 @@ class Traversal:
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
         self._filler = Filler(context.storage, context.kept_as, name)
         self._demands = Demands() if demands is None else demands
+        self._deliveries = deliveries
+        self._gathers = any(isinstance(delivery, Gathering) for delivery in deliveries.values())
+        self._alike: dict[int, tuple[tuple[Output, ...], ...]] = {}
+        self._countings: dict[str, tuple[Counting, ...]] = {}
         self._shuffled_bytes = 0
 
     def demand(self, number: int) -> Demand:
@@ -184,17 +191,29 @@ class Traversal:
     def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
         """Add results to the queries that are complete, except those that need what these tuples do not carry."""
         taken: dict[tuple[ResidualFilter, ...], Gathered] = {}
-        for output in outputs:
+        for same in self._taking(outputs):
+            output = same[0]
             if partials.supply(output_columns(output, self._context.wanted)):
                 own = taken.get(output.residual_filters)
                 if own is None:
                     own = taken[output.residual_filters] = Gathered(filtered(partials, output))
-                self._results.add(output, own)
+                self._results.add(same, own)
+
+    def _taking(self, outputs: tuple[Output, ...]) -> tuple[tuple[Output, ...], ...]:
+        """Return the outputs of a point of the plan, those together that keep the same."""
+        known = self._alike.get(id(outputs))
+        if known is None:
+            same = alike(outputs, self._deliveries) if self._gathers else tuple((output,) for output in outputs)
+            known = self._alike[id(outputs)] = same
+        return known
 
     def _probe(self, number: int, step: Step, partials: Partials, partition: int | None) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
         copies = copies_of(step, self._context.plan) if partition is None else 1
         self._counts.add(step.edge, probe_tuples=partials.count * copies)
+        if step.is_counted and self._results.can_count(step.outputs):
+            self._count(tree, step, partials, partition)
+            return
         matched = Matched.none_of(partials)
         for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), matched):
             self._counts.add(step.edge, matches=extended.count)
@@ -204,6 +223,21 @@ class Traversal:
             if step.children:
                 yield extended
         self._counts.add(step.edge, matched=matched.count)
+
+    def _count(self, tree: ProbeTree, step: Step, partials: Partials, partition: int | None) -> None:
+        """Let partial results probe a store whose rows are only counted, once for each way to cut panes."""
+        if step.edge not in self._countings:
+            same = ((outputs, self._results.takers(outputs)) for outputs in self._taking(step.outputs))
+            self._countings[step.edge] = tuple(Counting.of(*each) for each in same)
+        countings = self._countings[step.edge]
+        for number, panes in enumerate(dict.fromkeys(each.panes for each in countings)):
+            matched, matches = Matched.none_of(partials), 0
+            for met in count_partition(partials, step, tree, partition, self._context, panes, matched):
+                matches += int(met.weights.sum())
+                for counting in (each for each in countings if each.panes == panes):
+                    self._results.add_counted(counting, met)
+            if number == 0:  # the other ways have found the same
+                self._counts.add(step.edge, matches=matches, matched=matched.count)
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""

@@ -127,7 +127,21 @@ def _end(
     else:
         positions = tuple(sorted((alias, position) for position, alias in enumerate(joined)))
         residual_filters = queries.residual_filters(query.name, positions)
-        node.outputs.append(Output(query=query.name, positions=positions, residual_filters=residual_filters))
+        node.outputs.append(
+            Output(
+                query=query.name,
+                positions=positions,
+                residual_filters=residual_filters,
+                counts=not residual_filters and _may_count(query, order),
+            )
+        )
+
+
+def _may_count(query: Query, order: ProbeOrder) -> bool:
+    """Tell whether the query does without the pairs that the last step of an order would make."""
+    last = order.units[-1]
+    countable = () if query.aggregation is None else query.aggregation.countable
+    return len(order.units) > 1 and len(last) == 1 and last[0] in countable
 
 
 def _paths(path: Path, node: _Node) -> Iterable[Path]:

@@ -177,6 +177,7 @@ def _step(plan: Plan, step: Step, sharing: Sharing) -> Json:
             "results_per_s": rounded(step.estimate.results_per_s),
         },
         "queries": sorted(sharing.needs[step.edge]),
+        "counted": step.is_counted,
         "outputs": [_output(output) for output in step.outputs],
         "fills": [fill.store for fill in step.fills],
         "steps": [_step(plan, child, sharing) for child in step.children],

@@ -143,7 +143,7 @@ class _Text:
         reach = wording.sent_to(self.plan.store(step.member.store), step)
         return Branch(
             text=f"{step.edge}: {_probe(self.plan, path, step)}, in {reach}; {self._flow(step)}"
-            + _ends(wording.taker(output, (*path, *step.members)) for output in step.outputs)
+            + _ends((wording.taker(output, (*path, *step.members)) for output in step.outputs), counted=step.is_counted)
             + _kept(fill.store for fill in step.fills),
             below=tuple(self._step((*path, *step.members), child) for child in step.children),
         )
@@ -190,9 +190,9 @@ def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:
     return f"{target} on {condition}" if condition else f"{target}, every row"
 
 
-def _ends(queries: Iterable[str]) -> str:
+def _ends(queries: Iterable[str], *, counted: bool = False) -> str:
     names = ", ".join(queries)
-    return f" ⇒ {names}" if names else ""
+    return f" ⇒ {'counted for ' if counted else ''}{names}" if names else ""
 
 
 def _kept(stores: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from plait.errors import OptionError, SqlError
-from plait.query.model import ColumnRef, JoinedExpression, Operand, Query
+from plait.query.model import ColumnRef, JoinedExpression, Operand, Query, with_countable
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.grouping import Grouping, grouped, grouping_of
@@ -159,7 +159,12 @@ def _of_groups(spark: SparkSession, binding: Binding, grouping: Grouping) -> Bin
         )
     fields = [StructField(ref.name, field.dataType, True) for ref, field in zip(refs, binding.output, strict=True)]
     return replace(
-        binding, joined=refs, joined_schema=StructType(fields), made=tuple(range(len(refs))), grouping=grouping
+        binding,
+        query=with_countable(binding.query, grouping.countable),
+        joined=refs,
+        joined_schema=StructType(fields),
+        made=tuple(range(len(refs))),
+        grouping=grouping,
     )
 
 

@@ -17,13 +17,15 @@ from plait.sinks.delivery import Fold
 from plait.spelling import backquoted
 from plait.sql.lexis.tokens import depths, tokens_of
 from plait.sql.select.folding import folding_of
+from plait.sql.select.why_pairs import countable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
     """`joined`: the columns of the joined row that groups are made of; `fold`: how they are kept until their windows
     are over, None if they are as they are; `kept`: the Spark schema of that; `sql`: the groups of it, as in
-    `Aggregation`. `identity`: what the kept rows mean; equal ones can be grouped together.
+    `Aggregation`. `identity`: what the kept rows mean; equal ones can be grouped together. `countable` as in
+    `Aggregation`.
     """
 
     joined: tuple[ColumnRef, ...]
@@ -32,6 +34,7 @@ class Grouping:
     window: TimeWindow
     sql: str
     identity: str
+    countable: tuple[str, ...] = ()
 
     @property
     def time(self) -> ColumnRef:
@@ -59,6 +62,7 @@ def grouping_of(
         window=aggregation.window,
         sql=aggregation.sql if folding is None else folding.sql,
         identity=rows_identity(query.text, aggregation.window, types, fold),
+        countable=countable(query, fold, types),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from plait.query.model import Aggregation, ColumnRef
-from plait.sinks.delivery import Fold, Partial
+from plait.sinks.delivery import Fold, Measured, Partial
 from plait.spelling import backquoted
 from plait.sql.expressions.functions import GROUPED
 from plait.sql.lexis.names import folded
@@ -35,6 +35,7 @@ _MOST_DIGITS: Final = 28
 _NO_MATTER_HOW_OFTEN: Final = "min max bool_and bool_or every bit_and bit_or approx_count_distinct grouping grouping_id"
 _UNMINDFUL: Final = frozenset(_NO_MATTER_HOW_OFTEN.split())
 _TIMES: Final = ("timestamp", "timestamp_ntz")
+_EXTREMES: Final[Mapping[str, Measured]] = {"min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,42 +118,51 @@ def _folded(
     name, (argument,) = folded(parts[0].value), parts[1][0]
     column = f"#p{number}"
     if name == "count" and (argument.is_symbol("*") or argument.kind == "number"):
-        return [_count(column, "count(*)")], f"CAST(sum({backquoted(column)}) AS BIGINT)"
+        return [_count(column, "count(*)", "rows", None)], f"CAST(sum({backquoted(column)}) AS BIGINT)"
     if argument.kind != "quoted" or argument.value not in types:
         return None
-    type_, at = types[argument.value], f'"{places[argument.value]}"'
+    type_, of = types[argument.value], places[argument.value]
+    at = f'"{of}"'
     decimal = _DECIMAL.fullmatch(type_)
     ended = backquoted(column)
     if name == "count":
-        return [_count(column, f"count({at})")], f"CAST(sum({ended}) AS BIGINT)"
+        return [_count(column, f"count({at})", "known", of)], f"CAST(sum({ended}) AS BIGINT)"
     if name == "count_if" and type_ == "boolean":
-        return [_count(column, f"count(*) FILTER (WHERE {at})")], f"CAST(sum({ended}) AS BIGINT)"
-    if name in ("min", "max") and _FLAT.fullmatch(type_):
-        return [_kept(column, f"{name}({at})", name, "", type_)], f"{name}({ended})"
+        return [_count(column, f"count(*) FILTER (WHERE {at})", "true", of)], f"CAST(sum({ended}) AS BIGINT)"
+    if name in _EXTREMES and _FLAT.fullmatch(type_):
+        again = f'{name}("{column}")'
+        partial = Partial(name=column, first=f"{name}({at})", again=again, measured=_EXTREMES[name], of=of, type=None)
+        return [_Kept(partial=partial, type=type_)], f"{name}({ended})"
     if name == "sum" and type_ in (*_SHORT, "bigint"):
-        return [_kept(column, f"sum({at})", "sum", "DECIMAL(38, 0)", "decimal(38,0)")], f"CAST(sum({ended}) AS BIGINT)"
+        return [_added(column, f"sum({at})", "DECIMAL(38, 0)", "sum", of)], f"CAST(sum({ended}) AS BIGINT)"
     if name == "sum" and type_ in ("float", "double"):
-        return [_kept(column, f"sum(CAST({at} AS DOUBLE))", "sum", "DOUBLE", "double")], f"sum({ended})"
+        return [_added(column, f"sum(CAST({at} AS DOUBLE))", "DOUBLE", "sum", of)], f"sum({ended})"
     if name == "sum" and decimal is not None and int(decimal[1]) <= _MOST_DIGITS:
-        whole = f"DECIMAL(38, {decimal[2]})"
-        made = _kept(column, f"sum({at})", "sum", whole, f"decimal(38,{decimal[2]})")
+        made = _added(column, f"sum({at})", f"DECIMAL(38, {decimal[2]})", "sum", of)
         return [made], f"CAST(sum({ended}) AS DECIMAL({int(decimal[1]) + 10}, {decimal[2]}))"
     if name in ("avg", "mean") and type_ in _SHORT:
         counted = f"#p{number + 1}"
-        made = _kept(column, f"sum({at})", "sum", "DOUBLE", "double")
-        return [made, _count(counted, f"count({at})")], f"(sum({ended}) / nullif(sum({backquoted(counted)}), 0))"
+        made = _added(column, f"sum({at})", "DOUBLE", "sum", of)
+        number_of = _count(counted, f"count({at})", "known", of)
+        return [made, number_of], f"(sum({ended}) / nullif(sum({backquoted(counted)}), 0))"
     return None
 
 
-def _kept(column: str, first: str, again: str, cast: str, type_: str) -> _Kept:
-    merged = f'{again}("{column}")'
-    if cast:
-        first, merged = f"CAST({first} AS {cast})", f"CAST({merged} AS {cast})"
-    return _Kept(partial=Partial(name=column, first=first, again=merged), type=type_)
+def _added(column: str, first: str, type_: str, measured: Measured, of: int | None) -> _Kept:
+    """Return a partial aggregate of which several are added up, as a DuckDB type."""
+    partial = Partial(
+        name=column,
+        first=f"CAST({first} AS {type_})",
+        again=f'CAST(sum("{column}") AS {type_})',
+        measured=measured,
+        of=of,
+        type=type_,
+    )
+    return _Kept(partial=partial, type=type_.lower().replace(" ", ""))
 
 
-def _count(column: str, first: str) -> _Kept:
-    return _kept(column, first, "sum", "BIGINT", "bigint")
+def _count(column: str, first: str, measured: Measured, of: int | None) -> _Kept:
+    return _added(column, first, "BIGINT", measured, of)
 
 
 def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.kernels.compiled import Int32s, Int64s
-from plait.kernels.matching import iter_cross, iter_matches
+from plait.kernels.matching import iter_cross, iter_matches, iter_ranges
 from tests.unit.kernels import reference
 
 KEYS = st.one_of(st.integers(0, 4), st.sampled_from((-(2**63), -1, 7, 2**63 - 1)))
@@ -189,3 +189,43 @@ def test_the_63rd_bit_is_a_query_like_any_other() -> None:
 def test_a_block_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="capacity is 0"):
         next(matched(np.zeros(1, np.int64), np.zeros(1, np.int64), capacity=0))
+
+
+@settings(deadline=None)
+@given(cases(), st.sampled_from((None, (1, 0), (3, 1), (5, -7))))
+def test_ranges_hold_the_matches_and_reach_over_no_bound_of_a_pane(case: Case, panes: tuple[int, int] | None) -> None:
+    (probe_key, low, high), (key, tau, _, _) = case.arrays()
+    has_low, has_high, has_tau, *_ = case.tests
+    has_tau |= panes is not None
+    bounds = low if has_low else None, high if has_high else None
+    found: list[tuple[int, int]] = []
+    length, start = panes or (1 << 40, 0)
+    for probes, begins, ends in iter_ranges(
+        probe_key=probe_key,
+        probe_low=bounds[0],
+        probe_high=bounds[1],
+        index_key=key,
+        index_tau=tau if has_tau else None,
+        panes=panes,
+        capacity=case.capacity,
+    ):
+        assert 1 <= len(probes) == len(begins) == len(ends) <= case.capacity
+        for probe, begin, end in zip(probes.tolist(), begins.tolist(), ends.tolist(), strict=True):
+            assert begin < end
+            assert len({(each - start) // length for each in tau[begin:end].tolist()}) == 1
+            found += [(probe, row) for row in range(begin, end)]
+    plain = replace(case, tests=(has_low, has_high, has_tau, False, False))
+    assert found == plain.expected()
+
+
+def test_a_probe_has_one_range_for_each_pane_however_many_rows_match() -> None:
+    keys, taus = np.zeros(10_000, np.int64), np.arange(10_000)
+    (block,) = iter_ranges(
+        probe_key=np.zeros(3, np.int64),
+        probe_low=np.array([0, 500, 9_999]),
+        probe_high=np.array([9_999, 1_500, 20_000]),
+        index_key=keys,
+        index_tau=taus,
+        panes=(1_000, 0),
+    )
+    assert [len(each) for each in block] == [10 + 2 + 1] * 3

@@ -63,6 +63,16 @@ def test_residual_filters_stand_where_earlier_versions_look_for_them() -> None:
     assert json.loads(encode(plan)) == document
 
 
+def test_a_query_that_counts_comes_back_as_one_and_others_are_as_earlier_versions_wrote_them() -> None:
+    document = json.loads(encode(PLAN))
+    step = document["plan"]["trees"][0]["children"][0]
+    assert "counts" not in step["outputs"][0]
+    step["outputs"][0]["counts"] = True
+    plan = decode(json.dumps(document))
+    assert plan.trees[0].children[0].is_counted
+    assert json.loads(encode(plan)) == document
+
+
 def test_another_format_is_refused_by_name() -> None:
     text = encode(PLAN).replace(f'"format":{FORMAT}', '"format":99', 1)
     with pytest.raises(CheckpointError, match=f"format 99.*format {FORMAT}"):

@@ -11,7 +11,7 @@ from plait.errors import InvalidPlanError
 from plait.optimizer.assemble.build import build
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan import coverage, intermediates, validate
-from plait.plan.model import Output, Plan, ProbeTree, Requirement, Selection, Step
+from plait.plan.model import Output, Plan, ProbeTree, Requirement, ResidualFilter, Selection, Step
 from plait.plan.traversals import endings
 from plait.stats.model import Statistics
 from tests.unit.optimizer.queries import equal_keys, expression, options, planned, query, sources_of
@@ -101,6 +101,14 @@ def _one_alias(output: Output) -> Output:
     return replace(output, positions=tuple(sorted((f"zz{at}" if at else alias, at) for alias, at in output.positions)))
 
 
+def _counted(step: Step) -> Step:
+    return replace(step, outputs=tuple(replace(output, counts=True) for output in step.outputs))
+
+
+def _part_counted(output: Output) -> Output:
+    return replace(output, counts=True, residual_filters=(ResidualFilter(position=0, window_us=1),))
+
+
 STARTS = {steps[0].edge[0]: steps[0].edge for _, steps, output in endings(SOUND) if output.query == "q"}
 SHARED, BACK = STARTS["r"], STARTS["s"]
 LEAF = "r→s→n"
@@ -136,6 +144,8 @@ BROKEN: list[tuple[int, Break]] = [
     (11, at(LEAF, lambda step: replace(step, outputs=(replace(step.outputs[0], positions=(("n", 2),)),)))),
     (11, lambda plan: replace(plan, queries=("p", "q", "t"))),
     (11, lambda plan: replace(plan, queries=("q", "p", "t", "z"))),
+    (23, lambda plan: steps(plan, lambda step: replace(step, outputs=tuple(map(_part_counted, step.outputs))))),
+    (23, lambda plan: steps(plan, lambda step: step if step.predicates else _counted(step))),
     (12, lambda plan: replace(plan, queries=("p", "q", "t", "z", "zz"))),
     (12, lambda plan: reordered(plan, ("q", "xy"))),
     (12, at(SHARED, lambda step: replace(step, outputs=step.outputs * 2))),

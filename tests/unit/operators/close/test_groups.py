@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,3 +132,27 @@ def test_rows_of_starts_that_called_the_time_zone_otherwise_become_one_file(
     files = gathered(storage, "a", 4), write_gathered(storage, folder_of("q"), "b", other, "r.ts")
     (left,) = closed(storage, manifest(), *files, mark=None).waiting
     assert [(each.rows, each.tau_min, each.tau_max) for each in left.files] == [(2, 4, 5)]
+
+
+def test_queries_with_the_same_small_files_go_on_sharing_one_with_what_some_of_them_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "MOST_FILES", 1)
+    storage = Storage.open(str(tmp_path))
+    how = Fold(pane_us=5, start_us=0, keys=("r.x",), partials=())
+    windows = {"short": TUMBLING, "long": replace(TUMBLING, size_us=30, slide_us=30), "later": TUMBLING}
+    queries = [
+        GroupedQuery(query=name, identity="i", window=window, time="r.ts", fold=how) for name, window in windows.items()
+    ]
+    first, second, third = (
+        gathered(storage, name, *taus) for name, taus in (("a", (0, 10)), ("b", (5, 15)), ("c", (20,)))
+    )
+    shared = {"short": (first, second, third), "long": (first, second, third), "later": (second, third)}
+    report = ProbeReport(results=tuple(ResultFile(query=name, rows=0, gathered=each) for name, each in shared.items()))
+    short, long, later = close_windows(storage, manifest(), [report], queries, 10, "7-m").waiting
+    assert short.files == long.files
+    (merged,) = read_gathered(storage, long.files)
+    assert sorted(merged.column(0).cast(pa.int64()).to_pylist()) == [0, 5, 10, 15, 20]
+    (own,) = read_gathered(storage, later.files)
+    assert sorted(own.column(0).cast(pa.int64()).to_pylist()) == [15, 20]
+    assert len({file.path for groups_of in (short, long, later) for file in groups_of.files}) == 2

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from plait.operators.traversal.partial_aggregates import fold, fold_again
+from plait.operators.traversal.partial_aggregates import WEIGHT, fold, fold_again, fold_counted, measured_name
 from plait.sinks.delivery import Fold, Partial
 
 HOW = Fold(
@@ -14,9 +14,23 @@ HOW = Fold(
     start_us=3,
     keys=("r.k", "r.at"),
     partials=(
-        Partial(name="#p0", first="CAST(count(*) AS BIGINT)", again='CAST(sum("#p0") AS BIGINT)'),
-        Partial(name="#p1", first='CAST(sum("3") AS DECIMAL(38, 0))', again='CAST(sum("#p1") AS DECIMAL(38, 0))'),
-        Partial(name="#p2", first='max("3")', again='max("#p2")'),
+        Partial(
+            name="#p0",
+            first="CAST(count(*) AS BIGINT)",
+            again='CAST(sum("#p0") AS BIGINT)',
+            measured="rows",
+            of=None,
+            type="BIGINT",
+        ),
+        Partial(
+            name="#p1",
+            first='CAST(sum("3") AS DECIMAL(38, 0))',
+            again='CAST(sum("#p1") AS DECIMAL(38, 0))',
+            measured="sum",
+            of=3,
+            type="DECIMAL(38, 0)",
+        ),
+        Partial(name="#p2", first='max("3")', again='max("#p2")', measured="max", of=3, type=None),
     ),
 )
 UTC = pa.timestamp("us", tz="UTC")
@@ -67,3 +81,27 @@ def test_partial_aggregates_of_parts_come_to_those_of_the_whole() -> None:
     again = fold_again(pa.concat_batches(parts), HOW, "r.ts")
     assert again.schema.equals(parts[0].schema)
     assert found(again) == found(fold(joined(*ROWS, *ROWS), HOW, "r.ts"))
+
+
+def test_rows_that_weigh_come_to_what_as_many_rows_do() -> None:
+    weights = pa.array([3, 1, 2, 2, 1, 1, 5])
+    rows = joined(*ROWS)
+    weighed = fold_counted(rows.append_column(WEIGHT, weights), HOW, "r.ts", rows.schema.names)
+    many = [row for row, weight in zip(ROWS, weights.to_pylist(), strict=True) for _ in range(weight)]
+    assert weighed.schema.equals(fold(rows, HOW, "r.ts").schema)
+    assert found(weighed) == found(fold(joined(*many), HOW, "r.ts"))
+
+
+def test_what_the_matches_of_a_row_come_to_is_added_up_and_compared() -> None:
+    rows = joined(*ROWS)
+    counted = rows.remove_column(3).append_column(WEIGHT, pa.array([2] * len(ROWS)))
+    sums = [Decimal(2**63), None, *[Decimal(1)] * 5]
+    counted = counted.append_column(measured_name(HOW.partials[1]), pa.array(sums, pa.decimal128(38, 0)))
+    counted = counted.append_column(measured_name(HOW.partials[2]), pa.array([None, 4, 4, 4, 4, 4, 9]))
+    assert found(fold_counted(counted, HOW, "r.ts", rows.schema.names)) == {
+        (3, "a", 1, 4, Decimal(2**63), 4),
+        (13, "a", 1, 2, Decimal(1), 4),
+        (-7, "a", 1, 2, Decimal(1), 4),
+        (-7, None, 1, 4, Decimal(2), 4),
+        (-17, "a", 1, 2, Decimal(1), 9),
+    }

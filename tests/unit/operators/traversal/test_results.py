@@ -66,7 +66,7 @@ def test_pieces_of_a_query_are_made_and_written_at_once(tmp_path: Path) -> None:
     files = Written()
     taking = writer(tmp_path, q=files)
     for rows in (piece((1, 10), (2, 20)), piece(), piece((3, 30))):
-        taking.add(output("q"), rows)
+        taking.add([output("q")], rows)
     (file,) = taking.finish()
     assert files.writes == [[{"0": 10, "1": 2}, {"0": 20, "1": 3}, {"0": 30, "1": 4}]]
     assert (file.rows, file.publication, file.failure) == (3, DONE, None)
@@ -77,7 +77,7 @@ def test_large_results_are_written_as_they_come(tmp_path: Path, monkeypatch: pyt
     files = Written()
     taking = writer(tmp_path, q=files)
     for number in range(5):
-        taking.add(output("q"), piece((number, number), (number, number)))
+        taking.add([output("q")], piece((number, number), (number, number)))
     (file,) = taking.finish()
     assert [len(write) for write in files.writes] == [4, 4, 2]
     assert file.rows == 10
@@ -91,7 +91,7 @@ def test_a_sink_that_refuses_keeps_its_reason_and_no_other_query_from_its_result
     taking = writer(tmp_path, bad=bad, good=good)
     for _ in range(2):
         for query in ("bad", "good"):
-            taking.add(output(query), piece((1, 10)))
+            taking.add([output(query)], piece((1, 10)))
     refused, taken = taking.finish()
     assert (refused.query, refused.rows, refused.failure, refused.publication) == (
         "bad",

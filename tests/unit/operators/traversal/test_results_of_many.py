@@ -77,7 +77,7 @@ def test_no_more_files_are_open_at_once_than_one_for_hundreds_of_queries(tmp_pat
     written = writer(tmp_path, {name: Direct(query=name, columns=COLUMNS, made=(0,), files=files) for name in names})
     for value in ROWS:
         for name in names:
-            written.add(output(name), gathered(value))
+            written.add([output(name)], gathered(value))
     found = written.finish()
     assert [(each.query, each.rows, each.failure) for each in found] == [(name, 3, None) for name in names]
     assert {each.publication for each in found} == {Publication(staged="s", final="f")}
@@ -103,8 +103,8 @@ def test_what_one_query_cannot_write_or_compute_costs_the_others_nothing(
     written = writer(tmp_path, deliveries)
     for value in ROWS:
         for name in "abcde":
-            written.add(output(name), gathered(value))
-    written.add(output("f"), gathered())
+            written.add([output(name)], gathered(value))
+    written.add([output("f")], gathered())
     found = {each.query: (each.rows, each.failure) for each in written.finish()}
     assert found["b"][0] == 3
     assert "no space left" in str(found["b"][1])
@@ -124,7 +124,7 @@ def test_instants_of_earlier_starts_may_have_another_name_of_their_time_zone(tmp
     written = writer(tmp_path, deliveries)
     for zone in ("UTC", "Etc/UTC"):
         for query in deliveries:
-            written.add(output(query), of_zone(zone))
+            written.add([output(query)], of_zone(zone))
     direct, spooled = written.finish()
     assert (direct.rows, direct.failure, len(files.written["direct"])) == (2, None, 2)
     (path,) = spooled.paths

@@ -38,11 +38,21 @@ def test_rows_become_one_for_each_pane_and_key() -> None:
             start_us=-MINUTE,
             keys=("o.city",),
             partials=(
-                Partial(name="#p0", first="CAST(count(*) AS BIGINT)", again='CAST(sum("#p0") AS BIGINT)'),
+                Partial(
+                    name="#p0",
+                    first="CAST(count(*) AS BIGINT)",
+                    again='CAST(sum("#p0") AS BIGINT)',
+                    measured="rows",
+                    of=None,
+                    type="BIGINT",
+                ),
                 Partial(
                     name="#p1",
                     first='CAST(sum("2") AS DECIMAL(38, 0))',
                     again='CAST(sum("#p1") AS DECIMAL(38, 0))',
+                    measured="sum",
+                    of=2,
+                    type="DECIMAL(38, 0)",
                 ),
             ),
         ),
