@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from plait.cli.undecided_text import undecided_document, undecided_lines
 from plait.optimizer.advise.advice import Advice, AssumptionAdvice
 from plait.optimizer.advise.comparing import unknown_text
 from plait.optimizer.advise.unknowns import Unknown
@@ -37,6 +38,7 @@ def to_text(advice: Advice, read: Read, measured: Statistics) -> str:
         ("What sharing saves", [*_ladder(advice, pace)]),
         ("Intermediate stores that pay", [*_stores(advice, pace)]),
         ("What each query costs", [*_queries(advice, pace)]),
+        ("What waits, and for how long", [*undecided_lines(advice.undecided)]),
         ("What was assumed", [*_assumed(advice, pace)]),
         ("What the sample showed (numbers that the script declares win)", [*_sample(read, measured)]),
     )
@@ -218,6 +220,7 @@ def to_json(advice: Advice, read: Read, measured: Statistics) -> str:
             }
             for each in advice.queries
         ],
+        "waiting": undecided_document(advice.undecided),
         "assumptions": [_assumption(each) for each in advice.assumptions],
         "sample": [
             {

@@ -52,7 +52,8 @@ def advise(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Say what sharing would save, which intermediate stores pay, what each query costs, and which numbers are missing.
+    """Say what sharing would save, which intermediate stores pay, what each query costs and keeps, and which numbers
+    are missing.
 
     It rests on the statistics the script declares and, with --sample, on what a few rows of each source show.
     """
@@ -60,6 +61,7 @@ def advise(
     from plait.cli.advice_text import FORMATS
     from plait.cli.plan_options import plan_options
     from plait.optimizer.advise.advice import advise as advise_on
+    from plait.sql.select.closings import closings_of
 
     if output_format not in ADVICE_FORMATS:
         raise OptionError(f"unknown format '{output_format}'; expected one of {', '.join(ADVICE_FORMATS)}")
@@ -72,7 +74,8 @@ def advise(
     options = plan_options(said, basis.sources, "ilp", parallelism)
     if "plait.time_limit" not in said:
         options = replace(options, time_limit_s=_PATIENCE_S)
-    advice = advise_on(basis.queries, basis.statistics, options)
+    closings = closings_of(basis.queries, basis.sources)
+    advice = advise_on(basis.queries, basis.statistics, options, closings)
     typer.echo(FORMATS[output_format](advice, basis.read, basis.measured), nl=False)
 
 

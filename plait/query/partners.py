@@ -195,5 +195,6 @@ __all__ = [
     "has_stream",
     "is_in_every_row",
     "left_parts",
+    "window_us_of",
     "with_waiting",
 ]

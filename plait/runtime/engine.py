@@ -132,7 +132,7 @@ class Engine(Answering):
             lambda: self._start_streaming(run, trigger),
             is_endless=trigger is not None,
             asked=self._asking(),
-            end=lambda: self._course.batches.end() if close and self._course is not None else None,
+            end=self._end if close else lambda: None,
             pass_time=lambda: self._course.batches.pass_time() if self._course is not None else None,
             explain=self._explained,
             alone=sole_run(self._checkpoint, "plait"),
@@ -140,6 +140,11 @@ class Engine(Answering):
         self._run = run
         run.begin()
         return run
+
+    def _end(self) -> None:
+        """Let nothing more come. For queries that have been dropped on the way nothing is decided."""
+        if self._course is not None and self._registry.bindings:
+            self._course.batches.end()
 
     def _of_run(self, since_ms: int) -> Telling:
         """Return what tells of a run that begins at this time."""

@@ -81,7 +81,10 @@ LINE = re.compile(
             rf"    t\d+n\d+\[\({LABEL}\)\]",
             rf"    t\d+n\d+ -->\|{LABEL}\| t\d+n\d+",
             r"  end",
-            r"  t\d+n\d+ --> q\d+",
+            r"  t\d+n\d+ --> [cq]\d+",
+            rf"  c\d+\{{\{{{LABEL}\}}\}}",
+            r"  c\d+ --> q\d+",
+            rf"  t\d+n\d+ -\.->\|{LABEL}\| c\d+",
             rf"  s\d+\[\({LABEL}\)\]",
             rf"  t\d+n\d+ -\.->\|{LABEL}\| s\d+",
             rf"  s\d+ -\.->\|{LABEL}\| t\d+n\d+",
@@ -95,7 +98,7 @@ def test_mermaid_is_made_of_lines_it_knows_and_nodes_that_exist(name: str) -> No
     text = explain(plan_of(CASES[name]), "mermaid")
     for line in text.splitlines():
         assert LINE.fullmatch(line), line
-    defined = set(re.findall(r"^ *(\w+)[\[(]", text, re.MULTILINE))
+    defined = set(re.findall(r"^ *(\w+)[\[({]", text, re.MULTILINE))
     used = {end for pair in re.findall(r"(\w+) -\.?->(?:\|.*\|)? (\w+)$", text, re.MULTILINE) for end in pair}
     assert used <= defined
     assert text.count("subgraph") == len(re.findall(r"^  end$", text, re.MULTILINE))

@@ -70,6 +70,7 @@ _ONE_IDEA = {
     "arguments": "what several commands take",
     "bands": "band predicates: read from SQL, looked up by a kernel",
     "check": "a script's mistakes: found, and told by the command",
+    "closings": "what comes by the watermark: worked out of queries, and told by EXPLAIN",
     "connectors": "jars for formats that Spark lacks: known, and told by the command",
     "codec": "what is kept on disk, to JSON and back",
     "figures": "numbers as a person reads them",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from plait.optimizer.advise.marginal_benefit import MarginalBenefit
+from plait.optimizer.advise.undecided import Undecided, undecided_of
 from plait.optimizer.advise.unknowns import Assumption, assumptions, supposing
 from plait.optimizer.assemble.estimates import reestimated
 from plait.optimizer.estimate.cardinality import Cardinality
@@ -13,6 +15,7 @@ from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.optimizer.strategies import STRATEGIES
 from plait.plan.explain import PlanCost, expected_cost
+from plait.plan.explain.closings import Closing
 from plait.plan.explain.sharing import sharing_of
 from plait.plan.model import Plan, Solution
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
@@ -61,6 +64,7 @@ class AssumptionAdvice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """All that can be said. `costs`: the plans of `LADDER`; `best` is the cheapest of them in probe tuples.
+    `undecided`: what is kept until the watermark decides, or for ever.
 
     Stores come by what they save, queries by what they add, assumptions by how much rests on them; largest first.
     """
@@ -71,10 +75,13 @@ class Advice:
     stores: tuple[StoreAdvice, ...]
     queries: tuple[QueryAdvice, ...]
     assumptions: tuple[AssumptionAdvice, ...]
+    undecided: Undecided = field(default_factory=Undecided)
 
 
-def advise(queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions) -> Advice:
-    """Return advice on these queries."""
+def advise(
+    queries: tuple[Query, ...], statistics: Statistics, options: PlanOptions, closings: Iterable[Closing] = ()
+) -> Advice:
+    """Return advice on these queries. `closings`: what of them comes by the watermark."""
     plans = [plan(queries, statistics, replace(options, strategy=name)) for name in LADDER if name in STRATEGIES]
     costs = tuple(expected_cost(made) for made in plans)
     # The later of two equals, which shares more; `min` would take the first.
@@ -86,6 +93,7 @@ def advise(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
         stores=_stores(best, queries, statistics, options),
         queries=_queries(best, queries, statistics, options),
         assumptions=_assumptions(best, statistics),
+        undecided=undecided_of(queries, closings, best, Cardinality(statistics=statistics)),
     )
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from plait.errors import OptionError
+from plait.plan.explain.closings import Closing
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.document import to_json
 from plait.plan.explain.explanation import EVERYTHING, Explanation, Shown
@@ -44,16 +45,21 @@ def explain(
     comparison: Comparison | None = None,
     measured: Measured | None = None,
     notes: tuple[str, ...] = (),
+    closings: tuple[Closing, ...] = (),
     shown: Shown = EVERYTHING,
 ) -> str:
     """Return the plan in one of `FORMATS`, ending in a newline; raises OptionError for another format.
 
     `comparison`: other plans for the same queries. `measured`: what a run has counted. `notes`: what the reader should
-    know, a line each. `shown`: which part of it; OptionError if it names what is not there.
+    know, a line each. `closings`: what of its queries comes by the watermark. `shown`: which part of it; OptionError if
+    it names what is not there.
     """
     show, part = FORMATS[checked_format(format)], shown.part(plan)
     notes = notes if shown == EVERYTHING else (*notes, shown.note)
-    return show(Explanation(plan=plan, part=part, comparison=comparison, measured=measured, notes=notes))
+    closings = tuple(each for each in closings if each.query in part.queries)
+    return show(
+        Explanation(plan=plan, part=part, comparison=comparison, measured=measured, notes=notes, closings=closings)
+    )
 
 
 def checked_format(format: str) -> ExplainFormat:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.plan.explain import closings
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.groups import groups_of
@@ -54,6 +55,7 @@ def _document(shown: Explanation) -> Json:
         },
         "comparison": None if shown.comparison is None else _comparison(shown.comparison),
         "measured": None if shown.measured is None else _measured(shown.measured),
+        "closing": [closings.document(closing) for closing in shown.closings],
         "streams_by_rank": list(plan.ranks),
         "groups": [
             {"queries": list(group.queries), "relations": [_member(member) for member in group.members]}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plait.errors import OptionError
+from plait.plan.explain.closings import Closing
 from plait.plan.explain.costs import Comparison
 from plait.plan.explain.run_counts import Measured
 from plait.plan.model import Plan
@@ -61,8 +62,8 @@ def _require(kind: str, kinds: str, asked: Iterable[str], known: Iterable[str]) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A plan and the `part` of it that is shown; what else could be done, what was counted, and what the reader should
-    know, where there is any of it.
+    """A plan and the `part` of it that is shown; what else could be done, what was counted, what the reader should
+    know, and what of the shown queries comes by the watermark, where there is any of it.
     """
 
     plan: Plan
@@ -70,3 +71,4 @@ class Explanation:
     comparison: Comparison | None = None
     measured: Measured | None = None
     notes: tuple[str, ...] = ()
+    closings: tuple[Closing, ...] = ()

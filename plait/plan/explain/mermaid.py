@@ -1,7 +1,8 @@
 """EXPLAIN as a Mermaid flowchart: one box per probe tree, cylinders for stores, arrows to the queries.
 
 Intermediate stores stand beside the trees; dotted arrows lead to them from where they are filled, and from them to the
-steps that read them.
+steps that read them. What comes of a query by the watermark is a hexagon: rows that wait for it lead there by dotted
+arrows, results that become groups by others, and from it one leads to the query.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.plan.explain import predicate_wording, wording
+from plait.plan.explain.closings import Closing, lines
 from plait.plan.explain.costs import expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.wording import Pace, pace_for
@@ -35,16 +37,20 @@ def to_mermaid(shown: Explanation) -> str:
     plan = shown.part
     pace = pace_for(expected_cost(shown.plan).probe_tuples_per_s)
     stores = {store.id: f"s{number}" for number, store in enumerate(_intermediates(plan))}
-    lines = ["flowchart LR"]
+    closings = {closing.query: closing for closing in shown.closings}
+    drawn = ["flowchart LR"]
     for position, query in enumerate(plan.queries):
-        lines.append(f"  q{position}([{_label(query)}])")
+        drawn.append(f"  q{position}([{_label(query)}])")
+        if query in closings:
+            drawn.append(f"  c{position}{{{{{_label(*lines(closings[query]))}}}}}")
+            drawn.append(f"  c{position} --> q{position}")
     for store in _intermediates(plan):
-        lines.append(f"  {stores[store.id]}[({_label(*_kept(plan, store))})]")
+        drawn.append(f"  {stores[store.id]}[({_label(*_kept(plan, store))})]")
     for position, tree in enumerate(plan.trees):
-        lines += _tree(plan, f"t{position}", tree, pace, stores)
+        drawn += _tree(plan, f"t{position}", tree, pace, stores, closings)
     if not plan.queries:
-        lines.append(f"  q0([{_label('no queries')}])")
-    return "\n".join(lines) + "\n"
+        drawn.append(f"  q0([{_label('no queries')}])")
+    return "\n".join(drawn) + "\n"
 
 
 def _intermediates(plan: Plan) -> list[Store]:
@@ -57,7 +63,14 @@ def _kept(plan: Plan, store: Store) -> tuple[str, ...]:
     return store_name(store.id), joined, f"{wording.estimated_count(rows)} rows"
 
 
-def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[str, str]) -> Iterator[str]:
+def _tree(
+    plan: Plan,
+    prefix: str,
+    tree: ProbeTree,
+    pace: Pace,
+    stores: Mapping[str, str],
+    closings: Mapping[str, Closing],
+) -> Iterator[str]:
     start = _Node(id=f"{prefix}n0", outputs=tree.outputs, children=tree.children)
     nodes = [start]
     yield f"  subgraph {prefix}[{_label('arriving: ' + member_name(tree.start))}]"
@@ -79,10 +92,31 @@ def _tree(plan: Plan, prefix: str, tree: ProbeTree, pace: Pace, stores: Mapping[
             yield f"    {parent.id} -->|{_label(step.edge, *_flow(step, pace))}| {node.id}"
     yield "  end"
     for node in nodes:
-        yield from (f"  {node.id} --> q{plan.queries.index(output.query)}" for output in node.outputs)
+        yield from (f"  {node.id} {_result(plan, output, closings)}" for output in node.outputs)
         yield from (f"  {node.id} -.->|{_label('kept')}| {stores[fill.store]}" for fill in node.fills)
         if node.store is not None:
             yield f"  {stores[node.store]} -.->|{_label('read')}| {node.id}"
+    for position in sorted({plan.queries.index(query) for query in _served(tree) if _waits(closings.get(query))}):
+        yield f"  {start.id} -.->|{_label('waits')}| c{position}"
+
+
+def _served(tree: ProbeTree) -> Iterator[str]:
+    """Yield the queries in which rows of the starting relation take part."""
+    yield from (output.query for output in tree.outputs)
+    yield from (output.query for step in tree.steps() for output in step.outputs)
+
+
+def _waits(closing: Closing | None) -> bool:
+    return closing is not None and bool(closing.decided)
+
+
+def _result(plan: Plan, output: Output, closings: Mapping[str, Closing]) -> str:
+    """Return where results go: into groups of their query, or to it; where they only tell that a row has a match they
+    come by the watermark too.
+    """
+    position, closing = plan.queries.index(output.query), closings.get(output.query)
+    is_waiting = closing is not None and (closing.groups is not None or closing.only)
+    return f"--> c{position}" if is_waiting else f"--> q{position}"
 
 
 def _target(plan: Plan, step: Step) -> tuple[str, str]:

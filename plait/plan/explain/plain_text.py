@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from plait.plan.explain import wording
+from plait.plan.explain.closings import Closing, lines
 from plait.plan.explain.costs import expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.groups import Group, groups_of
@@ -41,16 +42,17 @@ def to_text(shown: Explanation) -> str:
     text = _Text(shown)
     sections = (
         Branch(text="Queries", below=tuple(text.query(query) for query in shown.part.queries)),
+        Branch(text="Closing", below=tuple(map(_closing, shown.closings))),
         Branch(text="Groups", below=tuple(map(text.group, groups_of(shown.part)))),
         Branch(text="Stores", below=tuple(text.store(store) for store in shown.part.stores)),
         Branch(text="Probe trees", below=tuple(text.tree(tree) for tree in shown.part.trees)),
         Branch(text="Rules", below=tuple(_rules(shown.part))),
     )
-    lines = list(summary(shown))
+    written = list(summary(shown))
     for section in sections:
         if section.below:
-            lines += ["", section.text, *_draw(section.below)]
-    return "\n".join(lines) + "\n"
+            written += ["", section.text, *_draw(section.below)]
+    return "\n".join(written) + "\n"
 
 
 def _draw(branches: Iterable[Branch], indent: str = "") -> Iterator[str]:
@@ -180,6 +182,11 @@ class _Text:
             yield f"{step.edge} shared with {wording.some(others, _NAMED)}"
         if step.parts:
             yield f"{step.edge} reads intermediate store {store_name(step.member.store)}"
+
+
+def _closing(closing: Closing) -> Branch:
+    """Return what of a query comes by the watermark."""
+    return Branch(text=closing.query, below=tuple(Branch(text=line) for line in lines(closing)))
 
 
 def _probe(plan: Plan, path: tuple[Member, ...], step: Step | Probe) -> str:

@@ -136,7 +136,8 @@ class _Binder:
             ),
             place=self._text.text_place(tokens[0].start),
         )
-        query = with_waiting(with_joins(query, clause, where, self._text))
+        asked_at = syntax.where[0] if syntax.where else None
+        query = with_waiting(with_joins(query, clause, where, asked_at, self._text))
         return query if syntax.at is None else grouped(query, self._text.text_place(syntax.at.start))
 
     def _new_predicates(self) -> Predicates:

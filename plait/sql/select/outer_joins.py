@@ -60,8 +60,10 @@ class _Written:
     predicates: Predicates
 
 
-def with_joins(query: Query, clause: FromClause, where: Predicates, text: SourceText) -> Query:
-    """Return the query with what its joins mean, the same one if all are inner. Raises UnsupportedQueryError."""
+def with_joins(query: Query, clause: FromClause, where: Predicates, asked_at: Token | None, text: SourceText) -> Query:
+    """Return the query with what its joins mean, the same one if all are inner. `asked_at`: where the conditions of
+    WHERE begin. Raises UnsupportedQueryError.
+    """
     written = [
         _Written(kind=_KINDS[each.syntax.join], alias=each.alias, at=each.syntax.at, predicates=each.predicates)
         for each in clause.joins
@@ -72,14 +74,14 @@ def with_joins(query: Query, clause: FromClause, where: Predicates, text: Source
     # WHERE comes after the joins of FROM, and before the relations it looks into itself.
     in_from = sum(1 for each in clause.joins if not each.syntax.in_where)
     leading = clause.relations[0].alias
-    written.insert(in_from, _Written(kind=None, alias=leading, at=None, predicates=where))
+    written.insert(in_from, _Written(kind=None, alias=leading, at=asked_at, predicates=where))
     kinds = _simplified([each.kind for each in written], written, leading)
     if all(kind in (None, "inner") for kind in kinds):
         return query
     steps = tuple(_step(replace(each, kind=kind), text) for each, kind in zip(written, kinds, strict=True))
     query = replace(query, joins=tuple(step for step in steps if step.kind or step.predicates or step.conditions))
     for step, part in left_parts(query):
-        _check(query, step, part, text)
+        _check(query, step, part)
     return query
 
 
@@ -152,34 +154,30 @@ def _step(written: _Written, text: SourceText) -> JoinStep:
     )
 
 
-def _check(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -> None:
+def _check(query: Query, step: JoinStep, part: LeftPart) -> None:
     """Raise UnsupportedQueryError for what cannot be decided."""
     for condition in step.conditions:
         if condition.relation in part.lacking and of_nothing(condition.expression.sql) in ("unknown", "value"):
             _refuse(
-                query,
                 step,
-                text,
                 f"the condition {condition.expression.sql} on '{condition.relation}', which may have no row here: "
                 "whether it is true of NULLs cannot be told; write it with comparisons, IS NULL, AND, OR and NOT",
             )
     for predicate in step.predicates:
         if isinstance(predicate, Residual) and predicate.is_function:
-            _refuse(query, step, text, f"the registered predicate {predicate.sql}() beside outer, semi and anti joins")
+            _refuse(step, f"the registered predicate {predicate.sql}() beside outer, semi and anti joins")
         for operand in operands_of(predicate):
             if operand.relation in part.lacking and not _is_null(operand):
                 _refuse(
-                    query,
                     step,
-                    text,
                     f"{operand.expression.sql} of '{operand.relation}', which may have no row here, in a comparison "
                     "with another relation: it is not NULL then; compare a column, and write IS NULL as a condition of "
                     "its own",
                 )
-    _check_end(query, step, part, text)
+    _check_end(query, step, part)
 
 
-def _check_end(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -> None:
+def _check_end(query: Query, step: JoinStep, part: LeftPart) -> None:
     if step.kind is None or step.kind == "inner":
         return
     added, words = query.relation(step.alias), _WORDS[step.kind]
@@ -188,9 +186,7 @@ def _check_end(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -
         if step.kind == "semi" and has_stream(query, part.certain):
             return
         _refuse(
-            query,
             step,
-            text,
             f"{words} of {_listed(part.aliases)} with '{step.alias}': rows of {_listed(part.aliases)} have no bounded "
             f"window, so a match can always come; give one a WINDOW, as in WINDOW ({part.aliases[0]} INTERVAL 1 HOUR)"
             if has_stream(query, part.aliases)
@@ -200,33 +196,25 @@ def _check_end(query: Query, step: JoinStep, part: LeftPart, text: SourceText) -
     if step.kind in KEEPS_RIGHT and has_stream(query, part.aliases):
         if added.is_table:
             _refuse(
-                query,
                 step,
-                text,
                 f"{words} with table '{step.alias}': a table never closes, so a match for its rows can always come; "
                 "put the table on the side whose rows are not kept",
             )
         if part.lag_us is None:
             _refuse(
-                query,
                 step,
-                text,
                 f"{words} with '{step.alias}' after a SEMI JOIN or EXISTS of {_listed(part.aliases)} without a bounded "
                 f"window: a match can always come; give one a WINDOW, as in WINDOW ({part.aliases[0]} INTERVAL 1 HOUR)",
             )
         if added.window_us is None:
             _refuse(
-                query,
                 step,
-                text,
                 f"{words} with '{step.alias}' whose window is unbounded: a match can always come; give it a WINDOW, as "
                 f"in WINDOW ({step.alias} INTERVAL 1 HOUR)",
             )
     if step.kind == "full" and added.is_table:
         _refuse(
-            query,
             step,
-            text,
             f"FULL JOIN with table '{step.alias}': a table never closes, so a match for its rows can always come; "
             "write LEFT JOIN",
         )
@@ -254,8 +242,9 @@ def grouped(query: Query, place: TextPlace) -> Query:
     return replace(query, aggregation=replace(query.aggregation, window=lasting))
 
 
-def _refuse(query: Query, step: JoinStep, text: SourceText, what: str) -> None:
-    place = query.place if step.kind is None else step.place
+def _refuse(step: JoinStep, what: str) -> None:
+    """Raise UnsupportedQueryError for what a step asks."""
+    place = step.place
     raise UnsupportedQueryError(f"Plait does not run {what}", line=place.line, column=place.column, file=place.file)
 
 

@@ -20,12 +20,13 @@ import pyspark
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql.functions import expr
 from pyspark.sql.types import DataType, StructType
-from sqlglot import parse_one
+from sqlglot import exp
 
 import plait.runtime.engine  # noqa: F401  # so that all modules that use `expr` are there to be patched
 from tests.oracle.intervals import without_durations
 from tests.oracle.translate import connect, rendered, to_duckdb
 from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
+from tests.property.standin.windows import WINDOW, parsed, windows_of, with_windows
 
 Inputs = Mapping[str, pa.Table]
 """What a micro-batch brings, by name of the source."""
@@ -61,6 +62,7 @@ def _current_task() -> TaskContext | None:
 def install(patch: Callable[[object, str, object], None]) -> None:
     """Let tasks find their context; `patch` sets an attribute, and takes it back in time."""
     patch(pyspark.TaskContext, "get", staticmethod(_current_task))
+    patch(StructType, "fromDDL", staticmethod(lambda ddl: struct_of(schema_of(ddl))))
     for name, module in list(sys.modules.items()):
         if name.startswith("plait.") and getattr(module, "expr", None) is expr:
             patch(module, "expr", Expression)
@@ -132,6 +134,17 @@ class Frame:
             columns_=tuple((name, type_) for name, (_, type_) in zip(names, self.columns_, strict=True)),
             parts=lambda inputs, batch: [part.rename_columns(names) for part in self.parts(inputs, batch)],
         )
+
+    def withColumn(self, name: str, expression: str) -> Frame:
+        windows = windows_of(expression)
+        return replace(
+            self,
+            columns_=(*self.columns_, (name, WINDOW)),
+            parts=lambda inputs, batch: [with_windows(part, name, windows) for part in self.parts(inputs, batch)],
+        )
+
+    def where(self, condition: str) -> Frame:
+        return replace(self, parts=lambda inputs, batch: [_kept(part, condition) for part in self.parts(inputs, batch)])
 
     def mapInArrow(self, task: Task, schema: str | StructType) -> Frame:
         declared = schema_of(schema)
@@ -293,6 +306,17 @@ def select(part: pa.Table, expressions: tuple[str, ...], schema: Schema) -> pa.T
             database.unregister("#part")
 
 
+def _kept(part: pa.Table, condition: str) -> pa.Table:
+    """Return the rows of a table for which a condition holds."""
+    asked = f'SELECT {rendered(parsed(condition))} FROM "#part"'
+    with _lock:
+        database = _database()
+        database.register("#part", _readable(part))
+        held = database.sql(asked).to_arrow_table().column(0).combine_chunks()
+        database.unregister("#part")
+    return part.filter(held)
+
+
 def _readable(table: pa.Table) -> pa.Table:
     """Return the table as expressions read it: intervals as numbers. DuckDB takes no table without columns."""
     table = without_durations(table)
@@ -325,7 +349,7 @@ def schema_of_query(text: str, tables: Mapping[str, Schema]) -> Schema:
         for name, schema in tables.items():
             database.register(name, arrow_schema(schema).empty_table())
         try:
-            tree = parse_one(text, dialect="spark")
+            tree = parsed(text)
             tree.set("where", None)  # it has no part in the types, and intervals are no numbers here
             relation = database.sql(rendered(tree))
             return tuple(
@@ -334,3 +358,21 @@ def schema_of_query(text: str, tables: Mapping[str, Schema]) -> Schema:
         finally:
             for name in tables:
                 database.unregister(name)
+
+
+def rows_of_query(text: str, schema: Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Return what a SELECT over tables has, as this schema says."""
+    tree = parsed(text)
+    for name in tree.find_all(exp.Identifier):
+        name.set("quoted", True)
+    with _lock:
+        database = _database()
+        for table, rows in tables.items():
+            database.register(table, _readable(rows))
+        try:
+            return as_declared(database.sql(rendered(tree)).to_arrow_table(), schema)
+        except duckdb.Error as error:
+            raise PySparkException(message=str(error)) from error
+        finally:
+            for table in tables:
+                database.unregister(table)

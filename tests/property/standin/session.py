@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import StructType
 
-from tests.property.standin.frames import Frame, Inputs, schema_of_query
-from tests.property.standin.types import Schema, arrow_schema, as_declared, schema_of, struct_of
+from tests.property.standin.frames import Frame, Inputs, rows_of_query, schema_of_query
+from tests.property.standin.types import Schema, arrow_schema, as_declared, schema_of
 
 _SLOTS = 2
 _EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -46,11 +46,6 @@ class _Functions:
         return False
 
 
-@dataclass(slots=True)
-class _Schema:
-    schema: StructType
-
-
 class Session:
     """A SparkSession. `boundary` is called before each micro-batch with its number, and once more when all input is
     taken: whatever it does then (new files, changed queries) happens between two batches.
@@ -66,15 +61,18 @@ class Session:
         tables = [pa.table({"id": pa.array(numbers[low:high], pa.int64())}) for low, high in pairwise(bounds)]
         return Frame((("id", "bigint"),), lambda *_: tables if numbers else [])
 
-    def sql(self, text: str, **frames: Frame) -> _Schema:
+    def sql(self, text: str, **frames: Frame) -> Frame:
         named = text.format(**{name: "`" + name.replace("`", "``") + "`" for name in frames})
         found = schema_of_query(named, {name: frame.columns_ for name, frame in frames.items()})
-        return _Schema(struct_of(found))
+        return Frame(
+            found,
+            lambda *_: [rows_of_query(named, found, {name: frame.toArrow() for name, frame in frames.items()})],
+        )
 
-    def createDataFrame(self, table: pa.Table, schema: StructType) -> Frame:
-        """Return the table, in as many partitions as tasks run at a time."""
+    def createDataFrame(self, rows: pa.Table | list[object], schema: StructType) -> Frame:
+        """Return the rows, a list being empty, in as many partitions as tasks run at a time."""
         declared = schema_of(schema)
-        whole = as_declared(table, declared)
+        whole = as_declared(rows, declared) if isinstance(rows, pa.Table) else arrow_schema(declared).empty_table()
         bounds = [whole.num_rows * part // _SLOTS for part in range(_SLOTS + 1)]
         parts = [whole.slice(low, high - low) for low, high in pairwise(bounds) if high > low]
         return Frame(declared, lambda *_: parts)

@@ -508,9 +508,9 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
         "merged of o.id and p.id",
     ),
     ("SELECT ▸n.code FROM o LEFT ANTI JOIN n ON o.k = n.code", SqlError, "no relation or column 'n'"),
-    ("▸SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE hash(n.k) = 1", UnsupportedQueryError, "true of NULLs"),
+    ("SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE ▸hash(n.k) = 1", UnsupportedQueryError, "true of NULLs"),
     (
-        "▸SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE coalesce(n.code, 0) < o.k",
+        "SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE ▸coalesce(n.code, 0) < o.k",
         UnsupportedQueryError,
         "not NULL then",
     ),
@@ -544,7 +544,7 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
         "GROUP BY in a subquery",
     ),
     (
-        "▸SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE 5 NOT BETWEEN 6 AND n.code",
+        "SELECT 1 FROM o LEFT JOIN n ON o.k = n.code WHERE ▸5 NOT BETWEEN 6 AND n.code",
         UnsupportedQueryError,
         "true of NULLs",
     ),
