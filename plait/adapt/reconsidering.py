@@ -238,7 +238,11 @@ def _stored(manifest: Manifest) -> Stored:
     left = left_rows(manifest.fillings, manifest.buckets)
     return Stored(
         rows=rows,
-        left={settled_id(each.store): left[each.store] / max(each.rows, 1) for each in manifest.fillings},
+        left={
+            settled_id(each.store): left[each.store] / max(each.rows, 1)
+            for each in manifest.fillings
+            if each.store != settled_id(each.store)
+        },
     )
 
 

@@ -237,7 +237,8 @@ class Left:
 class Filling:
     """How far an intermediate store is filled. What arrives from batch `since` on fills it by itself; of what was there
     before, the `rows` of one `part` are taken bit by bit along the steps that fill the store, and meet what of the
-    other parts arrived before `since`. Not taken yet are those `left`: none, and the store is complete.
+    other parts arrived before `since`. Not taken yet are those `left`: none, and the store is complete, as it is from
+    the first on if it came with the first batch or was filled at once.
 
     `carried`: the columns and keys that it was to keep when filling began.
     """
@@ -287,7 +288,7 @@ class Manifest:
     because the stream's offsets are behind those rows and they could not be read again.
     `cycles`: what the batches showed that plans depend on. `sampled`: the probe tuples that samples of other orders
     have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
-    `fillings`: of intermediate stores that came while batches ran; their `left` are buckets of this manifest.
+    `fillings`: of intermediate stores; their `left` are buckets of this manifest.
     `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`. `groups`: of the
     queries that group.
     `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so

@@ -72,7 +72,7 @@ def next_manifest(
         windows=closed.windows,
         cycles=closed.cycles,
         live_keys=closed.live_keys,
-        fillings=() if previous is None else fillings_after(previous.fillings, plan, closed.kept),
+        fillings=fillings_after(() if previous is None else previous.fillings, plan, closed.kept),
         filling_up=going_on,
         pasts=() if previous is None else pasts_of(going_on, previous.pasts),
         publications=(

@@ -273,15 +273,19 @@ def tasks_for(pieces: Iterable[Piece], spread: Spread) -> tuple[ProbeTask, ...]:
 
 def fillings_after(fillings: Iterable[Filling], plan: Plan, kept: Iterable[Bucket]) -> tuple[Filling, ...]:
     """Return how far stores are filled after a batch under this plan that left these buckets: rows that have expired
-    are not left, and stores that are gone are forgotten.
+    are not left, and stores that are gone are forgotten. Those that do not come any more are complete, which one that
+    holds no rows could not be known by otherwise.
     """
-    paths = {bucket.path for bucket in kept}
-    ids = {store.id for store, _ in intermediates(plan)}
-    return tuple(
-        replace(filling, left=tuple(left for left in filling.left if left.path in paths))
-        for filling in fillings
-        if filling.store in ids
-    )
+    paths, known = {bucket.path for bucket in kept}, {filling.store: filling for filling in fillings}
+    after = []
+    for store, _ in sorted(intermediates(plan), key=lambda each: each[0].id):
+        filling = known.get(store.id)
+        if store.id not in plan.coming:
+            nothing = Filling(store=store.id, part=0, since=0, rows=0, left=(), carried=())
+            after.append(replace(filling or nothing, left=(), carried=carried_columns(store)))
+        elif filling is not None:
+            after.append(replace(filling, left=tuple(left for left in filling.left if left.path in paths)))
+    return tuple(after)
 
 
 __all__ = [

@@ -13,9 +13,10 @@ from plait.adapt.weighing import cost_of
 from plait.optimizer.examples import example_options, example_query
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.plan.changelog import applied
-from plait.plan.coming import on_the_way
+from plait.plan.coming import coming_id, on_the_way
 from plait.plan.model import Plan
 from plait.plan.step_names import named_steps
+from plait.plan.traversals import intermediates
 from plait.query.model import SourceExpression
 from plait.state.model import Bucket, Filling, Left, Manifest
 from plait.stats.cycles import Cycles, Series
@@ -163,6 +164,23 @@ def test_what_is_left_to_fill_counts_against_a_plan_that_waits_and_what_it_waite
         return reconsider(asked, seen, standing, Policy(is_young=True)).verdict.gain
 
     assert going_on(10**7 - 1) <= going_on(0)
+
+
+def test_that_a_store_is_complete_does_not_make_it_cheaper_to_fill_it_anew() -> None:
+    asked, running = request("dppick"), request("greedy", FEW_T).plan(None)
+    goal = reconsider(asked, manifest(1), Standing(running=running), Policy(is_young=True)).after.running
+    ((store, _),) = intermediates(goal)
+    stored = tuple(bucket(name, 10_000) for name in "rst")
+
+    def gain(*fillings: Filling) -> float:
+        standing = Standing(running=running, under_way=UnderWay(plan=running, slice_s=10.0))
+        seen = seconds_a_batch(1, 1, stored, fillings=fillings)
+        return reconsider(asked, seen, standing, Policy(is_young=True)).verdict.gain
+
+    complete = Filling(store=store.id, part=0, since=0, rows=0, left=(), carried=())
+    assert gain(complete) == gain()
+    coming = Filling(store=coming_id(store.id), part=0, since=0, rows=10_000, left=(), carried=())
+    assert gain(coming) > gain()
 
 
 def test_what_turned_out_worse_is_taken_back_and_not_taken_again() -> None:

@@ -106,6 +106,22 @@ def test_stores_are_there_that_have_come_completely_or_were_there_all_along() ->
     assert lacking_rows(PLAN, BUCKETS, (COMPLETE,)) == 0
 
 
+def test_one_that_is_complete_and_holds_no_rows_is_not_filled_again() -> None:
+    (filling,) = fillings_after((), PLAN, BUCKETS)
+    assert arrange(PLAN, *BUCKETS, fillings=(filling,)) == (OLD, (filling,), {ST.id})
+    assert there(PLAN, BUCKETS, (filling,)) == {ST.id}
+    assert lacking_rows(PLAN, BUCKETS, (filling,)) == 0
+    # Nothing is known of one before a batch has been done under a plan that keeps it, nor of columns that it lacks.
+    assert there(PLAN, BUCKETS, ()) == frozenset()
+    assert there(PLAN, BUCKETS, (replace(filling, carried=filling.carried[:1]),)) == frozenset()
+    assert fillings_after((filling,), BASE, BUCKETS) == ()
+
+
+def test_what_a_store_keeps_is_what_the_plan_in_force_says() -> None:
+    (filling,) = fillings_after((replace(COMPLETE, store=ST.id, carried=()),), PLAN, BUCKETS)
+    assert filling == replace(COMPLETE, store=ST.id)
+
+
 @dataclass
 class Probed:
     """What was probed: rows taken by bucket, and what they could meet."""
