@@ -18,7 +18,7 @@ ScriptFile: TypeAlias = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A script of CREATE STREAM, CREATE TABLE, CREATE QUERY and SET statements.",
+        help="A script of CREATE STREAM, CREATE TABLE, CREATE VIEW, CREATE QUERY and SET statements.",
         show_default=False,
     ),
 ]

@@ -29,7 +29,9 @@ def check(file: ScriptFile) -> None:
         return
     streams = sum(isinstance(source, Stream) for source in loaded.sources)
     tables = len(loaded.sources) - streams
-    declared = [plural(streams, "stream"), plural(tables, "table"), plural(len(loaded.queries), "query", "queries")]
+    declared = [plural(streams, "stream"), plural(tables, "table")]
+    declared += [plural(len(loaded.views), "view")] if loaded.views else []
+    declared.append(plural(len(loaded.queries), "query", "queries"))
     typer.echo(f"{file}: no mistakes; {', '.join(declared)}")
     if not loaded.queries:
         typer.echo("warning: there is no query to run; add one with CREATE QUERY", err=True)

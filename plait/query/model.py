@@ -252,8 +252,8 @@ class SinkSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One continuous join query. `text` is the user's SELECT; `relations` in FROM order. With an `aggregation` the
-    `output` of the join is what that reads, and its groups are the results.
+    """One continuous join query. `text` is the user's SELECT, views merged; `relations` in FROM order. With an
+    `aggregation` the `output` of the join is what that reads, and its groups are the results.
 
     `spark_text` is the same SELECT with every source name replaced by ``{name}`` and other braces doubled, ready for
     ``spark.sql(spark_text, name=dataframe)``: that is how Spark confirms it and names its output columns.
@@ -261,6 +261,9 @@ class Query:
     `joins`: of a query that has rows without a partner, or with the first one only, what it means, join by join (from
     the second relation on); empty for one that is an inner join. `predicates` and the relations' selections are then
     those of its **core**, the inner join of all relations: its results are those in which every relation has a row.
+
+    `place`: where the text starts; `places`: of one put together of several texts, where each piece starts in it and
+    where that was written.
     """
 
     name: str
@@ -273,6 +276,7 @@ class Query:
     aggregation: Aggregation | None = None
     joins: tuple[JoinStep, ...] = ()
     place: TextPlace = field(default=TextPlace(), compare=False)
+    places: tuple[tuple[int, TextPlace], ...] = field(default=(), compare=False, repr=False)
     graph: QueryGraph = field(init=False, compare=False, repr=False)
     _by_alias: Mapping[str, Relation] = field(init=False, compare=False, repr=False)
     _canonical: Mapping[str, tuple[str, int]] = field(init=False, compare=False, repr=False)
@@ -314,6 +318,15 @@ class Query:
     def relation(self, alias: str) -> Relation:
         """Return the relation with this alias."""
         return self._by_alias[alias]
+
+    def place_of(self, offset: int) -> TextPlace:
+        """Return where the user wrote what starts there in `text`."""
+        if self.places:
+            return next(place for start, place in reversed(self.places) if start <= offset)
+        before = self.text[:offset]
+        if "\n" not in before:
+            return replace(self.place, column=self.place.column + offset)
+        return replace(self.place, line=self.place.line + before.count("\n"), column=offset - before.rfind("\n"))
 
     @property
     def names(self) -> tuple[str | None, ...]:

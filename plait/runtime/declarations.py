@@ -30,8 +30,11 @@ from plait.runtime.registry import Registry
 from plait.runtime.requests import Request, Requests
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
+from plait.sql.lexis.text import SourceText
 from plait.sql.script.check import Script
 from plait.sql.select.binder import bind_query
+from plait.sql.select.view_parts import View
+from plait.sql.statements import WindowOverride
 
 
 @dataclass(slots=True)
@@ -147,6 +150,16 @@ class Declarations(ABC):
         declared = DeclaredStatistics(rows=number(rows), distinct=_counts(f"table '{name}'", distinct))
         self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
 
+    def view(self, name: str, select: str, *, windows: Mapping[str, str | None] | None = None) -> None:
+        """Register a view: queries added later read it like a stream or table, as does ``CREATE VIEW``. `windows`: of
+        its relations, where they are not the streams' own.
+        """
+        owner = f"view '{text('Engine.view', 'name', name, repr('large'))}'"
+        given = mapping(owner, "windows", windows, "{'o': '10 seconds'}")
+        written = text(owner, "select", select, "'SELECT o.id, o.qty * o.price AS total FROM orders o'")
+        lengths = (WindowOverride(alias=alias, window_us=window_us(window)) for alias, window in given.items())
+        self._registry.add_view(View(name=name, text=SourceText(text=written), windows=tuple(lengths)))
+
     def predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
         """Register a join predicate that queries call by `name`: ``... JOIN b ON similar(a.name, b.name)``.
 
@@ -204,6 +217,7 @@ class Declarations(ABC):
             sink=sink.spec,
             windows={alias: window_us(window) for alias, window in given.items()},
             sources=self.sources(),
+            views=self._registry.views.values(),
             predicates=self._registry.predicates,
             is_function=self._spark.catalog.functionExists,
         )
@@ -241,7 +255,7 @@ class Declarations(ABC):
         return self._registry.sources()
 
     def load(self, script: Script) -> None:
-        """Apply a script (`plait.sql.load_script`): its options, sources and queries."""
+        """Apply a script (`plait.sql.load_script`): its options, sources, views and queries."""
         if not isinstance(script, Script):
             raise OptionError(
                 f"expected a script, found {shown(script)}; Engine.load takes what plait.sql.load_script(text) returns"
@@ -252,6 +266,8 @@ class Declarations(ABC):
             for source in script.sources:
                 if source.name not in self._registry.opened:
                     self._registry.add_source(open_source(self._spark, source))
+            for view in script.views:
+                self._registry.add_view(view)
             self._dropped |= set(script.drops) - {query.name for query in script.queries}
             for query in script.queries:
                 self._add_query(self._registry.confirmed(query, Sink(spec=query.sink)))

@@ -30,7 +30,8 @@ from plait.sql.lexis.names import naming_problem
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time, refuse_other_types
 from plait.sql.script.sources import statistics_problem
-from plait.sql.select.binder import bind_query
+from plait.sql.select.binder import bind_query, view_problems
+from plait.sql.select.view_parts import View
 
 _NAME = re.compile(r"[A-Za-z]\w*")
 
@@ -47,6 +48,7 @@ class Registry:
         self._frames: dict[str, DataFrame] = {}
         self.bindings: dict[str, Binding] = {}
         self.predicates: dict[str, Callable[..., pa.Array]] = {}
+        self.views: dict[str, View] = {}
 
     def sources(self) -> dict[str, Source]:
         """Return the registered streams and tables by name."""
@@ -59,7 +61,7 @@ class Registry:
     def add_source(self, opened: OpenSource) -> None:
         """Register a stream or table with the schema its DataFrame has. Raises OptionError for what cannot be one."""
         source = opened.source
-        if source.name in self.opened:
+        if source.name in self.opened or folded(source.name) in self.views:
             raise OptionError(f"'{source.name}' is registered already; give each stream and table its own name")
         if isinstance(source, Stream) != opened.frame.isStreaming:
             expected = "a streaming" if isinstance(source, Stream) else "a static"
@@ -95,6 +97,26 @@ class Registry:
         except SqlError as problem:
             raise OptionError(f"stream '{stream.name}': {problem.message}") from problem
         return replace(bound, computed=replace(bound.computed, type=type_))
+
+    def add_view(self, view: View) -> None:
+        """Register a view; the same one again is no other. Raises OptionError for a name that is taken, SqlError for
+        what is wrong with it.
+        """
+        name = folded(view.name)
+        if self.views.get(name) == view:
+            return
+        if name in self.views or name in map(folded, self.opened):
+            raise OptionError(f"'{view.name}' is registered already; give each view, stream and table its own name")
+        problem = naming_problem("view", view.name)
+        if problem is not None:
+            raise OptionError(problem)
+        known = (*self.views.values(), view)
+        is_function = self._spark.catalog.functionExists
+        for mistake in view_problems(
+            view, self.sources(), views=known, predicates=self.predicates, is_function=is_function
+        ):
+            raise mistake
+        self.views[name] = view
 
     def add_predicate(self, name: str, function: Callable[..., pa.Array]) -> None:
         """Register a join predicate. Raises OptionError for a name that SQL could take for something else."""
@@ -146,7 +168,7 @@ class Registry:
         known = {name: {column.name for column in source.schema or ()} for name, source in self.sources().items()}
         if all(column in known.get(source, ()) for source, column in query.mentioned()):
             return query
-        return bind_query(
+        bound = bind_query(
             name=query.name,
             select=query.text,
             sink=query.sink,
@@ -158,6 +180,7 @@ class Registry:
             line=query.place.line,
             column=query.place.column,
         )
+        return replace(bound, places=query.places)
 
     def _all_places(self, without: str = "") -> tuple[Place, ...]:
         others = [(name, binding) for name, binding in self.bindings.items() if name != without]

@@ -69,6 +69,19 @@ class CreateQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """`select` and where it starts as in `CreateQuery`."""
+
+    name: str
+    windows: tuple[WindowOverride, ...]
+    select: str
+    select_line: int
+    select_column: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropQuery:
     """Stop a query, and forget it."""
 
@@ -87,7 +100,7 @@ class SetOption:
     column: int
 
 
-Statement: TypeAlias = CreateStream | CreateTable | CreateQuery | DropQuery | SetOption
+Statement: TypeAlias = CreateStream | CreateTable | CreateView | CreateQuery | DropQuery | SetOption
 
 
 def place_of(statement: CreateStream | CreateTable | CreateQuery, part: str) -> tuple[int, int]:

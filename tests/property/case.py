@@ -53,6 +53,14 @@ class CaseSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CaseView:
+    """A view; `sql`: all that follows its name."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CaseQuery:
     """A query as text and, for the nested loop, as structure.
 
@@ -108,6 +116,7 @@ class Case:
     batches: int
     options: RunOptions
     late: bool = False
+    views: tuple[CaseView, ...] = ()
 
     def source(self, name: str) -> CaseSource:
         return next(source for source in self.sources if source.name == name)
@@ -168,6 +177,7 @@ def script(case: Case, *, sink: str = "noop", stream_options: str = "", is_made:
             text += f"\n  TIMESTAMP BY {quoted(source.time or '')} WINDOW {interval(source.window_us)}"
             text += f" DELAY INTERVAL {source.delay_us} MICROSECONDS"
         parts.append(f"{text}{made};")
+    parts += [f"CREATE VIEW {view.name}{view.sql};" for view in case.views]
     for query in case.queries:
         windows = ", ".join(f"{alias} {interval(us)}" for alias, us in query.windows)
         clause = f" WINDOW ({windows})" if windows else ""

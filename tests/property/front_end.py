@@ -9,10 +9,12 @@ from plait.query.model import Operand, Query, Source, SourceExpression
 from plait.query.types import resolve_types
 from plait.query.windows import with_narrow_windows
 from plait.spelling import backquoted
+from plait.sql.lexis.text import SourceText
 from plait.sql.predicates.evaluation import resolve_residuals
 from plait.sql.script.reading import parse_script
 from plait.sql.select.binder import bind_statement
-from plait.sql.statements import CreateQuery, CreateStream, CreateTable
+from plait.sql.select.view_parts import View
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, CreateView
 from tests.oracle.duckdb_oracle import load
 from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, script
@@ -37,21 +39,30 @@ _SPARK_TYPES = {
 def from_text(given: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:
     """Return what the front end makes of the case's script."""
     sources: dict[str, Source] = {}
-    queries = []
+    queries, views = [], list[View]()
     for statement in parse_script(script(given), file="case.sql", base="/data"):
         match statement:
             case CreateStream():
                 sources[statement.stream.name] = statement.stream
             case CreateTable():
                 sources[statement.table.name] = statement.table
+            case CreateView():
+                views.append(_view(statement))
             case CreateQuery():
-                query, problems = bind_statement(statement, sources, file="case.sql", predicates=PREDICATES)
+                query, problems = bind_statement(
+                    statement, sources, views=views, file="case.sql", predicates=PREDICATES
+                )
                 if query is None:
                     raise problems[0]
                 queries.append(query)
             case _:
                 raise TypeError(f"a case has no {statement}")
     return tuple(sources.values()), with_types(given, tuple(queries))
+
+
+def _view(statement: CreateView) -> View:
+    text = SourceText(text=statement.select, line=statement.select_line, column=statement.select_column)
+    return View(name=statement.name, text=text, windows=statement.windows)
 
 
 def from_structure(case: Case) -> tuple[tuple[Source, ...], tuple[Query, ...]]:

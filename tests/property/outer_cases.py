@@ -46,13 +46,13 @@ def outer_case(seed: int, *, late: bool = False, relations: int | None = None) -
     given = random_case(seed, late=late, rows_scale=0.6, queries=1)
     rng = random.Random(f"{seed} {late} outer")
     count = rng.choice((1, 1, 2))
-    sources = tuple(_with_nulls(rng, source) for source in given.sources)
+    sources = tuple(with_nulls(rng, source) for source in given.sources)
     largest = relations or rng.choice((2, 2, 2, 3, 3, 4))
     queries = tuple(_Draft(rng, f"q{number}", sources, largest if not number else 2).query() for number in range(count))
     return replace(given, sources=sources, queries=queries)
 
 
-def _with_nulls(rng: random.Random, source: CaseSource) -> CaseSource:
+def with_nulls(rng: random.Random, source: CaseSource) -> CaseSource:
     """Return the source with its key column NULL here and there."""
     if source.rows.num_rows == 0 or rng.random() < 0.5:
         return source
@@ -174,4 +174,4 @@ class _Draft:
         return f"SELECT {select} FROM {text}" + (f" WHERE {' AND '.join(asked)}" if asked else "")
 
 
-__all__ = ["DrawnJoin", "OuterQuery", "outer_case"]
+__all__ = ["DrawnJoin", "OuterQuery", "outer_case", "with_nulls"]

@@ -25,7 +25,9 @@ QUERIES = {
     "tally": "SELECT unix_micros(window.start) AS at, count(*) AS n, count(b.id) AS matched FROM a LEFT JOIN b "
     "ON a.k = b.k GROUP BY window(a.ts, '20 seconds')",
     "known": "SELECT a.id AS a, t.name AS name FROM a LEFT JOIN t ON a.k = t.k",
+    "viewed": "SELECT a.id AS a, v.label AS label, v.next + 1 AS next FROM a LEFT JOIN v ON a.k = v.k",
 }
+VIEW = "SELECT k, 'seen' AS label, id + 1 AS next, ts FROM b WHERE id <> 13 AND name <> 'n14'"
 SCHEMA = "id BIGINT, k BIGINT, name STRING, ts TIMESTAMP"
 ROWS = {
     "a": [[(1, 1, 0), (2, 2, 1), (3, None, 2)], [(4, 1, 30)], [(5, 9, 60)]],
@@ -59,6 +61,7 @@ def engine(spark: SparkSession, directory: Path) -> plait.Engine:
         frame = spark.readStream.name(stream).schema(SCHEMA).parquet(str(directory / stream))
         made.stream(stream, frame, time="ts", window=f"{WINDOW_S} seconds")
     made.table("t", spark.createDataFrame([(1, "one")], "k BIGINT, name STRING"))
+    made.view("v", VIEW)
     for name, sql in QUERIES.items():
         made.query(name, sql, sink=plait.sinks.parquet(str(directory / "out" / name)))
     return made
@@ -81,6 +84,7 @@ def expected() -> dict[str, Counter[tuple[Any, ...]]]:
         for stream, files in ROWS.items():
             connection.register(stream, table([row for rows in files for row in rows]))
         connection.sql("CREATE TABLE t AS SELECT 1 AS k, 'one' AS name")
+        connection.sql(f"CREATE VIEW v AS {VIEW}")
 
         def within(*names: str) -> str:
             taus = ", ".join(f"{name}.ts" for name in names)
@@ -93,6 +97,7 @@ def expected() -> dict[str, Counter[tuple[Any, ...]]]:
             "once": QUERIES["once"].replace("b.k = a.k", f"b.k = a.k AND {within('a', 'b')}"),
             "never": f"{QUERIES['never'].replace('LEFT ANTI', 'ANTI')} AND {within('a', 'b')}",
             "known": QUERIES["known"],
+            "viewed": f"{QUERIES['viewed']} AND {within('a', 'v')}",
             "tally": "SELECT epoch_us(a.ts) // 20_000_000 * 20_000_000 AS at, count(*) AS n, count(b.id) AS matched "
             f"FROM a LEFT JOIN b ON a.k = b.k AND {within('a', 'b')} GROUP BY 1",
         }

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from plait.errors import SqlError
 from plait.query.model import Query
+from plait.query.places import TextPlace
 from plait.sql.select.located import occurrence, occurrences_before
 from plait.sql.select.output import INTERVAL_ADVICE
 
@@ -41,11 +42,11 @@ def rejected(query: Query, error: PySparkException) -> SqlError:
     text = _CLASS.sub("", str(error).split("\nJVM stacktrace", 1)[0].split("== SQL", 1)[0].strip())
     text = _SEARCH_PATH.sub("", _TAIL.sub("", text.split(";\n", 1)[0])).strip().rstrip(".")
     message = f"query '{query.name}': Spark refuses it: {text}"
-    line, column = _place(query, error)
-    return SqlError(message, line=line, column=column, file=query.place.file)
+    place = _place(query, error)
+    return SqlError(message, line=place.line, column=place.column, file=place.file)
 
 
-def _place(query: Query, error: PySparkException) -> tuple[int, int]:
+def _place(query: Query, error: PySparkException) -> TextPlace:
     """Return the place of what Spark complains about, that of the query where it means all of it."""
     told = _SOURCE.sub(_VIEW, query.spark_text).replace("{{", "{").replace("}}", "}")
     for context in error.getQueryContext() or ():
@@ -57,15 +58,8 @@ def _place(query: Query, error: PySparkException) -> tuple[int, int]:
             continue
         number = occurrence(query.text, fragment, occurrences_before(told, fragment, start))
         if number is not None:
-            return _counted(query, number)
-    return query.place.line, query.place.column
-
-
-def _counted(query: Query, offset: int) -> tuple[int, int]:
-    before = query.text[:offset]
-    if "\n" not in before:
-        return query.place.line, query.place.column + offset
-    return query.place.line + before.count("\n"), offset - before.rfind("\n")
+            return query.place_of(number)
+    return query.place
 
 
 def refuse_types(query: Query, output: StructType) -> None:

@@ -39,15 +39,14 @@ _CREATED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "SINK": _SINK,
         "MATERIALIZED": _SINK,
-        "VIEW": _SINK,
         "CONTINUOUS": _SINK,
         "PIPELINE": _SINK,
         "STREAMING": "write CREATE STREAM for what arrives over time, CREATE TABLE for what is there from the start",
         "SOURCE": "what arrives over time is CREATE STREAM name USING format OPTIONS (...) TIMESTAMP BY ts, what is "
         "there from the start CREATE TABLE name USING format OPTIONS (...)",
         "EXTERNAL": "every table is; write CREATE TABLE name USING format OPTIONS (...)",
-        "TEMPORARY": "nothing outlives the script; write CREATE TABLE or CREATE STREAM",
-        "TEMP": "nothing outlives the script; write CREATE TABLE or CREATE STREAM",
+        "TEMPORARY": "nothing outlives the script; write CREATE TABLE, CREATE STREAM or CREATE VIEW",
+        "TEMP": "nothing outlives the script; write CREATE TABLE, CREATE STREAM or CREATE VIEW",
         "TYPE": "write the type where a column has it: addr STRUCT<city: STRING>",
         "CONNECTOR": "write USING and the format in CREATE STREAM",
         "FUNCTION": "register a join predicate in Python with engine.predicate(name, function)",

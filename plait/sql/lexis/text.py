@@ -6,6 +6,7 @@ as the original, so offsets are the same in both, and quoting and comment rules 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,8 +38,24 @@ class SourceText:
 
     def error(self, message: str, offset: int, kind: type[Placed] = SqlError) -> Placed:  # type: ignore[assignment]
         """Build an error that points at a character."""
-        line, column = self.place(offset)
-        return kind(message, line=line, column=column, file=self.file)
+        place = self.text_place(offset)
+        return kind(message, line=place.line, column=place.column, file=place.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedText(SourceText):
+    """A text put together of pieces of others. `pieces`: where each starts in it, and where it was written."""
+
+    pieces: tuple[tuple[int, TextPlace], ...]
+
+    def text_place(self, offset: int) -> TextPlace:
+        """Return where the piece was written that a character belongs to."""
+        return self.pieces[max(bisect_right(self.pieces, offset, key=lambda piece: piece[0]) - 1, 0)][1]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the line and column of that."""
+        place = self.text_place(offset)
+        return place.line, place.column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,11 +75,25 @@ def _value(node: exp.Expr) -> Nothing:
         return _identity(node)
     if isinstance(node, exp.Coalesce):
         return next((each for each in map(_value, (node.this, *node.expressions)) if each != "null"), "null")
+    if isinstance(node, exp.Case):
+        return _of_branches(node)
     if isinstance(node, exp.In):
         return "null" if _value(node.this) == "null" and node.args.get("query") is None else "unknown"
     if isinstance(node, _STRICT):
         return "null" if "null" in map(_value, node.iter_expressions()) else "unknown"
     return "unknown"
+
+
+def _of_branches(node: exp.Case) -> Nothing:
+    """Return what CASE WHEN is: the first branch that is taken, if that can be told."""
+    for branch in node.args["ifs"] if node.this is None else ():
+        asked = _value(branch.this)
+        if asked == "true":
+            return _value(branch.args["true"])
+        if asked not in ("false", "null"):
+            return "unknown"
+    otherwise = node.args.get("default")
+    return "unknown" if node.this is not None else "null" if otherwise is None else _value(otherwise)
 
 
 def _connected(node: exp.And | exp.Or) -> Nothing:

@@ -10,13 +10,15 @@ from plait.query.model import Query, Source, Stream
 from plait.query.windows import with_narrow_windows
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.lexis.names import backquoted, did_you_mean, folded
+from plait.sql.lexis.text import SourceText
 from plait.sql.predicates.evaluation import resolve_known_residuals
 from plait.sql.script.reading import Reading, read_script
 from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.sinks import Mistake, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
-from plait.sql.select.binder import bind_statement
-from plait.sql.statements import CreateQuery, CreateStream, CreateTable, DropQuery, SetOption
+from plait.sql.select.binder import bind_statement, view_problems
+from plait.sql.select.view_parts import View
+from plait.sql.statements import CreateQuery, CreateStream, CreateTable, CreateView, DropQuery, SetOption
 
 _INFERENCE = "spark.sql.streaming.schemainference"
 _PATTERNS = "spark.sql.legacy.timeparserpolicy"
@@ -24,11 +26,12 @@ _PATTERNS = "spark.sql.legacy.timeparserpolicy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """What a script amounts to: its sources and options, the queries left after its drops, the names it dropped, and
-    what in it is probably not meant.
+    """What a script amounts to: its sources, views and options, the queries left after its drops, the names it dropped,
+    and what in it is probably not meant.
     """
 
     sources: tuple[Source, ...] = ()
+    views: tuple[View, ...] = ()
     queries: tuple[Query, ...] = ()
     options: tuple[SetOption, ...] = ()
     drops: tuple[str, ...] = ()
@@ -84,7 +87,9 @@ def _in_order(problems: Iterable[PlacedError]) -> list[PlacedError]:
 
 
 class _Loader:
-    """Goes through the statements: first what queries need (options, sources), then queries and drops in order."""
+    """Goes through the statements: first what queries need (options, sources, views), then queries and drops in
+    order.
+    """
 
     def __init__(
         self,
@@ -100,6 +105,7 @@ class _Loader:
         self._sources: dict[str, Source] = {}
         self._by_name: dict[str, Source] = {}
         self._broken: set[str] = set()
+        self._views: dict[str, View] = {}
         self._queries: dict[str, Query | None] = {}
         self._query_statements: dict[str, CreateQuery] = {}
         self._source_statements: dict[str, CreateStream | CreateTable] = {}
@@ -117,6 +123,7 @@ class _Loader:
                 self._add_source(reading.statement, is_sound=not reading.problems)
             elif reading.statement is None and reading.name is not None:
                 self._broken.add(folded(reading.name))
+        self._add_views([reading.statement for reading in readings if isinstance(reading.statement, CreateView)])
         for reading in readings:
             if isinstance(reading.statement, CreateQuery):
                 self._add_query(reading.statement)
@@ -131,6 +138,7 @@ class _Loader:
         queries = tuple(query for query in self._queries.values() if query is not None)
         return Script(
             sources=tuple(self._sources.values()),
+            views=tuple(self._views.values()),
             queries=queries,
             warnings=tuple(forgotten_windows(queries, self._by_name, self._windowless, self._file)),
             options=tuple(self._options),
@@ -183,6 +191,25 @@ class _Loader:
         if isinstance(statement, CreateStream) and "window" not in dict(statement.places):
             self._windowless[check.source.name] = (statement.line, statement.column)
 
+    def _add_views(self, statements: Iterable[CreateView]) -> None:
+        for statement in statements:
+            name, place = folded(statement.name), (statement.line, statement.column)
+            if name in self._sources or name in self._views:
+                self._report(f"'{statement.name}' exists already; give this view another name", place)
+                continue
+            self._views[name] = _view_of(statement, self._file)
+        for view in self._views.values():
+            self._note(view_problems(view, self._known(), views=self._views.values(), predicates=self._predicates))
+
+    def _known(self) -> dict[str, Source]:
+        """Return the sources there are, those that could not be read with columns that nobody knows."""
+        return {**{name: Stream(name=name, time="") for name in self._broken - set(self._views)}, **self._by_name}
+
+    def _note(self, problems: Iterable[PlacedError]) -> None:
+        """Note mistakes that are not noted yet: those of a view are those of all that read it."""
+        told = {str(problem) for problem in self.problems}
+        self.problems.extend(problem for problem in problems if str(problem) not in told)
+
     def _add_query(self, statement: CreateQuery) -> None:
         self._report_all(sink_problems(statement))
         name = folded(statement.name)
@@ -190,10 +217,17 @@ class _Loader:
             message = f"query '{statement.name}' exists already; choose another name, or drop the first one"
             self._report(message, (statement.line, statement.column))
             return
-        broken = {name: Stream(name=name, time="") for name in self._broken}
-        sources = {**broken, **self._by_name}
-        query, problems = bind_statement(statement, sources, file=self._file, predicates=self._predicates)
-        self.problems.extend(problems)
+        others = (
+            _view_of(other, self._file) for key, other in self._query_statements.items() if key not in self._views
+        )
+        query, problems = bind_statement(
+            statement,
+            self._known(),
+            views=(*self._views.values(), *others),
+            file=self._file,
+            predicates=self._predicates,
+        )
+        self._note(problems)
         self._queries[name] = None if query is None else self._with_known_types(query)
         self._query_statements[name] = statement
         if query is not None:
@@ -217,6 +251,12 @@ class _Loader:
         dropped = self._queries.pop(name)
         self._query_statements.pop(name, None)
         self._drops.append(dropped.name if dropped else statement.name)
+
+
+def _view_of(statement: CreateView | CreateQuery, file: str | None) -> View:
+    """Return what a statement selects, for others to read."""
+    text = SourceText(text=statement.select, file=file, line=statement.select_line, column=statement.select_column)
+    return View(name=statement.name, text=text, windows=statement.windows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,13 +29,15 @@ from plait.sql.statements import (
     CreateQuery,
     CreateStream,
     CreateTable,
+    CreateView,
     DropQuery,
     SetOption,
     Statement,
     WindowOverride,
 )
 
-_STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE QUERY, DROP QUERY or SET"
+_STATEMENTS = "CREATE STREAM, CREATE TABLE, CREATE VIEW, CREATE QUERY, DROP QUERY or SET"
+_CREATED = ("STREAM", "TABLE", "VIEW", "QUERY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ def _read(source: SourceText, masked: str, start: int, end: int, unclosed: int |
 def _begins_statement(tokens: Sequence[Token], index: int) -> bool:
     words = [token.keyword for token in tokens[index : index + 2]]
     match words:
-        case ["CREATE", "STREAM" | "TABLE" | "QUERY"] | ["DROP", "QUERY"]:
+        case ["CREATE", "STREAM" | "TABLE" | "VIEW" | "QUERY"] | ["DROP", "QUERY"]:
             return True
         case ["SET", "PLAIT" | "SPARK"]:
             return index + 2 < len(tokens) and tokens[index + 2].is_symbol(".")
@@ -130,15 +132,17 @@ class _StatementReader:
             raise cursor.error("OR REPLACE is not supported; change the statement, and a run applies the difference")
         kind = cursor.token
         self._refuse_foreign(foreign.created(kind.keyword) if kind else None)
-        if not cursor.at_word("STREAM", "TABLE", "QUERY"):
-            hint = did_you_mean(kind.value, ("STREAM", "TABLE", "QUERY")) if kind else ""
-            raise cursor.error(f"expected STREAM, TABLE or QUERY after CREATE, found {cursor.found()}{hint}")
+        if not cursor.at_word(*_CREATED):
+            hint = did_you_mean(kind.value, _CREATED) if kind else ""
+            raise cursor.error(f"expected STREAM, TABLE, VIEW or QUERY after CREATE, found {cursor.found()}{hint}")
         what = cursor.advance().keyword
         if cursor.at_word("IF"):
             raise cursor.error("IF NOT EXISTS is not supported; a script says what there is, so leave it out")
         self._read_name(what.lower())
         if what == "QUERY":
             return self._create_query()
+        if what == "VIEW":
+            return self._create_view()
         return self._create_source(is_stream=what == "STREAM")
 
     def _no_statement(self) -> SqlError:
@@ -239,8 +243,32 @@ class _StatementReader:
             places=tuple(places.items()),
         )
 
+    def _create_view(self) -> CreateView:
+        cursor = self.cursor
+        if cursor.at_symbol("("):
+            raise cursor.error("the columns of a view are named in its SELECT list: write expression AS name there")
+        if cursor.at_word("INTO"):
+            raise cursor.error("a view writes nothing, so it has no sink; leave INTO out, or write CREATE QUERY")
+        windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
+        cursor.expect_word("AS", " and the SELECT: CREATE VIEW name AS SELECT ...")
+        rest = cursor.rest()
+        if not rest:
+            raise cursor.expected("a SELECT")
+        line, column = cursor.source.place(rest[0].start)
+        return CreateView(
+            name=self.name or "",
+            windows=windows,
+            select=cursor.source.text[rest[0].start : rest[-1].end],
+            select_line=line,
+            select_column=column,
+            line=self._line,
+            column=self._column,
+        )
+
     def _drop(self) -> DropQuery:
         cursor = self.cursor
+        if cursor.at_word("VIEW"):
+            raise cursor.error("DROP VIEW is not needed: a view that no query reads costs nothing; leave it out")
         if cursor.at_word("STREAM", "TABLE"):
             raise cursor.error(
                 f"DROP {cursor.found()[1:-1].upper()} is not needed; drop the queries that use it: DROP QUERY name"

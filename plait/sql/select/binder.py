@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from plait.errors import SqlError
@@ -12,14 +13,18 @@ from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.names import backquoted, did_you_mean, doubled, folded, naming_problem
-from plait.sql.lexis.text import SourceText, scan, unclosed_error
-from plait.sql.lexis.tokens import Token, tokenize
+from plait.sql.lexis.text import MergedText, SourceText
+from plait.sql.lexis.tokens import Token
 from plait.sql.predicates.sorting import Predicates
 from plait.sql.select.from_clause import FromClause, bind_from
 from plait.sql.select.grouping import bind_groups
+from plait.sql.select.merge_views import merge_views
 from plait.sql.select.outer_joins import grouped, with_joins
 from plait.sql.select.output import bind_output, refuse_equal_names, refuse_unwritable
+from plait.sql.select.select_text import select_tokens
 from plait.sql.select.syntax import RelationSyntax, parse_select
+from plait.sql.select.take_apart import Views
+from plait.sql.select.view_parts import View
 from plait.sql.select.where_clause import bind_where
 from plait.sql.select.where_tests import split_where
 from plait.sql.statements import CreateQuery, WindowOverride
@@ -37,11 +42,12 @@ def bind_query(
     windows: Mapping[str, int | None] | None = None,
     predicates: Collection[str] = (),
     is_function: IsFunction | None = None,
+    views: Iterable[View] = (),
     file: str | None = None,
     line: int = 1,
     column: int = 1,
 ) -> Query:
-    """Bind a SELECT to the streams and tables it reads.
+    """Bind a SELECT to the streams and tables it reads, itself or through `views`.
 
     `windows` overrides windows by alias, in microseconds, None for unbounded. `predicates`: the names that may be
     called as join predicates although Spark does not know them (`Engine.predicate`). `is_function` is asked about names
@@ -58,7 +64,9 @@ def bind_query(
         line=line,
         column=column,
     )
-    query, problems = bind_statement(statement, sources, file=file, predicates=predicates, is_function=is_function)
+    query, problems = bind_statement(
+        statement, sources, views=views, file=file, predicates=predicates, is_function=is_function
+    )
     if problems:
         raise problems[0]
     assert query is not None
@@ -69,41 +77,92 @@ def bind_statement(
     statement: CreateQuery,
     sources: Mapping[str, Source],
     *,
+    views: Iterable[View] = (),
     file: str | None = None,
     predicates: Collection[str] = (),
     is_function: IsFunction | None = None,
 ) -> tuple[Query | None, tuple[SqlError, ...]]:
     """Bind a query and return it, or everything that is wrong with it, in order of appearance."""
     text = SourceText(text=statement.select, file=file, line=statement.select_line, column=statement.select_column)
-    binder = _Binder(statement, text, tuple(predicates), is_function)
+    known, problems = Views(views, sources, tuple(predicates), is_function), list[SqlError]()
+    query = None
     try:
-        query = binder.bind(sources)
+        merged = merge_views(text, statement.windows, known, problems)
+        if merged is not None:
+            binder = _Binder(replace(statement, windows=merged[1]), merged[0], tuple(predicates), is_function, problems)
+            query = binder.bind(sources)
     except SqlError as problem:
-        binder.problems.append(problem)
-        query = None
-    problems = sorted(dict.fromkeys(binder.problems), key=lambda problem: (problem.line or 0, problem.column or 0))
-    return (None, tuple(problems)) if problems else (query, ())
+        problems.append(problem)
+    told = _in_order(problems)
+    return (None, told) if told else (query, ())
+
+
+def view_problems(
+    view: View,
+    sources: Mapping[str, Source],
+    *,
+    views: Iterable[View],
+    predicates: Collection[str] = (),
+    is_function: IsFunction | None = None,
+) -> tuple[SqlError, ...]:
+    """Return everything that is wrong with a view by itself, in order of appearance. What can only be told of a query
+    that reads it, such as how long its rows wait, is not.
+    """
+    known, problems = Views(views, sources, tuple(predicates), is_function), list[SqlError]()
+    known.taken_apart(view, problems)
+    if not problems:
+        statement = CreateQuery(
+            name=view.name,
+            sink=SinkSpec(format="noop"),
+            windows=view.windows,
+            select=view.text.text,
+            select_line=view.text.line,
+            select_column=view.text.column,
+            line=view.text.line,
+            column=view.text.column,
+        )
+        try:
+            merged = merge_views(view.text, view.windows, known, problems)
+            if merged is not None:
+                inner = replace(statement, windows=merged[1])
+                _Binder(inner, merged[0], tuple(predicates), is_function, problems, is_view=True).bind(sources)
+        except SqlError as problem:
+            problems.append(problem)
+    return _in_order(problems)
+
+
+def _in_order(problems: Iterable[SqlError]) -> tuple[SqlError, ...]:
+    """Return problems in order of appearance, each once: of a view that is read twice each is found twice."""
+    distinct = {str(problem): problem for problem in problems}
+    return tuple(sorted(distinct.values(), key=lambda problem: (problem.line or 0, problem.column or 0)))
 
 
 class _Binder:
     def __init__(
-        self, statement: CreateQuery, text: SourceText, registered: Sequence[str], is_function: IsFunction | None
+        self,
+        statement: CreateQuery,
+        text: SourceText,
+        registered: Sequence[str],
+        is_function: IsFunction | None,
+        problems: list[SqlError],
+        *,
+        is_view: bool = False,
     ) -> None:
-        self.problems: list[SqlError] = []
+        self.problems = problems
         self._statement, self._text, self._registered = statement, text, registered
-        self._is_function = is_function
+        self._is_function, self._is_view = is_function, is_view
 
     def bind(self, sources: Mapping[str, Source]) -> Query | None:
         problem = naming_problem("query", self._statement.name)
         if problem:
             raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
-        masked, tokens = self._read()
+        masked, tokens = select_tokens(self._text)
         cursor = Cursor(self._text, masked, tokens, tokens[-1].end)
         syntax = parse_select(cursor)
         written = split_where(cursor, syntax)
         relations = (*syntax.relations, *(test.relation for test in written.tests))
         expressions = ExpressionBinder(self._text, masked, self.problems, self._registered, self._is_function)
-        clause = bind_from(relations, sources, expressions, self._new_predicates)
+        clause = bind_from(relations, sources, expressions, self._new_predicates, is_view=self._is_view)
         if clause is None:
             return None  # with a relation missing, its columns would only be reported over and over
         where, tested = bind_where(syntax, written, tokens, clause, expressions, self._new_predicates())
@@ -118,7 +177,7 @@ class _Binder:
         refuse_unwritable(output, clause.scope, self._statement.sink, expressions)
         if not self.problems:
             predicates.require_connection(clause.places, clause.crosses)
-        if self.problems:
+        if self.problems or self._is_view:
             return None
         query = Query(
             name=self._statement.name,
@@ -135,6 +194,7 @@ class _Binder:
                 tested,
             ),
             place=self._text.text_place(tokens[0].start),
+            places=self._text.pieces if isinstance(self._text, MergedText) else (),
         )
         asked_at = syntax.where[0] if syntax.where else None
         query = with_waiting(with_joins(query, clause, where, asked_at, self._text))
@@ -142,18 +202,6 @@ class _Binder:
 
     def _new_predicates(self) -> Predicates:
         return Predicates(self._text, self.problems, self._registered)
-
-    def _read(self) -> tuple[str, tuple[Token, ...]]:
-        scanned = scan(self._text.text)
-        if scanned.unclosed is not None:
-            raise unclosed_error(self._text, scanned.unclosed)
-        if not scanned.statements:
-            raise self._text.error("the query is empty; write SELECT ... FROM ...", 0)
-        if len(scanned.statements) > 1:
-            start = scanned.statements[1][0]
-            raise self._text.error("expected one SELECT, found more after ';'; remove it", start)
-        start, end = scanned.statements[0]
-        return scanned.masked, tokenize(self._text, scanned.masked, start, end)
 
     def _windows(self, clause: FromClause) -> dict[str, int | None]:
         windows = {

@@ -48,13 +48,15 @@ def bind_from(
     sources: Mapping[str, Source],
     expressions: ExpressionBinder,
     new_predicates: Callable[[], Predicates],
+    *,
+    is_view: bool = False,
 ) -> FromClause | None:
     """Bind the relations and the conditions of their joins; None if a relation itself is wrong.
 
-    Relations that WHERE looks into come last, and have neither ON nor USING.
+    Relations that WHERE looks into come last, and have neither ON nor USING. `is_view`: tables alone are enough.
     """
     before = len(expressions.problems)
-    bound = _bind_relations(relations, sources, expressions)
+    bound = _bind_relations(relations, sources, expressions, is_view=is_view)
     if len(expressions.problems) > before:
         return None
     scope, crosses, joins = Scope.of(bound[0]), list[tuple[str, str]](), list[BoundJoin]()
@@ -77,7 +79,11 @@ def bind_from(
 
 
 def _bind_relations(
-    relations: Sequence[RelationSyntax], sources: Mapping[str, Source], expressions: ExpressionBinder
+    relations: Sequence[RelationSyntax],
+    sources: Mapping[str, Source],
+    expressions: ExpressionBinder,
+    *,
+    is_view: bool,
 ) -> list[BoundRelation]:
     by_name = {folded(name): source for name, source in sources.items()}
     bound: list[BoundRelation] = []
@@ -98,12 +104,16 @@ def _bind_relations(
         if "." in alias:
             expressions.report(f"the alias '{alias}' has a dot in it; choose one without", at)
         bound.append(BoundRelation(alias=alias, source=source))
-    _check_kinds(relations, bound, expressions)
+    _check_kinds(relations, bound, expressions, is_view=is_view)
     return bound
 
 
 def _check_kinds(
-    relations: Sequence[RelationSyntax], bound: Sequence[BoundRelation], expressions: ExpressionBinder
+    relations: Sequence[RelationSyntax],
+    bound: Sequence[BoundRelation],
+    expressions: ExpressionBinder,
+    *,
+    is_view: bool,
 ) -> None:
     if len(relations) > MOST_RELATIONS:
         message = (
@@ -111,7 +121,8 @@ def _check_kinds(
             "join some of them first, in a query of their own"
         )
         expressions.report(message, relations[MOST_RELATIONS].source, UnsupportedQueryError)
-    if len(bound) == len(relations) and not any(isinstance(relation.source, Stream) for relation in bound):
+    has_stream = is_view or any(isinstance(relation.source, Stream) for relation in bound)
+    if len(bound) == len(relations) and not has_stream:
         message = (
             "Plait does not run queries over tables alone: nothing would ever arrive; join a stream, or use spark.sql"
         )

@@ -171,6 +171,16 @@ def _sets(group: tuple[Token, ...], items: Sequence[_Written], scope: Scope, exp
     return _Sets(keys=keys, kind=kind, lengths=tuple(map(len, sets)))
 
 
+def keys_of(group: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    """Return what an element of GROUP BY groups by: itself, or the keys that CUBE and the like list."""
+    kind = group[0].keyword if len(group) > 1 and group[1].is_symbol("(") else ""
+    if kind not in _KINDS:
+        return [group]
+    parts = called(group)
+    elements = [] if parts is None else [element for element in parts[1] if element]
+    return elements if kind != "GROUPING SETS" else [key for each in elements for key in _listed(each) if key]
+
+
 def _listed(element: tuple[Token, ...]) -> tuple[tuple[Token, ...], ...]:
     """Return the keys of one set: ``(a, b)``, ``()`` or ``a``."""
     if not (element[0].is_symbol("(") and element[-1].is_symbol(")")):
@@ -256,4 +266,4 @@ def _doubled(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-__all__ = ["BoundGroups", "bind_groups"]
+__all__ = ["BoundGroups", "bind_groups", "keys_of"]

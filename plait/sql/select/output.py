@@ -32,7 +32,7 @@ def bind_output(
     bound: list[tuple[OutputColumn, Token]] = []
     for item in items:
         try:
-            columns = _star(item, scope, expressions) if _is_star(item) else _column(item, scope, expressions)
+            columns = _star(item, scope, expressions) if is_star(item) else _column(item, scope, expressions)
         except SqlError as problem:
             expressions.problems.append(problem)
             continue
@@ -87,7 +87,8 @@ def _picked(column: OutputColumn) -> tuple[ColumnRef, ...]:
     return columns if len(columns) == 1 and column.expression.sql == backquoted(columns[0].name) else ()
 
 
-def _is_star(item: Sequence[Token]) -> bool:
+def is_star(item: Sequence[Token]) -> bool:
+    """Tell whether an item is ``*`` or ``relation.*``."""
     dotted = len(item) > 1 and item[1].is_symbol(".") and any(token.is_symbol("*") for token in item)
     return item[0].is_symbol("*") or (dotted and item[-1].is_symbol("*") and item[-2].is_symbol("."))
 

@@ -14,6 +14,7 @@ from plait.errors import SqlError, UnsupportedQueryError
 from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.tokens import Token, depths, split
+from plait.sql.select.refused_clauses import CLAUSES
 
 JoinKind: TypeAlias = Literal["first", "comma", "inner", "cross", "left", "right", "full", "semi", "anti"]
 Tokens: TypeAlias = tuple[Token, ...]
@@ -23,7 +24,8 @@ _Ends: TypeAlias = Callable[[Sequence[Token], int], bool]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationSyntax:
     """An entry of FROM. `alias` None: it goes by its source's name. At most one of `on`, `using`, `natural`. `at`:
-    where its join begins, or it itself; `in_where`: WHERE looks into it.
+    where its join begins, or it itself; `in_where`: WHERE looks into it. `inner`: the SELECT in parentheses that it is;
+    `source` is then a name that nobody else has.
     """
 
     source: Token
@@ -34,6 +36,7 @@ class RelationSyntax:
     using: Tokens | None = None
     natural: bool = False
     in_where: bool = False
+    inner: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +54,6 @@ class SelectSyntax:
     at: Token | None = None
 
 
-_CLAUSES: Final = {
-    "GROUP BY": "a second GROUP BY: list all groups in one",
-    "HAVING": "HAVING without GROUP BY: write a condition on single results in WHERE",
-    "ORDER BY": "ORDER BY: a stream of results has no end to sort; sort where the results are read",
-    "SORT BY": "SORT BY: sort where the results are read",
-    "CLUSTER BY": "CLUSTER BY: Plait decides how rows are partitioned; leave it out",
-    "DISTRIBUTE BY": "DISTRIBUTE BY: Plait decides how rows are partitioned; leave it out",
-    "LIMIT": "LIMIT: a stream of results has no end; limit where the results are read",
-    "OFFSET": "OFFSET: a stream of results has no end; skip rows where the results are read",
-    "FETCH": "FETCH: a stream of results has no end; limit where the results are read",
-    "WINDOW": "a WINDOW clause: window functions need ordered input; compute them where the results are read",
-    "QUALIFY": "QUALIFY: window functions need ordered input; compute them where the results are read",
-    "UNION": "UNION: write one CREATE QUERY for each SELECT; what they share is computed once",
-    "EXCEPT": "EXCEPT: write one CREATE QUERY for each SELECT and compare their results",
-    "MINUS": "MINUS: write one CREATE QUERY for each SELECT and compare their results",
-    "INTERSECT": "INTERSECT: write one CREATE QUERY for each SELECT, or join on all columns",
-    "LATERAL": "LATERAL: flatten arrays before the stream is read, or where the results are read",
-    "PIVOT": "PIVOT: pivot where the results are read",
-    "UNPIVOT": "UNPIVOT: unpivot where the results are read",
-    "TABLESAMPLE": "TABLESAMPLE: select rows by a condition on a column in WHERE",
-}
 _JOINS: Final = ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "NATURAL")
 _KINDS: Final[Mapping[tuple[str, ...], JoinKind]] = {
     (): "inner",
@@ -88,14 +70,13 @@ _KINDS: Final[Mapping[tuple[str, ...], JoinKind]] = {
     ("ANTI",): "anti",
     ("LEFT", "ANTI"): "anti",
 }
-_NO_ALIAS: Final = frozenset({*_CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM", "SELECT", "FOR", "AS"})
+_NO_ALIAS: Final = frozenset({*CLAUSES, *_JOINS, "ON", "USING", "WHERE", "FROM", "SELECT", "FOR", "AS"})
 
 
 def parse_select(cursor: Cursor) -> SelectSyntax:
     """Read a whole SELECT. Raises SqlError, or UnsupportedQueryError for what Plait does not run."""
     at = cursor.token
     is_distinct = _read_select_keyword(cursor)
-    refuse_subqueries(cursor, cursor.rest(), ("EXISTS", "IN"))
     items = _read_items(cursor)
     cursor.expect_word("FROM")
     relations = _read_relations(cursor)
@@ -139,21 +120,27 @@ def _read_groups(cursor: Cursor) -> tuple[Tokens, ...]:
     return tuple(groups)
 
 
-def refuse_subqueries(cursor: Cursor, tokens: Sequence[Token], after: Sequence[str] = ()) -> None:
-    """Raise UnsupportedQueryError for a subquery, except those behind one of the words `after`."""
+def refuse_subqueries(cursor: Cursor, tokens: Sequence[Token]) -> None:
+    """Raise UnsupportedQueryError for a subquery."""
     for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if not token.is_symbol("(") or foreign.table_function(before) is not None or before.keyword in after:
+        if not token.is_symbol("(") or foreign.table_function(before) is not None:
             continue
         if following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
             raise _refused(
-                cursor, "a subquery: join its relations in this query, or create it as a query of its own", following
+                cursor,
+                "a subquery: join its relations in this query, or make it a view: CREATE VIEW name AS",
+                following,
             )
 
 
 def _read_select_keyword(cursor: Cursor) -> bool:
     """Read SELECT and what may stand between it and its list; tell whether that is DISTINCT."""
     if cursor.at_word("WITH"):
-        raise _refused(cursor, "WITH: write the query without it, or each part as a query of its own", cursor.token)
+        raise _refused(
+            cursor,
+            "WITH: write the query without it, and each part as a view: CREATE VIEW name AS SELECT ...",
+            cursor.token,
+        )
     if cursor.at_symbol("("):
         raise _refused(cursor, "parentheses around a SELECT: leave them out", cursor.token)
     if cursor.at_word("FROM"):
@@ -189,7 +176,7 @@ def _read_items(cursor: Cursor) -> tuple[Tokens, ...]:
 
 def _read_relations(cursor: Cursor) -> tuple[RelationSyntax, ...]:
     relations = [_read_relation(cursor, "first", natural=False)]
-    while cursor.token is not None and not cursor.at_word("WHERE", *_CLAUSES) and foreign.in_query(cursor) is None:
+    while cursor.token is not None and not cursor.at_word("WHERE", *CLAUSES) and foreign.in_query(cursor) is None:
         if cursor.take_symbol(","):
             relations.append(_read_relation(cursor, "comma", natural=False))
             continue
@@ -220,6 +207,30 @@ def _read_join(cursor: Cursor) -> JoinKind:
 def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> RelationSyntax:
     if cursor.at_word("LATERAL"):
         raise _refused_clause(cursor)
+    following, inner = cursor.ahead(1), None
+    if cursor.at_symbol("(") and following is not None and following.keyword in ("SELECT", "WITH"):
+        inner = enclosed_tokens(cursor)
+        source = Token(kind="quoted", value=f"subquery{inner[0].start}", start=inner[0].start, end=inner[-1].end)
+    else:
+        source = _read_source(cursor)
+    if cursor.at_word("FOR") or (cursor.at_word("TIMESTAMP", "VERSION") and _at_as_of(cursor)):
+        raise _refused(
+            cursor,
+            "AS OF: a stream's rows are joined as far apart as WINDOW allows (of several that match, all are "
+            "results); another version of a table is read with an option of CREATE TABLE",
+            cursor.token,
+        )
+    _refuse_join_window(cursor)
+    alias = _read_alias(cursor)
+    _refuse_join_window(cursor)
+    on, using = _read_criteria(cursor, natural=natural, is_join=kind not in ("first", "comma"))
+    return RelationSyntax(
+        source=source, alias=alias, join=kind, at=source, on=on, using=using, natural=natural, inner=inner
+    )
+
+
+def _read_source(cursor: Cursor) -> Token:
+    """Read the name of a stream, table or view."""
     if cursor.at_symbol("("):
         raise _refused(cursor, "parentheses in FROM: list the joins one after the other without them", cursor.token)
     if cursor.at_word(*_NO_ALIAS):
@@ -233,18 +244,20 @@ def _read_relation(cursor: Cursor, kind: JoinKind, *, natural: bool) -> Relation
         if answer is not None:
             raise _refused(cursor, answer, source)
         raise _refused(cursor, f"the table function {source.value}: create a stream or table and read that", source)
-    if cursor.at_word("FOR") or (cursor.at_word("TIMESTAMP", "VERSION") and _at_as_of(cursor)):
-        raise _refused(
-            cursor,
-            "AS OF: a stream's rows are joined as far apart as WINDOW allows (of several that match, all are "
-            "results); another version of a table is read with an option of CREATE TABLE",
-            cursor.token,
-        )
-    _refuse_join_window(cursor)
-    alias = _read_alias(cursor)
-    _refuse_join_window(cursor)
-    on, using = _read_criteria(cursor, natural=natural, is_join=kind not in ("first", "comma"))
-    return RelationSyntax(source=source, alias=alias, join=kind, at=source, on=on, using=using, natural=natural)
+    return source
+
+
+def enclosed_tokens(cursor: Cursor) -> Tokens:
+    """Read what stands in parentheses, of which the first comes next."""
+    tokens = cursor.rest()
+    closing = next((index for index, depth, _ in depths(tokens) if index and depth == 0), None)
+    if closing is None:
+        raise cursor.error("'(' is never closed; add its other half")
+    if closing == 1:
+        raise cursor.error("the parentheses are empty; write SELECT ... FROM ... in them")
+    for _ in range(closing + 1):
+        cursor.advance()
+    return tokens[1:closing]
 
 
 def _refuse_join_window(cursor: Cursor) -> None:
@@ -337,12 +350,13 @@ def _ends_condition(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_clause(tokens: Sequence[Token], index: int) -> bool:
-    called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
+    word = tokens[index].keyword
+    called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(") and word not in ("GROUP BY", "HAVING")
     if foreign.starts_foreign_clause(tokens, index):
         return True
-    if tokens[index].keyword == "OFFSET":  # also what Kafka calls the place of a record
+    if word == "OFFSET":  # also what Kafka calls the place of a record
         return index + 1 < len(tokens) and tokens[index + 1].kind == "number"
-    return (tokens[index].keyword in _CLAUSES and not called) or tokens[index].is_symbol("|>")
+    return (word in CLAUSES and not called) or tokens[index].is_symbol("|>")
 
 
 def _ends_items(tokens: Sequence[Token], index: int) -> bool:
@@ -366,8 +380,8 @@ def _refused_clause(cursor: Cursor) -> SqlError:
     answer = foreign.in_query(cursor) or foreign.window_clause(cursor)
     if answer is not None:
         return _refused(cursor, answer, token)
-    if token is not None and token.keyword in _CLAUSES:
-        return _refused(cursor, _CLAUSES[token.keyword], token)
+    if token is not None and token.keyword in CLAUSES:
+        return _refused(cursor, CLAUSES[token.keyword], token)
     if token is not None and token.is_symbol("|>"):
         return _refused(cursor, "the pipe syntax |>: write one SELECT", token)
     return cursor.expected("the end of the query")

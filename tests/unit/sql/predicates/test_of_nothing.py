@@ -36,7 +36,11 @@ from plait.sql.predicates.of_nothing import of_nothing
         ("coalesce(`a`, 3) = 3", "unknown"),
         ("my_function(`a`)", "unknown"),
         ("my_function(`a`) OR `a` IS NULL", "true"),
-        ("CASE WHEN `a` IS NULL THEN 1 END", "unknown"),
+        ("CASE WHEN `a` IS NULL THEN 1 END", "value"),
+        ("CASE WHEN `ts` IS NOT NULL THEN coalesce(`a`, 0) END > 3", "null"),
+        ("CASE WHEN `a` > 1 THEN 5 WHEN `b` IS NULL THEN `c` ELSE 1 END", "null"),
+        ("CASE WHEN my_function(`a`) THEN 5 END", "unknown"),
+        ("CASE `a` WHEN 1 THEN 5 END", "unknown"),
     ],
 )
 def test_only_what_follows_from_nulls_alone_is_claimed(sql: str, expected: str) -> None:

@@ -168,7 +168,7 @@ def test_a_broken_statement_does_not_hide_the_others() -> None:
     readings = read_script("CREATE STREM a; SET plait.routing = auto; CREATE TABLE t USING; SELECT 1; DROP QUERY 'x';")
     assert [reading.statement is None for reading in readings] == [True, False, True, True, True]
     assert [reading.name for reading in readings] == [None, None, "t", None, None]
-    with pytest.raises(SqlError, match="STREAM, TABLE or QUERY"):
+    with pytest.raises(SqlError, match="STREAM, TABLE, VIEW or QUERY"):
         parse_script("CREATE STREM a")
 
 
