@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from plait.runtime.spark import early_daemon
 from plait.runtime.spark.early_daemon import PLACE, started_early
 
 ROOT = str(Path(plait.__file__).parents[1])
-PATIENCE_S = 60
+PATIENCE_S = 30
 
 
 @pytest.fixture
@@ -180,3 +182,93 @@ def test_only_the_first_start_of_a_program_has_one() -> None:
     assert early_daemon._first.acquire(blocking=False)
     with started_early():
         assert PLACE not in os.environ
+
+
+EARLY = """
+import json, os, socket, sys
+from pathlib import Path
+from plait.runtime.spark.early_daemon import wait_for_spark
+place, head_start_s = sys.argv[1:]
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(place)
+listener.listen(1)
+if wait_for_spark(listener.detach(), place, float(head_start_s), lambda: print("loaded", flush=True)):
+    told = {"arguments": sys.argv, "environment": dict(os.environ), "directory": os.getcwd(), "path": sys.path}
+    print(json.dumps(told), flush=True)
+"""
+SPARKS = """
+import sys
+from plait.runtime.spark.early_daemon import handed_over
+sys.path.append("/of/spark")
+sys.exit(0 if handed_over() else 1)
+"""
+
+
+@contextmanager
+def waits(place: Path, head_start_s: float) -> Iterator[subprocess.Popen[str]]:
+    """Start an early process that says when it has loaded and what it was told."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", EARLY, str(place), str(head_start_s)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT, "OF_THE_PROGRAM": "1"},
+    )
+    with started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def directory_of_a_place() -> Path:
+    """A directory for a socket, which who waits there deletes."""
+    return Path(tempfile.mkdtemp(prefix="plait-"))
+
+
+def test_it_gets_arguments_environment_directory_and_path_of_the_process_it_stands_for(tmp_path: Path) -> None:
+    place = directory_of_a_place() / "socket"
+    with waits(place, 0.0) as early:
+        assert early.stdout is not None
+        assert early.stdout.readline() == "loaded\n"
+        environment = {PLACE: str(place), "PYTHONPATH": ROOT, "OF_SPARK": "1"}
+        given = subprocess.run(
+            [sys.executable, "-c", SPARKS, "pyspark.worker"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        early.wait(PATIENCE_S)
+    assert given.returncode == 0, "it was not told that it is stood for"
+    told = json.loads(given.stdout)
+    assert told["arguments"] == ["-c", "pyspark.worker"]
+    assert told["directory"] == str(tmp_path)
+    assert "/of/spark" in told["path"]
+    kept = {name: value for name, value in told["environment"].items() if name in {PLACE, "OF_SPARK", "OF_THE_PROGRAM"}}
+    assert kept == {"OF_SPARK": "1"}
+
+
+def test_it_ends_with_the_program_once_it_has_loaded() -> None:
+    place = directory_of_a_place() / "socket"
+    with waits(place, 0.0) as early:
+        assert early.stdout is not None
+        assert early.stdin is not None
+        assert early.stdout.readline() == "loaded\n"
+        early.stdin.close()
+        assert early.wait(PATIENCE_S) == 0
+    assert not place.parent.exists()
+
+
+def test_it_loads_nothing_where_the_program_ends_within_its_head_start() -> None:
+    place = directory_of_a_place() / "socket"
+    with waits(place, 1e6) as early:
+        assert early.stdout is not None
+        assert early.stdin is not None
+        assert _soon(place.exists)
+        early.stdin.close()
+        assert early.stdout.read() == ""
+        assert early.wait(PATIENCE_S) == 0
