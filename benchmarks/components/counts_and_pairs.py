@@ -2,8 +2,8 @@
 
 One thread, no Spark, the processor's time of probing alone. Two streams of rows with few keys meet batch by batch; a
 query counts and adds up what each key has joined, by windows of time. Told apart are how many partners a row has, which
-grows with how long the streams may be apart, and how many queries group the same join by other windows. What was kept
-is put together and compared with DuckDB's answer before its time counts.
+is the more the fewer keys there are, and how many queries group the same join by other windows. What was kept is put
+together and compared with DuckDB's answer before its time counts.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from plait.state.model import Bucket
 from plait.state.storage import Storage
 from plait.stats.model import Statistics
 
-KEYS = 500
-SECONDS = 1_000
-PARTNERS = (10, 100, 300)
+KEYS = (5_000, 500, 50)
+"""Few partners, a hundred or so with 200,000 rows, and many."""
+SECONDS, WITHIN_S = 1_000, 250
 FASTER, APART, SHARED = 10.0, 1.5, 1.5
 """How much faster counting has to be than pairs where a row has a hundred partners; how much dearer it may be where it
 has many than where it has few; and how much dearer ten queries may be than one."""
@@ -68,13 +68,14 @@ _WINDOWS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What `queries` queries took, in seconds of the processor, and what they kept. `partners`: of a row, on average;
-    `results`: of the join.
+    """What `queries` queries took, in seconds of the processor, and what they kept. `partners`: that a row finds as it
+    arrives, on average; `results`: of the join.
     """
 
     way: str
     queries: int
-    partners: int
+    keys: int
+    partners: float
     results: int
     seconds: float
     kept_rows: int
@@ -87,36 +88,36 @@ def main(arguments: list[str]) -> int:
     made.add_argument("--batches", type=positive, default=10, help="batches")
     made.add_argument("--repeat", type=positive, default=3, help="runs of each, of which the median counts")
     options = made.parse_args(arguments)
-    rows = {name: _rows(options.rows, np.random.default_rng(options.seed + place)) for place, name in enumerate("rs")}
     console, outcomes = Console(), []
-    asked = [(way, 1, partners) for partners in PARTNERS for way in ("pairs", "counted")] + [("counted", 10, 100)]
-    for way, queries, partners in asked:
-        outcomes.append(_outcome(rows, way, queries, partners, options.batches, options.repeat))
-        console.print(f"  {way}, {queries} of {partners}: {outcomes[-1].seconds:.2f} s", highlight=False)
+    asked = [(way, 1, keys) for keys in KEYS[:2] for way in ("pairs", "counted")]
+    asked += [("counted", 1, KEYS[2]), ("counted", 10, KEYS[1])]
+    for way, queries, keys in asked:
+        rows = {name: _rows(options.rows, keys, options.seed + place) for place, name in enumerate("rs")}
+        outcomes.append(_outcome(rows, way, queries, keys, options.batches, options.repeat))
+        console.print(f"  {way}, {queries} with {keys} keys: {outcomes[-1].seconds:.2f} s", highlight=False)
     if options.json is not None:
         write_json(options.json, {"benchmark": "counting", **surroundings(), "outcomes": list(map(asdict, outcomes))})
     return _show(console, outcomes)
 
 
-def _rows(number: int, random: np.random.Generator) -> pa.Table:
+def _rows(number: int, keys: int, seed: int) -> pa.Table:
     """Return rows in order of time, over `SECONDS`."""
+    random = np.random.default_rng(seed)
     ts = np.sort(random.integers(0, SECONDS * 1_000_000, number))
     return pa.table(
         {
             "ts": pa.array(ts, pa.timestamp("us", "UTC")),
-            "k": random.integers(0, KEYS, number),
+            "k": random.integers(0, keys, number),
             "x": random.integers(-1_000, 1_000, number),
         }
     )
 
 
-def _outcome(rows: Mapping[str, pa.Table], way: str, queries: int, partners: int, batches: int, repeat: int) -> Outcome:
-    # So far apart rows may be that each finds as many partners, of all that have its key.
-    within_us = int(partners / (rows["s"].num_rows / KEYS) * SECONDS * 1_000_000 / 2)
+def _outcome(rows: Mapping[str, pa.Table], way: str, queries: int, keys: int, batches: int, repeat: int) -> Outcome:
     runs = []
     for _ in range(repeat):
         with tempfile.TemporaryDirectory(prefix="plait-counting-") as directory:
-            run = _Run(Path(directory), within_us, _WINDOWS[:queries], counts=way == "counted")
+            run = _Run(Path(directory), WITHIN_S * 1_000_000, _WINDOWS[:queries], counts=way == "counted")
             for number in range(batches):
                 run.batch({name: _slice(table, number, batches) for name, table in rows.items()})
             run.check(rows)
@@ -124,7 +125,8 @@ def _outcome(rows: Mapping[str, pa.Table], way: str, queries: int, partners: int
     return Outcome(
         way=way,
         queries=queries,
-        partners=partners,
+        keys=keys,
+        partners=runs[0].results / sum(table.num_rows for table in rows.values()),
         results=runs[0].results,
         seconds=median(run.seconds for run in runs),
         kept_rows=runs[0].kept_rows,
@@ -235,16 +237,16 @@ def _planned(queries: tuple[Query, ...], streams: Mapping[str, Stream]) -> Plan:
 
 
 def _show(console: Console, outcomes: list[Outcome]) -> int:
-    table = Table(title=f"Count and sum by key of a join with {KEYS} keys")
-    for name in ("way", "queries", "partners", "results", "rows kept", "processor"):
+    table = Table(title="Count and sum by key of a join")
+    for name in ("way", "queries", "keys", "partners", "results", "rows kept", "processor"):
         table.add_column(name, justify="left" if name == "way" else "right", no_wrap=True)
     for each in outcomes:
-        figures = (each.queries, each.partners, each.results, each.kept_rows)
+        figures = (each.queries, each.keys, round(each.partners), each.results, each.kept_rows)
         table.add_row(each.way, *map(count, figures), f"{each.seconds:.2f} s")
     console.print(table)
-    taken = {(each.way, each.queries, each.partners): each.seconds for each in outcomes}
-    few, many, one = (taken["counted", 1, partners] for partners in (PARTNERS[0], PARTNERS[-1], 100))
-    faster, apart, ten = taken["pairs", 1, 100] / one, many / few, taken["counted", 10, 100] / one
+    taken = {(each.way, each.queries, each.keys): each.seconds for each in outcomes}
+    few, one, many = (taken["counted", 1, keys] for keys in KEYS)
+    faster, apart, ten = taken["pairs", 1, KEYS[1]] / one, many / few, taken["counted", 10, KEYS[1]] / one
     console.print(f"counted {faster:.1f} times as fast as with pairs (at least {FASTER:g})", highlight=False)
     console.print(f"many partners {apart:.2f} times as dear as few (at most {APART:g})", highlight=False)
     console.print(f"ten queries {ten:.2f} times as dear as one (at most {SHARED:g})", highlight=False)

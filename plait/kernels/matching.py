@@ -44,7 +44,7 @@ def iter_matches(
     """
     tests = tests_of(probe_low, probe_high, index_tau, index_row, bits, mask)
     keys = frozen(probe_key, np.int64), frozen(index_key, np.int64)
-    yield from filled(_match, (*keys, tests), [-1, 0, 0, 0, 0, 0], len(probe_key), capacity)
+    yield from filled(_match, (*keys, tests), [-1, 0, 0, 0, 0, 0, 0], len(probe_key), capacity)
 
 
 def iter_ranges(
@@ -70,7 +70,7 @@ def iter_ranges(
     tests = tests_of(probe_low, probe_high, index_tau, None, None, 0)
     if panes is not None:
         tests = tests._replace(tau=frozen(index_tau, np.int64))
-    keys, state = (frozen(probe_key, np.int64), frozen(index_key, np.int64)), np.array([-1, 0, 0, 0, 0, 0], np.int64)
+    keys, state = (frozen(probe_key, np.int64), frozen(index_key, np.int64)), np.array([-1, 0, 0, 0, 0, 0, 0], np.int64)
     size = min(capacity, max(_FIRST_BLOCK, len(probe_key)))
     while state[0] < len(probe_key):
         block = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
@@ -228,11 +228,12 @@ def _next_range(
     run: int,
     run_end: int,
     began: int,
-) -> tuple[int, int, int, int, int, int]:
+    ended: int,
+) -> tuple[int, int, int, int, int, int, int]:
     """Return the next probe whose key is stored, its run [run, run_end) of equal keys, and the range [at, at_end) of
     that within the bounds, which may be empty; as many as there are probes if there is none.
 
-    `began`: where the range of the probe before began.
+    `began` and `ended`: where the range of the probe before began and ended.
     """
     probes = len(probe_key)
     probe += 1
@@ -248,6 +249,7 @@ def _next_range(
                 continue
             run_end = _beyond(index_key, run + 1, len(index_key), key)
             began = run
+            ended = run
         at, at_end = run, run_end
         if has_low:
             first = low[probe]
@@ -256,9 +258,12 @@ def _next_range(
             at = _at_least(tau, start, run_end, first)
             began = min(at, run_end - 1)
         if has_high:
-            at_end = _beyond(tau, at, run_end, high[probe])
-        return probe, run, run_end, at, at_end, began
-    return probes, run, run_end, run, run, began
+            last = high[probe]
+            start = ended if at < ended and tau[ended - 1] <= last else at
+            at_end = _beyond(tau, start, run_end, last)
+            ended = at_end
+        return probe, run, run_end, at, at_end, began, ended
+    return probes, run, run_end, run, run, began, ended
 
 
 @kernel
@@ -268,11 +273,11 @@ def _match(
     """Fill a block (`filled`).
 
     `state`: the probe, its run [run, run_end) of equal keys, what is left to emit of its range [at, at_end), and
-    where that range began.
+    where that range began and ends.
     """
     low, high, tau, row_at, bits, mask, has_low, has_high, has_row, has_bits = tests
     probes, capacity, count = len(probe_key), len(out_probe), 0
-    probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]
+    probe, run, run_end, at, at_end, began, ended = state[0], state[1], state[2], state[3], state[4], state[5], state[6]
     while True:
         while at < at_end and count < capacity:
             row = np.int64(row_at[at]) if has_row else at
@@ -283,12 +288,13 @@ def _match(
             at += 1
         if at < at_end:
             break
-        probe, run, run_end, at, at_end, began = _next_range(
-            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began
+        probe, run, run_end, at, at_end, began, ended = _next_range(
+            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began, ended
         )
         if probe >= probes:
             break
-    state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
+    state[0], state[1], state[2], state[3], state[4] = probe, run, run_end, at, at_end
+    state[5], state[6] = began, ended
     return count
 
 
@@ -307,7 +313,7 @@ def _find_ranges(
     """Fill a block with ranges of index positions, one for each probe and pane that has any; `state` as of `_match`."""
     low, high, tau, _, _, _, has_low, has_high, _, _ = tests
     probes, capacity, count = len(probe_key), len(out_probe), 0
-    probe, run, run_end, at, at_end, began = state[0], state[1], state[2], state[3], state[4], state[5]
+    probe, run, run_end, at, at_end, began, ended = state[0], state[1], state[2], state[3], state[4], state[5], state[6]
     while True:
         while at < at_end and count < capacity:
             end = at_end
@@ -321,12 +327,13 @@ def _find_ranges(
             at = end
         if at < at_end:
             break
-        probe, run, run_end, at, at_end, began = _next_range(
-            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began
+        probe, run, run_end, at, at_end, began, ended = _next_range(
+            probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began, ended
         )
         if probe >= probes:
             break
-    state[0], state[1], state[2], state[3], state[4], state[5] = probe, run, run_end, at, at_end, began
+    state[0], state[1], state[2], state[3], state[4] = probe, run, run_end, at, at_end
+    state[5], state[6] = began, ended
     return count
 
 

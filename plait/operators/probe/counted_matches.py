@@ -16,7 +16,7 @@ from plait.operators.probe.exact_sums import Mask
 from plait.operators.probe.lookups import EqualKeys, equal_keys
 from plait.operators.probe.partials import Partials, Rows
 from plait.operators.probe.probing import Matched, ProbeContext, visible_buckets
-from plait.operators.probe.ranges import Ranges
+from plait.operators.probe.ranges import Ranges, Spans
 from plait.operators.probe.selections import answers
 from plait.operators.probe.verifying import Verifier
 from plait.plan.model import ProbeTree, Step
@@ -39,10 +39,8 @@ class Met:
     ends: Rows
     weights: Int64s
 
-    def chosen(self, taken: Mask) -> Met:
-        """Return these of them."""
-        if taken.all():
-            return self
+    def chosen(self, taken: Mask | Int64s) -> Met:
+        """Return these of them, in this order."""
         return replace(
             self, rows=self.rows[taken], begins=self.begins[taken], ends=self.ends[taken], weights=self.weights[taken]
         )
@@ -70,9 +68,10 @@ def count_partition(
         opened = context.open(bucket)
         ranges = Ranges.of(opened, keys.index, step.member)
         for rows, begins, ends in _found(keys, verifier, ranges, panes, context.capacity):
-            weights = ranges.counts(begins, ends)
+            weights = ranges.counts(Spans(begins=begins, ends=ends))
             met = Met(partials=partials, rows=rows, ranges=ranges, begins=begins, ends=ends, weights=weights)
-            met = met.chosen(weights > 0)
+            if not weights.all():
+                met = met.chosen(weights > 0)
             if len(met.rows):
                 matched.rows[met.rows] = True
                 yield met

@@ -25,7 +25,7 @@ def prefix_limbs(column: pa.Array, counted: Mask | None) -> tuple[Int64s, ...]:
     added up (bool[n]), None: all, of which none is NULL then.
     """
     sums = []
-    for limb in _limbs(column):
+    for limb in limbs_of(column):
         added = limb if counted is None else np.where(counted, limb, 0)
         sums.append(np.concatenate((np.zeros(1, np.int64), np.cumsum(added, dtype=np.int64))))
     return tuple(sums)
@@ -50,7 +50,8 @@ def scale_of(type_: pa.DataType) -> int:
     return type_.scale if pa.types.is_decimal(type_) else 0
 
 
-def _limbs(column: pa.Array) -> tuple[Int64s, ...]:
+def limbs_of(column: pa.Array) -> tuple[Int64s, ...]:
+    """Return the limbs of numbers, the lowest first; of NULL they mean nothing."""
     if pa.types.is_decimal(column.type):
         return _decimal_limbs(column)
     values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
@@ -68,4 +69,4 @@ def _decimal_limbs(column: pa.Array) -> tuple[Int64s, ...]:
     return (*lower, np.ascontiguousarray(words[:, last]).view(np.int32).astype(np.int64))
 
 
-__all__ = ["DIGITS", "prefix_limbs", "scale_of", "summed"]
+__all__ = ["DIGITS", "limbs_of", "prefix_limbs", "scale_of", "summed"]

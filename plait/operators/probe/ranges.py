@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from plait.kernels.bands import Float64s, doubles_of, ordered_int64
 from plait.kernels.compiled import Int32s, Int64s
@@ -28,11 +29,39 @@ from plait.state.buckets import OpenBucket
 from plait.state.indexes import Index
 
 _T = TypeVar("_T")
+_Number = TypeVar("_Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spans:
+    """Ranges [begin, end) of positions of an index. `starts`: those from one start to the next are asked about as one
+    (int64[n], ascending, the first is 0); None: each by itself. As one they have less than 2³¹ rows.
+    """
+
+    begins: Rows
+    ends: Rows
+    starts: Int64s | None = None
+
+    def counted(self, before: Int32s | None) -> Int64s:
+        """Return how many rows count, `before` each position; None: all do."""
+        counts = self.ends - self.begins if before is None else before[self.ends] - before[self.begins]
+        return self.added(counts.astype(np.int64))
+
+    def added(self, values: NDArray[_Number]) -> NDArray[_Number]:
+        """Return the sums of a value of each range."""
+        if self.starts is None:
+            return values
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.add.reduceat(values, self.starts)
+
+    def least(self, values: Int64s) -> Int64s:
+        """Return the smallest of a value of each range."""
+        return values if self.starts is None else np.minimum.reduceat(values, self.starts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranges:
-    """Ranges [begin, end) of positions of an index, `begins` and `ends` wherever they are asked about."""
+    """What ranges of an index of an open bucket come to, of the rows that a member's selection holds for."""
 
     opened: OpenBucket
     index: Index
@@ -43,30 +72,30 @@ class Ranges:
         """Return the ranges of the index by `keys`, of the rows that the member's selection holds for."""
         return cls(opened=opened, index=opened.index(keys), member=member)
 
-    def counts(self, begins: Rows, ends: Rows, name: str | None = None) -> Int64s:
+    def counts(self, spans: Spans, name: str | None = None) -> Int64s:
         """Return how many rows each has; with a `name` those that are not NULL there."""
-        before = self._ready("count", name or "", lambda: _before(self._counted(name)))
-        return _between(before, begins, ends)
+        return spans.counted(self._ready("count", name or "", lambda: _before(self._counted(name))))
 
-    def trues(self, begins: Rows, ends: Rows, name: str) -> Int64s:
+    def trues(self, spans: Spans, name: str) -> Int64s:
         """Return for how many rows of each a column is true."""
-        return _between(self._ready("true", name, lambda: _before(self._true(name))), begins, ends)
+        return spans.counted(self._ready("true", name, lambda: _before(self._true(name))))
 
-    def sums(self, begins: Rows, ends: Rows, name: str) -> pa.Array:
+    def sums(self, spans: Spans, name: str) -> pa.Array:
         """Return the sums of a column: decimals of 38 digits, doubles of fractional numbers; NULL of nothing."""
-        there = self.counts(begins, ends, name) > 0
+        there = self.counts(spans, name) > 0
         type_ = self.opened.batch.schema.field(name).type
         if pa.types.is_floating(type_):
             tree = self._ready("doubles", name, lambda: sum_tree(self._doubles(name)))
-            return pa.array(sums_in(tree, begins, ends), mask=~there)
+            return pa.array(spans.added(sums_in(tree, spans.begins, spans.ends)), mask=~there)
         limbs = self._ready("limbs", name, lambda: prefix_limbs(self._column(name), self._counted(name)))
-        return summed([limb[ends] - limb[begins] for limb in limbs], scale_of(type_), there)
+        totals = [spans.added(limb[spans.ends] - limb[spans.begins]) for limb in limbs]
+        return summed(totals, scale_of(type_), there)
 
-    def extremes(self, begins: Rows, ends: Rows, name: str, *, largest: bool) -> pa.Array:
+    def extremes(self, spans: Spans, name: str, *, largest: bool) -> pa.Array:
         """Return the smallest, or the largest, value of a column; NULL of nothing. NaN is larger than any number."""
         what = "largest" if largest else "least"
         tree, values = self._ready(what, name, lambda: self._comparable(name, largest=largest))
-        found, there = least_in(tree, begins, ends), self.counts(begins, ends, name) > 0
+        found, there = spans.least(least_in(tree, spans.begins, spans.ends)), self.counts(spans, name) > 0
         found = np.where(there, ~found if largest else found, 0)
         if values is not None:
             return values.take(pa.array(found, mask=~there))
@@ -156,10 +185,6 @@ class Ranges:
         return places
 
 
-def _between(before: Int32s | None, begins: Rows, ends: Rows) -> Int64s:
-    return (ends - begins if before is None else before[ends] - before[begins]).astype(np.int64)
-
-
 def _before(counted: Mask | None) -> Int32s | None:
     """Return how many rows count before each position and after the last, None: all do."""
     if counted is None:
@@ -188,4 +213,4 @@ def _typed(numbers: Int64s, missing: Mask, type_: pa.DataType) -> pa.Array:
     return pa.array(numbers, mask=missing).cast(type_)
 
 
-__all__ = ["Ranges"]
+__all__ = ["Ranges", "Spans"]

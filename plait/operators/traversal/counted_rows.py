@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from typing_extensions import assert_never
 
+from plait.kernels.compiled import Int64s
 from plait.operators.probe.counted_matches import Met, Panes
+from plait.operators.probe.exact_sums import Mask, limbs_of, scale_of, summed
+from plait.operators.probe.ranges import Ranges, Spans
 from plait.operators.probe.selections import carries
 from plait.operators.traversal.gatherer import Takers, fold_of
 from plait.operators.traversal.partial_aggregates import WEIGHT, measured_name
 from plait.plan.model import Output
 from plait.query.model import ColumnRef
 from plait.sinks.delivery import Fold, Partial
+from plait.state.gathered import microseconds
+
+_MOST_AS_ONE: Final = 1 << 31
+"""What so many rows come to is not added up here: their sums might leave 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,38 +62,112 @@ class Counting:
             return None
         if not all(carries(opened.bucket, ref.column) for ref in theirs):
             return None
-        rows = {WEIGHT: pa.array(met.weights)}
-        rows |= {ref.name: positions[at[ref.relation]].at(met.rows).column(ref.column) for ref in ours}
+        may_merge = self._may_merge(met)
+        if may_merge and self.panes is not None:
+            met = met.chosen(np.argsort(met.begins, kind="stable"))  # those of one key and pane side by side
+        rows = {ref.name: positions[at[ref.relation]].at(met.rows).column(ref.column) for ref in ours}
         alike = {ref.column: ref.name for ref in theirs if ref.name in self.how.keys or ref == self.takers[0].time}
         if alike:
             first = opened.take(met.ranges.first_rows(met.begins), list(alike))
             rows |= {name: first.column(column) for column, name in alike.items()}
-        rows |= dict(_measured(met, self.how, columns, counted))
+        spans = Spans(begins=met.begins, ends=met.ends, starts=self._starts(rows, len(met.rows)) if may_merge else None)
+        rows[WEIGHT] = pa.array(met.weights)
+        if spans.starts is not None:
+            rows = self._merged(rows, met.weights, spans)
+        rows |= {
+            measured_name(each): _come_to(met.ranges, spans, each, ref.column)
+            for each, ref in self._measured()
+            if ref.relation == counted
+        }
         return pa.RecordBatch.from_arrays(list(rows.values()), names=list(rows))
 
+    def _measured(self) -> Iterator[tuple[Partial, ColumnRef]]:
+        """Yield the partial aggregates of columns, with these."""
+        for partial in self.how.partials:
+            if partial.of is not None:
+                yield partial, self.takers[0].columns[partial.of]
 
-def _measured(met: Met, how: Fold, columns: tuple[ColumnRef, ...], counted: str) -> Iterator[tuple[str, pa.Array]]:
-    """Yield what the matches come to, for each partial aggregate of a column of the relation that was counted."""
-    for partial in how.partials:
-        if partial.of is not None and columns[partial.of].relation == counted:
-            yield measured_name(partial), _come_to(met, partial, columns[partial.of].column)
+    def _may_merge(self, met: Met) -> bool:
+        """Tell whether rows that belong together may be added up at once: not values of other relations than the one
+        that is counted are compared, and all sums stay within 64 bits.
+        """
+        counted = self.outputs[0].aliases[-1]
+        compared = (ref.relation for partial, ref in self._measured() if partial.measured in ("min", "max"))
+        return all(relation == counted for relation in compared) and met.weights.sum() < _MOST_AS_ONE
+
+    def _merged(self, rows: Mapping[str, pa.Array], weights: Int64s, spans: Spans) -> dict[str, pa.Array]:
+        """Return the keys and the pane of rows that belong together, what they weigh, and what their own values come
+        to, as often as they weigh.
+        """
+        kept = (*self.how.keys, self.takers[0].time.name)
+        merged = {name: column.take(pa.array(spans.starts)) for name, column in rows.items() if name in kept}
+        merged[WEIGHT] = pa.array(spans.added(weights))
+        counted = self.outputs[0].aliases[-1]
+        for partial, ref in self._measured():
+            if ref.relation != counted:
+                merged[measured_name(partial)] = _weighed(rows[ref.name], weights, spans, partial)
+        return merged
+
+    def _starts(self, rows: Mapping[str, pa.Array], count: int) -> Int64s | None:
+        """Return where rows begin that are of another pane or have other keys than the one before; None if all do.
+
+        Rows come in the order of the keys that were looked up, and of τ mostly: one that is grouped by such a key comes
+        beside many that are of its group, which are added up at once.
+        """
+        differs = np.zeros(count, np.bool_)
+        differs[0] = True
+        for name, column in rows.items():
+            if name == self.takers[0].time.name:
+                panes = (microseconds(column).to_numpy() - self.how.start_us) // self.how.pane_us
+                differs[1:] |= panes[1:] != panes[:-1]
+            elif name in self.how.keys:
+                differs[1:] |= _differs(column)
+        starts = np.flatnonzero(differs)
+        return None if len(starts) == len(differs) else starts
 
 
-def _come_to(met: Met, partial: Partial, name: str) -> pa.Array:
-    ranges, begins, ends = met.ranges, met.begins, met.ends
+def _differs(column: pa.Array) -> Mask:
+    """Return which values differ from the one before, from the second on; NULLs are alike."""
+    here, before = column[1:], column[:-1]
+    differs = pc.fill_null(pc.not_equal(here, before), False).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        differs = differs | pc.not_equal(here.is_null(), before.is_null()).to_numpy(zero_copy_only=False)
+    return np.asarray(differs)
+
+
+def _weighed(column: pa.Array, weights: Int64s, spans: Spans, partial: Partial) -> pa.Array:
+    """Return what the values of rows come to, each as often as its row weighs."""
+    valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    known = np.where(valid, weights, 0)
+    if partial.measured == "known":
+        return pa.array(spans.added(known))
+    if partial.measured == "true":
+        true = column.fill_null(False).to_numpy(zero_copy_only=False)
+        return pa.array(spans.added(np.where(true, weights, 0)))
+    assert partial.measured == "sum", f"{partial.measured} of single rows is no sum"
+    there = spans.added(known) > 0
+    if pa.types.is_floating(column.type):
+        values = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return pa.array(spans.added(values * known), mask=~there)
+    totals = [spans.added(limb * known) for limb in limbs_of(column)]
+    return summed(totals, scale_of(column.type), there)
+
+
+def _come_to(ranges: Ranges, spans: Spans, partial: Partial, name: str) -> pa.Array:
     match partial.measured:
         case "rows":
-            return pa.array(met.weights)
+            return pa.array(ranges.counts(spans))
         case "known":
-            return pa.array(ranges.counts(begins, ends, name))
+            return pa.array(ranges.counts(spans, name))
         case "true":
-            return pa.array(ranges.trues(begins, ends, name))
+            return pa.array(ranges.trues(spans, name))
         case "sum":
-            return ranges.sums(begins, ends, name)
+            return ranges.sums(spans, name)
         case "min":
-            return ranges.extremes(begins, ends, name, largest=False)
+            return ranges.extremes(spans, name, largest=False)
         case "max":
-            return ranges.extremes(begins, ends, name, largest=True)
+            return ranges.extremes(spans, name, largest=True)
         case _:
             assert_never(partial.measured)
 

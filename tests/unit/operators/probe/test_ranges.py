@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.operators.probe.ranges import Ranges
+from plait.operators.probe.ranges import Ranges, Spans
 from plait.plan.model import Member, Selection
 from plait.query.model import SourceExpression
 from plait.state.buckets import open_bucket, write_bucket
@@ -46,6 +46,7 @@ PLACES = np.array(
     [(low, high) for low in range(0, ROWS, 7) for high in (low + 1, low + 2, ROWS) if high > low], np.int32
 )
 BEGINS, ENDS = PLACES[:, 0].copy(), PLACES[:, 1].copy()
+SPANS = Spans(begins=BEGINS, ends=ENDS)
 
 
 def ranges(directory: Path, seed: int, *, selects: bool, by: str) -> tuple[Ranges, list[dict[str, Any]]]:
@@ -95,19 +96,19 @@ def values_of(rows: Sequence[dict[str, Any]], name: str) -> list[list[Any]]:
 @pytest.mark.parametrize(("seed", "selects", "by"), [(1, False, A), (2, True, A), (3, False, B), (4, True, B)])
 def test_ranges_come_to_what_their_rows_do(tmp_path: Path, seed: int, selects: bool, by: str) -> None:
     found, rows = ranges(tmp_path, seed, selects=selects, by=by)
-    assert found.counts(BEGINS, ENDS).tolist() == [len(values) for values in values_of(rows, A)]
-    assert found.trues(BEGINS, ENDS, "flag").tolist() == [sum(values) for values in values_of(rows, "flag")]
+    assert found.counts(SPANS).tolist() == [len(values) for values in values_of(rows, A)]
+    assert found.trues(SPANS, "flag").tolist() == [sum(values) for values in values_of(rows, "flag")]
     for name in CHOICES:
         known = values_of(rows, name)
-        assert found.counts(BEGINS, ENDS, name).tolist() == [len(values) for values in known]
+        assert found.counts(SPANS, name).tolist() == [len(values) for values in known]
         for largest in (False, True):
             wanted = [(max if largest else min)(values, default=None) for values in known]
-            extremes = found.extremes(BEGINS, ENDS, name, largest=largest)
+            extremes = found.extremes(SPANS, name, largest=largest)
             assert extremes.to_pylist() == wanted, name
             assert extremes.type == CHOICES[name][0]
     for name in SUMMED:
         wanted = [sum(values) if values else None for values in values_of(rows, name)]
-        sums = found.sums(BEGINS, ENDS, name)
+        sums = found.sums(SPANS, name)
         is_double = pa.types.is_float64(sums.type)
         assert sums.to_pylist() == ([pytest.approx(each) for each in wanted] if is_double else wanted), name
 

@@ -92,10 +92,10 @@ def rows_folded(directory: Path, rows: int, *, counts: bool) -> tuple[int, int]:
     return sum(folded), run.matches()
 
 
-def test_as_many_rows_are_kept_as_have_arrived_however_many_results_there_are(tmp_path: Path) -> None:
+def test_as_many_rows_are_folded_as_there_are_keys_however_many_results_there_are(tmp_path: Path) -> None:
     assert rows_folded(tmp_path / "pairs", 100, counts=False) == (50_000, 50_000)
-    assert rows_folded(tmp_path / "few", 10, counts=True) == (50, 500)
-    assert rows_folded(tmp_path / "many", 100, counts=True) == (500, 50_000)
+    assert rows_folded(tmp_path / "few", 10, counts=True) == (5, 500)
+    assert rows_folded(tmp_path / "many", 100, counts=True) == (5, 50_000)
 
 
 def test_queries_that_group_alike_by_other_windows_keep_the_same_files(tmp_path: Path) -> None:
