@@ -1,8 +1,8 @@
 """`python -m benchmarks closing`: rows without a partner, and groups of windows, against Spark's own of both.
 
-Two streams in order of time, a file of each a batch. Asked are a left, a full and a semi join within a window, and a
-count and sum by key and window. Each system runs in a process of its own, by turns; Plait's results to the end of the
-input are compared with DuckDB's first, and Spark's have to be among them.
+Two streams in order of time, a file of each a batch, or for groups one stream with as many rows. Asked are a left, a
+full and a semi join within a window, and a count and sum by key and window. Each system runs in a process of its own,
+by turns; Plait's results to the end of the input are compared with DuckDB's first, and Spark's have to be among them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ from benchmarks.surroundings import surroundings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from plait.runtime.batch.events import BatchEvent
+
 WINDOW_S = 20
 BATCH_S = 10
 GROUP_S = 5
@@ -47,7 +50,11 @@ class Question:
     name: str
     plait: str
     plain: str
-    least_ratio: float = 8.0
+
+    @property
+    def streams(self) -> str:
+        """The streams it reads."""
+        return "lr" if self.plain else "l"
 
 
 def _join(name: str, kind: str, columns: str) -> Question:
@@ -76,21 +83,36 @@ _GROUPS_IN_DUCKDB = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Seconds from when the query could start to its last result."""
+    """Seconds from when the query could start to its last result; the median milliseconds of a batch once the first
+    third is over, and of each of Plait's phases.
+    """
 
     system: str
     question: str
     seconds: float
     rows_in: int
+    batch_ms: float
+    phases_ms: Mapping[str, float]
+
+
+def least_ratio(rows: int) -> float:
+    """Return how many times as fast as Spark Plait has to be in batches of so many rows.
+
+    >>> least_ratio(150_000), least_ratio(1_500_000)
+    (8.0, 20.0)
+    """
+    return 8.0 if rows < 1_000_000 else 20.0
 
 
 def main(arguments: list[str]) -> int:
     """Run the benchmark with the command line's remaining arguments. The exit status is 1 if a target is missed."""
     asked = parser("closing", "Outer and semi joins and windows of time, against Spark's own.")
-    asked.add_argument("--rows", type=positive, default=75_000, help="rows of each stream in a batch")
-    asked.add_argument("--batches", type=positive, default=12, help="batches")
+    asked.add_argument("--rows", type=positive, default=150_000, help="rows of a batch, of all its streams together")
+    asked.add_argument("--batches", type=positive, default=24, help="batches")
     asked.add_argument("--repeat", type=positive, default=1, help="timed runs of each")
     asked.add_argument("--questions", nargs="+", choices=QUESTIONS, default=list(QUESTIONS), help="only these")
+    asked.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="only these")
+    asked.add_argument("--phases", action="store_true", help="what the phases of Plait's batches take as well")
     asked.add_argument("--child", help=argparse.SUPPRESS)
     given = asked.parse_args(arguments)
     if given.child is not None:
@@ -99,24 +121,35 @@ def main(arguments: list[str]) -> int:
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(prefix="plait-closing-") as place:
         directory = Path(place)
-        write_streams(directory, given.rows, given.batches, given.seed)
         for name in given.questions:
-            _check(directory, name, given.cores)
-            for number in range(given.repeat):
-                for system in SYSTEMS:
-                    scratch = directory / f"{name}-{system}-{number}"
-                    seconds = _run(directory, scratch, system, name, given.cores)["seconds"]
-                    rows = given.rows * given.batches * (1 if name == "groups" else 2)
-                    runs.append(Run(system=system, question=name, seconds=seconds, rows_in=rows))
+            runs += _runs(directory, QUESTIONS[name], given)
     if given.json is not None:
         write_json(given.json, {**surroundings(), "runs": list(map(asdict, runs))})
-    return _show(runs)
+    if given.phases:
+        _show_phases(runs)
+    return _show(runs, given.rows)
 
 
-def write_streams(directory: Path, rows: int, batches: int, seed: int) -> None:
-    """Write streams l and r: half of the keys of a batch are in both, a key comes once in each stream or never."""
+def _runs(directory: Path, question: Question, given: argparse.Namespace) -> Iterator[Run]:
+    data, rows = directory / question.streams, given.rows // len(question.streams)
+    if not data.exists():
+        data.mkdir()
+        write_streams(data, rows, given.batches, given.seed, streams=question.streams)
+    _check(data, question.name, given.cores, given.systems)
+    for number in range(given.repeat):
+        for system in given.systems:
+            scratch = directory / f"{question.name}-{system}-{number}"
+            found = _run(data, scratch, system, question.name, given.cores)
+            rows_in = rows * given.batches * len(question.streams)
+            yield Run(system=system, question=question.name, rows_in=rows_in, **found)
+
+
+def write_streams(directory: Path, rows: int, batches: int, seed: int, streams: str = "lr") -> None:
+    """Write streams of so many rows a batch: half of the keys of a batch are in both, a key comes once in each stream
+    or never.
+    """
     random = np.random.default_rng(seed)
-    for stream in "lr":
+    for stream in streams:
         (directory / stream).mkdir()
         for batch in range(batches):
             keys = random.permutation(2 * rows)[:rows] + batch * 2 * rows
@@ -147,20 +180,23 @@ def _run(
     return answer
 
 
-def _answer(
-    data: str, scratch: str, system: str, question: str, cores: int, results: str | None
-) -> Mapping[str, float]:
+def _answer(data: str, scratch: str, system: str, question: str, cores: int, results: str | None) -> Mapping[str, Any]:
     ask = _ask_plait if system == "plait" else _ask_spark
-    return {"seconds": ask(Path(data), Path(scratch), QUESTIONS[question], cores, results)}
+    return ask(Path(data), Path(scratch), QUESTIONS[question], cores, results)
 
 
-def _ask_plait(data: Path, scratch: Path, question: Question, cores: int, results: str | None) -> float:
+def _ask_plait(data: Path, scratch: Path, question: Question, cores: int, results: str | None) -> Mapping[str, Any]:
     from plait import Engine, sinks
     from plait.runtime.spark.session import open_session
 
     spark = open_session(f"local[{cores}]")
-    engine = Engine(spark, checkpoint=str(scratch / "checkpoint"))
-    for stream in "lr" if question.plain else "l":
+    events: list[tuple[float, Mapping[str, float]]] = []
+
+    def note(event: BatchEvent) -> None:
+        events.append((time.perf_counter(), dict(event.phases)))
+
+    engine = Engine(spark, checkpoint=str(scratch / "checkpoint"), listener=note)
+    for stream in question.streams:
         options = {"path": str(data / stream), "maxFilesPerTrigger": "1"}
         engine.stream(stream, format="parquet", options=options, time="ts", window=f"{WINDOW_S} seconds")
     engine.query("q", question.plait, sink=sinks.noop() if results is None else sinks.parquet(results))
@@ -168,10 +204,15 @@ def _ask_plait(data: Path, scratch: Path, question: Question, cores: int, result
     engine.run_available(close=results is not None)
     seconds = time.perf_counter() - began
     spark.stop()
-    return seconds
+    steady = events[len(events) // 3 :]
+    return {
+        "seconds": seconds,
+        "batch_ms": median(1000 * (after[0] - before[0]) for before, after in pairwise(steady)),
+        "phases_ms": {name: median(1000 * phases[name] for _, phases in steady) for name in steady[0][1]},
+    }
 
 
-def _ask_spark(data: Path, scratch: Path, question: Question, cores: int, results: str | None) -> float:
+def _ask_spark(data: Path, scratch: Path, question: Question, cores: int, results: str | None) -> Mapping[str, Any]:
     from pyspark.sql import SparkSession
 
     from plait.runtime.spark.session import JVM, LOCAL_DISKS
@@ -194,42 +235,41 @@ def _ask_spark(data: Path, scratch: Path, question: Question, cores: int, result
     running = writer.format("noop").start() if results is None else writer.format("parquet").start(results)
     running.awaitTermination()
     seconds = time.perf_counter() - began
+    batches = [progress["durationMs"]["triggerExecution"] for progress in running.recentProgress]
     spark.stop()
-    return seconds
+    return {"seconds": seconds, "batch_ms": median(batches[len(batches) // 3 :]), "phases_ms": {}}
 
 
 def _in_spark(spark: SparkSession, data: Path, question: Question) -> DataFrame:
-    for stream in "lr":
+    for stream in question.streams:
         schema = spark.read.parquet(str(data / stream)).schema
         read = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").parquet(str(data / stream))
         read.withWatermark("ts", "0 seconds").createOrReplaceTempView(stream)
     return spark.sql(question.plain or question.plait)
 
 
-def _check(data: Path, name: str, cores: int) -> None:
-    """Compare both systems' results with DuckDB's, Plait's to the end of the input."""
+def _check(data: Path, name: str, cores: int, systems: Sequence[str]) -> None:
+    """Compare the systems' results with DuckDB's, Plait's to the end of the input."""
     found = {}
-    for system in SYSTEMS:
-        scratch = data / f"{name}-{system}-check"
+    for system in systems:
+        scratch = data.parent / f"{name}-{system}-check"
         results = scratch / "results"
         _run(data, scratch, system, name, cores, results=results)
         found[system] = f"read_parquet('{results}/**/*.parquet')"
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
-    for stream in "lr":
+    for stream in QUESTIONS[name].streams:
         database.execute(f"CREATE VIEW {stream} AS FROM read_parquet('{data}/{stream}/*.parquet')")
     wanted = QUESTIONS[name].plain.replace("LEFT SEMI", "SEMI") or _GROUPS_IN_DUCKDB
     columns = ", ".join(column[0] for column in database.execute(f"DESCRIBE {wanted}").fetchall())
-    missing, extra, beyond = (
-        _rows(database, f"(SELECT {columns} FROM {left}) EXCEPT ALL (SELECT {columns} FROM {right})")
-        for left, right in (
-            (f"({wanted})", found["plait"]),
-            (found["plait"], f"({wanted})"),
-            (found["spark"], f"({wanted})"),
-        )
-    )
-    if missing or extra or beyond:
-        raise RuntimeError(f"{name}: Plait lacks {missing} rows and has {extra} others, Spark has {beyond} others")
+
+    def lacking(one: str, other: str) -> int:
+        return _rows(database, f"(SELECT {columns} FROM {one}) EXCEPT ALL (SELECT {columns} FROM {other})")
+
+    beyond = {system: lacking(found[system], f"({wanted})") for system in systems}
+    missing = lacking(f"({wanted})", found["plait"]) if "plait" in systems else 0
+    if missing or any(beyond.values()):
+        raise RuntimeError(f"{name}: Plait lacks {missing} rows; others than there should be: {beyond}")
     print(f"{name}: results right, {count(_rows(database, wanted))} rows")
 
 
@@ -238,18 +278,32 @@ def _rows(database: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(found[0]) if found else 0
 
 
-def _show(runs: list[Run]) -> int:
-    table = Table(title="Input rows a second, medians")
-    for column in ("question", *SYSTEMS, "times", "at least"):
+def _show_phases(runs: Sequence[Run]) -> None:
+    table = Table(title="Milliseconds of a batch of Plait's, medians")
+    mine = [run for run in runs if run.system == "plait"]
+    for column in ("question", *(mine[0].phases_ms if mine else ()), "all"):
+        table.add_column(column, justify="left" if column == "question" else "right")
+    for run in mine:
+        table.add_row(run.question, *(f"{ms:.0f}" for ms in run.phases_ms.values()), f"{run.batch_ms:.0f}")
+    Console().print(table)
+
+
+def _show(runs: Sequence[Run], rows: int) -> int:
+    """Show the rates, of systems that were asked, and the milliseconds of a batch."""
+    least = least_ratio(rows)
+    table = Table(title=f"Input rows a second, and milliseconds of a batch of {count(rows)} rows, medians")
+    for column in ("question", "plait", "ms", "spark", "ms", "times", "at least"):
         table.add_column(column, justify="left" if column == "question" else "right")
     is_missed = False
     for name in dict.fromkeys(run.question for run in runs):
-        rates = {
-            system: median(run.rows_in / run.seconds for run in runs if (run.question, run.system) == (name, system))
-            for system in SYSTEMS
-        }
-        times, least = rates["plait"] / rates["spark"], QUESTIONS[name].least_ratio
-        is_missed |= times < least
-        table.add_row(name, *(count(round(rate)) for rate in rates.values()), f"{times:.1f}", f"{least:.0f}")
+        cells, rates = [], []
+        for system in SYSTEMS:
+            own = [run for run in runs if (run.question, run.system) == (name, system)]
+            rates += [median(run.rows_in / run.seconds for run in own)] if own else []
+            batch = [f"{count(round(rates[-1]))}", f"{median(run.batch_ms for run in own):.0f}"] if own else ["", ""]
+            cells += batch
+        times = rates[0] / rates[1] if len(rates) == len(SYSTEMS) else None
+        is_missed |= times is not None and times < least
+        table.add_row(name, *cells, "" if times is None else f"{times:.1f}", f"{least:.0f}")
     Console().print(table)
     return int(is_missed)

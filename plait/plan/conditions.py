@@ -127,11 +127,12 @@ def between(query: Query, left: str, right: str) -> Joining:
     """Return what joins two relations, each predicate once, bands on one pair of keys combined, in an order free of
     aliases.
     """
-    return _joining(query.between(left, right), left, right)
+    return joined_by(query.between(left, right), left, right)
 
 
 @lru_cache(maxsize=1 << 12)  # planning asks about the same few pairs of relations at every step
-def _joining(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
+def joined_by(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
+    """Return what these predicates between two relations join them by, as `between` does."""
     joining: dict[object, Joined] = {}
     for predicate in predicates:
         match predicate:

@@ -116,6 +116,20 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finishing:
+    """How the groups of windows come from partial aggregates, as Spark would make them. `keys`: the columns that are
+    grouped by beside the window; `finals`: DuckDB's aggregates over columns of partial ones. `made`: the results, from
+    the beginning and the end of the window, the keys and the finals, in this order; `having`: what must be true of a
+    group, over the same columns, None if nothing must.
+    """
+
+    keys: tuple[str, ...]
+    finals: tuple[str, ...]
+    made: Made
+    having: Formula | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
     """Joined rows are kept in the checkpoint, in `folder`, until the windows of event time that they belong to are
     over. `time`: the column that says which these are. `fold`: what is kept of them, None for the rows themselves.

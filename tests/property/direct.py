@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from plait.adapt.budget import Budget, stores_to_drop
 from plait.adapt.planning import probing_only
-from plait.operators.close.certain import Stored, certain_rows, span_of
+from plait.operators.close.certain import certain_rows, span_of
 from plait.operators.close.certain_sql import finds_core
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.found import write_found
 from plait.operators.close.keeping import live_buckets, windows_of
 from plait.operators.close.next_manifest import next_manifest, results_by_query
+from plait.operators.close.sides import Stored
 from plait.operators.close.watermark import late_before
 from plait.operators.column_names import TAU
 from plait.operators.ingest.derivable import derivation

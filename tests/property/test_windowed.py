@@ -75,3 +75,14 @@ def test_the_cases_have_all_kinds_of_windows_and_close_some_of_them_early() -> N
             seen["in several batches"] += len(batches) > 2
     assert min(seen[kind] for kind in ("hopping", "tumbling", "joined", "lagging", "distinct", "having")) >= 2, seen
     assert min(seen["early"], seen["in several batches"]) >= 5, seen
+
+
+def test_some_of_the_cases_have_groups_that_take_no_spark() -> None:
+    made = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + 30):
+        case, groupings = grouped_case(case_of(seed))
+        try:
+            made += run_windowed(case).made if groupings else 0
+        except UnsuitableCaseError:
+            continue
+    assert made > 10

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from plait.operators.close import groups
 from plait.operators.close.closing import Closed, close
+from plait.operators.close.final_groups import final_groups
 from plait.operators.close.groups import GroupedQuery, Over, close_windows
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport, ResultFile
@@ -31,6 +32,7 @@ from plait.query.model import Aggregation, ColumnRef, Query, with_countable
 from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Delivery, Gathering
 from plait.sql.lexis.tokens import depths, tokens_of
+from plait.sql.select.finishing import finishing_of
 from plait.sql.select.folding import Folding, folding_of
 from plait.sql.select.why_pairs import countable
 from plait.state.buckets import close_others
@@ -225,13 +227,15 @@ def grouped_rows(table: pa.Table, how: Grouping, marks: list[int | None]) -> dic
 @dataclass(slots=True)
 class Written:
     """What was written of each query, by batch. `counted`: results of which no pairs were made; `shared`: how often
-    queries kept the same files.
+    queries kept the same files; `made`: how often groups were made of partial aggregates as a batch does, and not by
+    what stands in for Spark.
     """
 
     groups: dict[str, dict[int, Rows]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     left: int = 0
     counted: int = 0
     shared: int = 0
+    made: int = 0
 
 
 class WindowedRun(DirectRun):
@@ -304,34 +308,58 @@ class WindowedRun(DirectRun):
         return {ref: kind.spark.lower() for ref, kind in kinds.items()}
 
     def _with_final(self, batch: int, before: Manifest, closed: Closed, probed: tuple[ProbeReport, ...]) -> Closed:
-        queries = [
-            GroupedQuery(
-                query=query.name,
-                identity="1",
-                window=query.aggregation.window,
-                time=self.wanted[query.name][0].name,
-                fold=self._gathering(query).fold,
-            )
-            for query in self._grouped()
-            if query.aggregation is not None
-        ]
+        queries = {query.name: self._grouped_query(query, query.aggregation) for query in self._grouped()}
         name = f"{batch}-a{next(self._attempts)}"
-        windows = close_windows(self.storage, before, probed, queries, closed.watermark_us, name)
+        windows = close_windows(self.storage, before, probed, queries.values(), closed.watermark_us, name)
         for query in self._grouped():
             over = windows.over.get(query.name)
             if over is not None and query.aggregation is not None:
-                self.written.groups[query.name][batch] = self._groups(query, query.aggregation, over)
+                table = self._groups(query, query.aggregation, over)
+                made = self._made(query, query.aggregation, queries[query.name], over, table)
+                self.written.made += made is not None
+                rows = table_rows(table if made is None else made)
+                self.written.groups[query.name][batch] = [(*map(_us, row[:2]), *row[2:]) for row in rows]
         return replace(closed, groups=windows.waiting)
 
-    def _groups(self, query: Query, aggregation: Aggregation, over: Over) -> Rows:
+    def _grouped_query(self, query: Query, aggregation: Aggregation | None) -> GroupedQuery:
+        assert aggregation is not None
+        time, fold = self.wanted[query.name][0].name, self._gathering(query).fold
+        return GroupedQuery(query=query.name, identity="1", window=aggregation.window, time=time, fold=fold)
+
+    def _made(
+        self, query: Query, aggregation: Aggregation, grouped: GroupedQuery, over: Over, found: pa.Table
+    ) -> pa.Table | None:
+        """Return the groups as a batch makes them without Spark, None if it does not. `found`: the same groups."""
+        folding = self._folding(query)
+        if folding is None:
+            return None
+        types = [_SPARK_TYPES.get(str(type_), folding.kept[0][1]) for type_ in found.schema.types]
+        how = finishing_of(aggregation, folding, types, time_zone="UTC")
+        if how is None:
+            return None
+        groups = final_groups(list(read_gathered(self.storage, over.files)), grouped, how, over)
+        return pa.Table.from_batches([groups])
+
+    def _groups(self, query: Query, aggregation: Aggregation, over: Over) -> pa.Table:
         folding = self._folding(query)
         parts = [pa.Table.from_batches([part]) for part in read_gathered(self.storage, over.files)]
         load(connection(), {"#windowed": _windowed(pa.concat_tables(parts), aggregation.window, over)})
         tree = sqlglot.parse_one((folding or aggregation).sql.format(rows="`#windowed`"), dialect="spark")
         for name in tree.find_all(exp.Identifier):
             name.set("quoted", True)
-        rows = table_rows(connection().sql(rendered(tree)).to_arrow_table())
-        return [(*map(_us, row[:2]), *row[2:]) for row in rows]
+        return connection().sql(rendered(tree)).to_arrow_table()
+
+
+_SPARK_TYPES = {
+    "int64": "bigint",
+    "int32": "int",
+    "int16": "smallint",
+    "int8": "tinyint",
+    "string": "string",
+    "bool": "boolean",
+    "double": "double",
+}
+"""What Spark calls types of groups; all others are those of event times."""
 
 
 def _by_query(report: ProbeReport) -> list[tuple[str, ResultFile]]:

@@ -1,4 +1,4 @@
-"""What a query with outer, semi and anti joins means, as one DuckDB statement over what is stored, join by join.
+"""What a query with outer, semi and anti joins means, as one DuckDB statement over stored rows, join by join.
 
 A row of the joins so far carries the row of each relation by its number, NULL where the relation has none, and
 

@@ -1,15 +1,17 @@
 """Write the groups of windows of event time that are over, in the phase *close*.
 
-Which windows that are, and of which rows, `plait.operators.close.groups` says. Spark computes the groups, by the
-query's own expressions, so that types and values are what its batch engine gives; they are few beside the rows they
-stand for.
+Which windows that are, and of which rows, `plait.operators.close.groups` says. Types and values are what Spark's batch
+engine gives: it computes the groups, by the query's own expressions, unless all of them are known to come to the same
+where they are made here (`plait.sql.select.finishing`), which spares a job.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -17,16 +19,22 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import PlaitError
 from plait.operators.close.closing import Closed
+from plait.operators.close.final_groups import final_groups
 from plait.operators.close.found import write_found
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
+from plait.operators.evaluating import EvaluationError
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import joined_rows
-from plait.runtime.outputs.grouping import Grouping, grouped
+from plait.runtime.outputs.grouping import grouped
 from plait.sinks.delivery import Delivery
+from plait.state.gathered import read_gathered
 from plait.state.model import Manifest
 from plait.state.storage import Storage
+
+_JOBS: Final = 4
+"""So many queries are grouped by Spark at a time."""
 
 
 def close_groups(
@@ -51,10 +59,8 @@ def close_groups(
     ]
     name = f"{work.number}-{uuid.uuid4().hex[:12]}"
     windows = close_windows(storage, work.before, (*work.probed, *closed.found), queries, closed.watermark_us, name)
-    rows = {
-        query: _groups(spark, storage, work.epoch.bindings[query], groupings[query], over)
-        for query, over in windows.over.items()
-    }
+    over = [each for each in queries if each.query in windows.over]
+    rows = _groups(spark, storage, work.epoch.bindings, over, windows.over)
     found = closed.found
     if any(rows.values()):
         found += (write_found(rows, deliveries(), storage, batch=work.number),)
@@ -72,22 +78,62 @@ def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None) -> b
     return False
 
 
-def _groups(spark: SparkSession, storage: Storage, binding: Binding, how: Grouping, over: Over) -> list[pa.RecordBatch]:
-    """Return the groups of windows that are over, as they are handed over."""
+def _groups(
+    spark: SparkSession,
+    storage: Storage,
+    bindings: Mapping[str, Binding],
+    queries: Sequence[GroupedQuery],
+    over: Mapping[str, Over],
+) -> dict[str, list[pa.RecordBatch]]:
+    """Return the groups of windows that are over, as they are handed over, by query. The jobs of those that take Spark
+    run beside each other: most of what one takes is waiting.
+    """
+    made = {each.query: _made_here(storage, each, bindings[each.query], over[each.query]) for each in queries}
+    left = [query for query, table in made.items() if table is None]
+
+    def by_spark(query: str) -> pa.Table:
+        return _made_by_spark(spark, storage, bindings[query], over[query])
+
+    if len(left) == 1:
+        made[left[0]] = by_spark(left[0])
+    elif left:
+        with ThreadPoolExecutor(max_workers=_JOBS, thread_name_prefix="plait-groups") as pool:
+            made |= zip(left, pool.map(by_spark, left), strict=True)
+    return {query: _handed_over(table, bindings[query]) for query, table in made.items() if table is not None}
+
+
+def _handed_over(groups: pa.Table, binding: Binding) -> list[pa.RecordBatch]:
+    if binding.arrow_output is not None:
+        groups = groups.rename_columns(binding.arrow_output.names).cast(binding.arrow_output)
+    return list(groups.rename_columns([ref.name for ref in binding.joined]).to_batches())
+
+
+def _made_here(storage: Storage, query: GroupedQuery, binding: Binding, over: Over) -> pa.Table | None:
+    """Return the groups made in this process; None if something of them, or of one of them, takes Spark."""
+    finishing = None if binding.grouping is None else binding.grouping.finishing
+    if finishing is None:
+        return None
+    try:
+        groups = final_groups(list(read_gathered(storage, over.files)), query, finishing, over)
+    except EvaluationError:
+        return None
+    return pa.Table.from_batches([groups])
+
+
+def _made_by_spark(spark: SparkSession, storage: Storage, binding: Binding, over: Over) -> pa.Table:
+    how = binding.grouping
+    assert how is not None, f"query '{binding.query.name}' does not group"
     paths = [file.path for file in over.files]
     try:
         frame: DataFrame = joined_rows(spark, storage, paths, how.kept)
         frame = grouped(spark, frame, how, after_us=over.after_us, until_us=over.until_us)
-        table = frame.toDF(*(f"c{number}" for number in range(len(binding.joined)))).toArrow()
+        return frame.toDF(*(f"c{number}" for number in range(len(binding.joined)))).toArrow()
     except PySparkException as error:
         reason = next(iter(str(error).splitlines()), "")
         raise PlaitError(
             f"query '{binding.query.name}' cannot compute the groups of a window that is over: {reason} What it has "
             "gathered waits in the checkpoint: leave the query out, or write one that computes all, with try_sum say."
         ) from error
-    if binding.arrow_output is not None:
-        table = table.rename_columns(binding.arrow_output.names).cast(binding.arrow_output)
-    return list(table.rename_columns([ref.name for ref in binding.joined]).to_batches())
 
 
 __all__ = ["awaits_groups", "close_groups"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from plait.operators.close.certain import Stored, certain_rows, mark_of_query, span_of
+from plait.operators.close.certain import certain_rows, mark_of_query, span_of
 from plait.operators.close.closing import Closed
 from plait.operators.close.found import write_found
+from plait.operators.close.sides import Stored
 from plait.operators.probe.reader import Reader
 from plait.plan.relations import own_store
 from plait.query.model import Query

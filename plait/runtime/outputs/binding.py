@@ -116,7 +116,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     try:
         output = spark.sql(query.spark_text, **frames).schema
         query = resolve_types(query, type_of)
-        query = resolve_residuals(query, type_of, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+        query = resolve_residuals(query, type_of, time_zone=_time_zone(spark))
         query = with_narrow_windows(query, time_of)
     except PySparkException as error:
         raise rejected(query, error) from error
@@ -139,7 +139,9 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined_arrow=_arrow_schema(spark, StructType(fields)) if query.joins and fields else None,
         made=None if query.aggregation else _made(spark, query, dict(zip(joined, fields, strict=True)), output),
     )
-    grouping = grouping_of(query, joined, StructType(fields), can_fold=is_ansi(spark))
+    grouping = grouping_of(
+        query, joined, StructType(fields), output, time_zone=_time_zone(spark), can_fold=is_ansi(spark)
+    )
     return binding if grouping is None else _of_groups(spark, binding, grouping)
 
 
@@ -179,8 +181,12 @@ def _made(
     return made_of(
         list(zip(expressions, types, strict=True)),
         {ref: _type_name(field) for ref, field in joined.items()},
-        time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")),
+        time_zone=_time_zone(spark),
     )
+
+
+def _time_zone(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
 
 
 def _type_name(field: StructField) -> str:

@@ -13,9 +13,10 @@ from pyspark.sql.types import StructType
 
 from plait.query.model import ColumnRef, Query
 from plait.query.time_windows import TimeWindow
-from plait.sinks.delivery import Fold
+from plait.sinks.delivery import Finishing, Fold
 from plait.spelling import backquoted
 from plait.sql.lexis.tokens import depths, tokens_of
+from plait.sql.select.finishing import finishing_of
 from plait.sql.select.folding import folding_of
 from plait.sql.select.why_pairs import countable
 
@@ -24,8 +25,8 @@ from plait.sql.select.why_pairs import countable
 class Grouping:
     """`joined`: the columns of the joined row that groups are made of; `fold`: how they are kept until their windows
     are over, None if they are as they are; `kept`: the Spark schema of that; `sql`: the groups of it, as in
-    `Aggregation`. `identity`: what the kept rows mean; equal ones can be grouped together. `countable` as in
-    `Aggregation`.
+    `Aggregation`; `finishing`: how they are made without Spark, None if they are not. `identity`: what the kept rows
+    mean; equal ones can be grouped together. `countable` as in `Aggregation`.
     """
 
     joined: tuple[ColumnRef, ...]
@@ -33,6 +34,7 @@ class Grouping:
     kept: StructType
     window: TimeWindow
     sql: str
+    finishing: Finishing | None
     identity: str
     countable: tuple[str, ...] = ()
 
@@ -43,16 +45,25 @@ class Grouping:
 
 
 def grouping_of(
-    query: Query, joined: tuple[ColumnRef, ...], schema: StructType, *, can_fold: bool = True
+    query: Query,
+    joined: tuple[ColumnRef, ...],
+    schema: StructType,
+    results: StructType,
+    *,
+    time_zone: str,
+    can_fold: bool = True,
 ) -> Grouping | None:
-    """Return how a query groups, None if it does not. Without `can_fold` the joined rows are kept as they are."""
+    """Return how a query groups, None if it does not. `schema`: of its joined rows, `results`: of its groups. Without
+    `can_fold` the joined rows are kept as they are.
+    """
     aggregation = query.aggregation
     if aggregation is None:
         return None
-    types = {ref: str(field.dataType.simpleString()).lower() for ref, field in zip(joined, schema, strict=True)}
+    types = dict(zip(joined, _type_names(schema), strict=True))
     folding = folding_of(aggregation, types) if can_fold else None
-    fold = None if folding is None else folding.fold
+    fold = finishing = None
     if folding is not None:
+        fold, finishing = folding.fold, finishing_of(aggregation, folding, _type_names(results), time_zone=time_zone)
         columns = (f"{backquoted(name)} {type_}" for name, type_ in folding.kept)
         schema = StructType.fromDDL(", ".join(columns))
     return Grouping(
@@ -61,9 +72,14 @@ def grouping_of(
         kept=schema,
         window=aggregation.window,
         sql=aggregation.sql if folding is None else folding.sql,
+        finishing=finishing,
         identity=rows_identity(query.text, aggregation.window, types, fold),
         countable=countable(query, fold, types),
     )
+
+
+def _type_names(schema: StructType) -> list[str]:
+    return [str(field.dataType.simpleString()).lower() for field in schema]
 
 
 def rows_identity(text: str, window: TimeWindow, types: Mapping[ColumnRef, str], fold: Fold | None) -> str:

@@ -39,14 +39,25 @@ _EXTREMES: Final[Mapping[str, Measured]] = {"min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """An aggregate, where it starts and ends in the text: `sql` over what is kept for it, and its Spark type."""
+
+    start: int
+    end: int
+    sql: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
     """`sql`: the SELECT over what is kept, as `Aggregation.sql` is over joined rows. `kept`: the columns of that with
-    their Spark types, event time first.
+    their Spark types, event time first. `ends`: what has become of aggregates, in the order of `Aggregation.sql`.
     """
 
     fold: Fold
     sql: str
     kept: tuple[tuple[str, str], ...]
+    ends: tuple[End, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +78,7 @@ def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Fol
     time = ColumnRef(relation=window.relation, column=window.column).name
     tokens, places = tokens_of(text), {name: place for place, name in enumerate(types)}
     kept: list[_Kept] = []
-    edits: list[tuple[int, int, str]] = []
+    ends: list[End] = []
     for call in calls([tokens], GROUPED | {"min_by", "max_by", "collect_list", "collect_set"}):
         made = _folded(call, types, places, len(kept))
         if made is None:
@@ -75,8 +86,8 @@ def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Fol
                 return None
             continue
         kept += made[0]
-        edits.append((call[0].start, call[-1].end, made[1]))
-    inside = [range(start, end) for start, end, _ in edits]
+        ends.append(End(start=call[0].start, end=call[-1].end, sql=made[1], type=made[2]))
+    inside = [range(each.start, each.end) for each in ends]
     read = (
         token.value for token in tokens if token.kind == "quoted" and not any(token.start in span for span in inside)
     )
@@ -94,12 +105,13 @@ def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Fol
             keys=keys,
             partials=tuple(each.partial for each in kept),
         ),
-        sql=_edited(text, edits),
+        sql=edited(text, [(each.start, each.end, each.sql) for each in ends]),
         kept=(
             (time, types[time]),
             *((name, types[name]) for name in keys),
             *((each.partial.name, each.type) for each in kept),
         ),
+        ends=tuple(ends),
     )
 
 
@@ -110,15 +122,17 @@ def _is_unmindful(call: Sequence[Token]) -> bool:
 
 def _folded(
     call: Sequence[Token], types: Mapping[str, str], places: Mapping[str, int], number: int
-) -> tuple[list[_Kept], str] | None:
-    """Return what is kept for an aggregate, `number` being that of its first column, and the text that ends it."""
+) -> tuple[list[_Kept], str, str] | None:
+    """Return what is kept for an aggregate, `number` being that of its first column, the text that ends it, and its
+    type.
+    """
     parts = called(call)
     if parts is None or len(parts[1]) != 1 or len(parts[1][0]) != 1:
         return None
     name, (argument,) = folded(parts[0].value), parts[1][0]
     column = f"#p{number}"
     if name == "count" and (argument.is_symbol("*") or argument.kind == "number"):
-        return [_count(column, "count(*)", "rows", None)], f"CAST(sum({backquoted(column)}) AS BIGINT)"
+        return [_count(column, "count(*)", "rows", None)], f"CAST(sum({backquoted(column)}) AS BIGINT)", "bigint"
     if argument.kind != "quoted" or argument.value not in types:
         return None
     type_, of = types[argument.value], places[argument.value]
@@ -126,25 +140,26 @@ def _folded(
     decimal = _DECIMAL.fullmatch(type_)
     ended = backquoted(column)
     if name == "count":
-        return [_count(column, f"count({at})", "known", of)], f"CAST(sum({ended}) AS BIGINT)"
+        return [_count(column, f"count({at})", "known", of)], f"CAST(sum({ended}) AS BIGINT)", "bigint"
     if name == "count_if" and type_ == "boolean":
-        return [_count(column, f"count(*) FILTER (WHERE {at})", "true", of)], f"CAST(sum({ended}) AS BIGINT)"
+        return [_count(column, f"count(*) FILTER (WHERE {at})", "true", of)], f"CAST(sum({ended}) AS BIGINT)", "bigint"
     if name in _EXTREMES and _FLAT.fullmatch(type_):
         again = f'{name}("{column}")'
         partial = Partial(name=column, first=f"{name}({at})", again=again, measured=_EXTREMES[name], of=of, type=None)
-        return [_Kept(partial=partial, type=type_)], f"{name}({ended})"
+        return [_Kept(partial=partial, type=type_)], f"{name}({ended})", type_
     if name == "sum" and type_ in (*_SHORT, "bigint"):
-        return [_added(column, f"sum({at})", "DECIMAL(38, 0)", "sum", of)], f"CAST(sum({ended}) AS BIGINT)"
+        return [_added(column, f"sum({at})", "DECIMAL(38, 0)", "sum", of)], f"CAST(sum({ended}) AS BIGINT)", "bigint"
     if name == "sum" and type_ in ("float", "double"):
-        return [_added(column, f"sum(CAST({at} AS DOUBLE))", "DOUBLE", "sum", of)], f"sum({ended})"
+        return [_added(column, f"sum(CAST({at} AS DOUBLE))", "DOUBLE", "sum", of)], f"sum({ended})", "double"
     if name == "sum" and decimal is not None and int(decimal[1]) <= _MOST_DIGITS:
         made = _added(column, f"sum({at})", f"DECIMAL(38, {decimal[2]})", "sum", of)
-        return [made], f"CAST(sum({ended}) AS DECIMAL({int(decimal[1]) + 10}, {decimal[2]}))"
+        digits = int(decimal[1]) + 10
+        return [made], f"CAST(sum({ended}) AS DECIMAL({digits}, {decimal[2]}))", f"decimal({digits},{decimal[2]})"
     if name in ("avg", "mean") and type_ in _SHORT:
         counted = f"#p{number + 1}"
         made = _added(column, f"sum({at})", "DOUBLE", "sum", of)
         number_of = _count(counted, f"count({at})", "known", of)
-        return [made, number_of], f"(sum({ended}) / nullif(sum({backquoted(counted)}), 0))"
+        return [made, number_of], f"(sum({ended}) / nullif(sum({backquoted(counted)}), 0))", "double"
     return None
 
 
@@ -165,7 +180,8 @@ def _count(column: str, first: str, measured: Measured, of: int | None) -> _Kept
     return _added(column, first, "BIGINT", measured, of)
 
 
-def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+def edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    """Return a text with spans, (start, end, new) each, replaced."""
     pieces, position = [], 0
     for start, end, new in edits:
         pieces += [text[position:start], new]
@@ -173,4 +189,4 @@ def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
     return "".join([*pieces, text[position:]])
 
 
-__all__ = ["Folding", "folding_of"]
+__all__ = ["End", "Folding", "edited", "folding_of"]

@@ -30,8 +30,13 @@ def made_of(
 def _made(
     expression: JoinedExpression, type_: str, joined: Mapping[ColumnRef, str], time_zone: str
 ) -> int | Formula | None:
-    places = {ref.name: place for place, ref in enumerate(joined)}
-    tokens = tokens_of(expression.sql)
+    return made_column(expression.sql, type_, {ref.name: known for ref, known in joined.items()}, time_zone=time_zone)
+
+
+def made_column(sql: str, type_: str, columns: Mapping[str, str], *, time_zone: str) -> int | Formula | None:
+    """Return how one column comes from others, which have these Spark types; None if it takes Spark."""
+    places = {name: place for place, name in enumerate(columns)}
+    tokens = tokens_of(sql)
     if len(tokens) == 1 and tokens[0].kind == "quoted":
         return places.get(tokens[0].value)
     quoted = [token for token in tokens if token.kind == "quoted"]
@@ -40,13 +45,11 @@ def _made(
     numbered = {token.start: (token.end, f"`{places[token.value]}`") for token in quoted}
     zone = None if time_zone.lower() in UTC else time_zone
     try:
-        value = value_of(
-            rendered(expression.sql, tokens, numbered), tuple(joined.values()), time_zone=zone, is_exact=True
-        )
+        value = value_of(rendered(sql, tokens, numbered), tuple(columns.values()), time_zone=zone, is_exact=True)
     except Untranslatable:
         return None
     reads = tuple(sorted({places[token.value] for token in quoted}))
     return Formula(sql=value.sql, reads=reads) if value.type == type_ else None
 
 
-__all__ = ["made_of"]
+__all__ = ["made_column", "made_of"]

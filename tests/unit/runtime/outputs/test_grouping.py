@@ -19,7 +19,7 @@ def grouping(text: str, *, can_be_null: bool = True) -> Grouping:
     query = bound(text)
     joined = tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
     fields = [StructField(ref.name, TYPES[ref.column], can_be_null, {"m": 1 + can_be_null}) for ref in joined]
-    made = grouping_of(query, joined, StructType(fields), can_fold=False)
+    made = grouping_of(query, joined, StructType(fields), StructType([]), time_zone="UTC", can_fold=False)
     assert made is not None
     return made
 

@@ -6,7 +6,7 @@ import pytest
 
 from plait.query.model import ColumnRef
 from plait.sinks.delivery import Fold, Partial
-from plait.sql.select.folding import Folding, folding_of
+from plait.sql.select.folding import End, Folding, folding_of
 from tests.unit.sql.reading import bound
 
 MINUTE = 60_000_000
@@ -59,6 +59,10 @@ def test_rows_become_one_for_each_pane_and_key() -> None:
         sql="SELECT `o.city`, CAST(sum(`#p0`) AS BIGINT) AS `n`, CAST(sum(`#p1`) AS BIGINT) + 1 FROM {rows} "
         "GROUP BY `window`, `o.city`",
         kept=(("o.ts", "timestamp"), ("o.city", "string"), ("#p0", "bigint"), ("#p1", "decimal(38,0)")),
+        ends=(
+            End(start=17, end=25, sql="CAST(sum(`#p0`) AS BIGINT)", type="bigint"),
+            End(start=34, end=47, sql="CAST(sum(`#p1`) AS BIGINT)", type="bigint"),
+        ),
     )
 
 

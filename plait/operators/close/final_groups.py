@@ -1,0 +1,65 @@
+"""Make the groups of windows that are over of partial aggregates, by DuckDB, in the thread that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from plait.operators.close.groups import GroupedQuery, Over
+from plait.operators.evaluating import EvaluationError, evaluated
+from plait.operators.traversal.partial_aggregates import grouped, in_columns
+from plait.operators.traversal.results import made_rows
+from plait.query.time_windows import TimeWindow
+from plait.sinks.delivery import Finishing
+from plait.state.gathered import microseconds
+
+Int64s = npt.NDArray[np.int64]
+
+
+def final_groups(parts: Sequence[pa.RecordBatch], query: GroupedQuery, how: Finishing, over: Over) -> pa.RecordBatch:
+    """Return the results of a query for the windows that are over, with columns by number. `parts`: files of partial
+    aggregates, at least one. Raises EvaluationError if DuckDB cannot compute one: what becomes of it Spark says.
+    """
+    import duckdb
+
+    schema = parts[0].schema  # a start may have called the time zone otherwise
+    rows = pa.concat_batches([part if part.schema.equals(schema) else part.cast(schema) for part in parts])
+    begins, places = _windows(microseconds(rows.column(query.time)).to_numpy(), query.window, over)
+    table = in_columns(rows.take(pa.array(places)), begins, query.time)
+    finals = [(f"#f{number}", sql) for number, sql in enumerate(how.finals)]
+    try:
+        groups = grouped(table, schema, [(key, key) for key in how.keys], finals, query.time)
+    except duckdb.Error as error:
+        raise EvaluationError(str(error).splitlines()[0]) from error
+    columns = pa.RecordBatch.from_arrays(
+        [groups.column(0), _ends(groups.column(0), query.window), *groups.columns[1:]],
+        names=[str(number) for number in range(groups.num_columns + 1)],
+    )
+    if how.having is not None:
+        read = {place: columns.column(place) for place in how.having.reads} or {0: columns.column(0)}
+        columns = columns.filter(evaluated([how.having.sql], read)[0])
+    return made_rows(columns, how.made)
+
+
+def _windows(panes: Int64s, window: TimeWindow, over: Over) -> tuple[Int64s, Int64s]:
+    """Return where the windows begin that panes lie in and that are over, and which pane each of them is of."""
+    last = (panes - window.start_us) // window.slide_us * window.slide_us + window.start_us
+    begins, places = list[Int64s](), list[Int64s]()
+    for back in range(0, window.size_us, window.slide_us):
+        ends = last - back + window.size_us
+        is_over = (ends > panes) & (ends <= over.until_us)
+        if over.after_us is not None:
+            is_over &= ends > over.after_us
+        places.append(np.flatnonzero(is_over))
+        begins.append(last[places[-1]] - back)
+    return np.concatenate(begins), np.concatenate(places)
+
+
+def _ends(begins: pa.Array, window: TimeWindow) -> pa.Array:
+    return pa.array(begins.cast(pa.int64()).to_numpy() + window.size_us).cast(begins.type)
+
+
+__all__ = ["final_groups"]
