@@ -53,17 +53,20 @@ def lag_of(query: StreamingQuery | None, checkpoint: str, streams: Iterable[str]
         progress = None if query is None else query.lastProgress
     if progress is None:
         return {}
-    read = offsets_at(checkpoint, progress.batchId) or offsets_at(checkpoint, progress.batchId - 1)
+    # What is told while nothing is read has the number of the batch to come, which may have begun meanwhile.
+    logged = [offsets_at(checkpoint, progress.batchId - back) for back in (0, 1)]
     # Spark tells of its sources in no order that could be relied on: they are known by where they have come to.
     told = [
         (partition_offsets(source.endOffset), partition_offsets(source.latestOffset)) for source in progress.sources
     ]
     found: dict[str, dict[str, int]] = {}
     for stream in streams:
-        come_to = partition_offsets(read.get(spark_name(stream)))
-        latest = next((last for end, last in told if end == come_to and last), None)
-        if come_to and latest is not None:
-            found[stream] = behind(come_to, latest)
+        places = [partition_offsets(offsets.get(spark_name(stream))) for offsets in logged]
+        latest = next(
+            ((place, last) for place in places for end, last in told if place and end == place and last), None
+        )
+        if latest is not None:
+            found[stream] = behind(*latest)
     return found
 
 

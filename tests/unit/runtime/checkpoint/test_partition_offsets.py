@@ -52,6 +52,8 @@ def test_a_batch_that_waits_for_records_goes_by_the_one_before(tmp_path: Path) -
     log_batch(tmp_path, 3, {"r": {"t": {"0": 5}}})
     query = Query(4, [Told('{"t": {"0": 5}}', '{"t": {"0": 8}}')])
     assert lag_of(query, str(tmp_path), ["r"]) == {"r": {"t-0": 3}}  # type: ignore[arg-type]
+    log_batch(tmp_path, 4, {"r": {"t": {"0": 8}}})
+    assert lag_of(query, str(tmp_path), ["r"]) == {"r": {"t-0": 3}}  # type: ignore[arg-type]
 
 
 def test_nothing_is_known_before_the_first_batch(tmp_path: Path) -> None:
