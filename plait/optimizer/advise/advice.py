@@ -63,7 +63,8 @@ class AssumptionAdvice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """All that can be said. `costs`: the plans of `LADDER`; `best` is the cheapest of them in probe tuples.
+    """All that can be said. `costs`: the plans of `LADDER`; `best` is the cheapest of them in probe tuples,
+    and in stored rows among equals.
     `undecided`: what is kept until the watermark decides, or for ever.
 
     Stores come by what they save, queries by what they add, assumptions by how much rests on them; largest first.
@@ -85,7 +86,7 @@ def advise(
     plans = [plan(queries, statistics, replace(options, strategy=name)) for name in LADDER if name in STRATEGIES]
     costs = tuple(expected_cost(made) for made in plans)
     # The later of two equals, which shares more; `min` would take the first.
-    best = min(reversed(plans), key=lambda made: expected_cost(made).probe_tuples_per_s or 0.0)
+    best, _ = min(zip(reversed(plans), reversed(costs), strict=True), key=lambda each: _work(each[1]))
     return Advice(
         costs=costs,
         best=best,
@@ -159,6 +160,11 @@ def _assumptions(best: Plan, statistics: Statistics) -> tuple[AssumptionAdvice, 
         if assumption.share > 0
     ]
     return (*tried, *(AssumptionAdvice(assumption=assumption) for assumption in listed[len(tried) :]))
+
+
+def _work(cost: PlanCost) -> tuple[float, float]:
+    """Return what plans are compared by: probe tuples, and of as many, stored rows."""
+    return _rounded(cost.probe_tuples_per_s or 0.0), _rounded(cost.stored_rows or 0.0)
 
 
 def _rounded(number: float) -> float:

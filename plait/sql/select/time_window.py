@@ -112,12 +112,13 @@ def _time(tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder) 
     if bound is None:
         return None
     column = bound.meanings[0][1].column if bound.is_whole_column else None
-    relation = None if column is None else scope.relation(column.relation)
+    alias = bound.relations[0] if len(bound.relations) == 1 else None
+    relation = None if alias is None else scope.relation(alias)
     source = None if relation is None else relation.source
-    if isinstance(source, Stream) and column is not None and source.computed is None:
-        if folded(source.time) == folded(column.column):
+    if isinstance(source, Stream) and source.computed is None:
+        if column is not None and folded(source.time) == folded(column.column):
             return column
-        advice = f"write window({column.relation}.{source.time}, ...), after whose time '{source.name}' is read"
+        advice = f"write window({alias}.{source.time}, ...), after whose time '{source.name}' is read"
     elif isinstance(source, Stream) and source.computed is not None:
         advice = (
             f"the time of '{source.name}' is computed (TIMESTAMP BY {source.time}); let its source deliver a column of "
@@ -125,7 +126,7 @@ def _time(tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder) 
         )
     else:
         advice = "only the time column of a stream moves on with the input"
-    message = f"Plait does not run window() of anything but a stream's event time: {advice}"
+    message = f"Plait does not run window() of anything but the time column of a stream: {advice}"
     raise expressions.text.error(message, tokens[0].start, UnsupportedQueryError)
 
 

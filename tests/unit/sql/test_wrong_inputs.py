@@ -583,7 +583,7 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SELECT count(*) FROM o ▸GROUP BY k, id", UnsupportedQueryError, "a group would never be complete"),
     ("SELECT id FROM o ▸HAVING id > 1", UnsupportedQueryError, "HAVING without GROUP BY"),
     ("SELECT count(*) FROM o GROUP BY window(▸k, '1 day')", UnsupportedQueryError, "write window(o.ts, ...)"),
-    ("SELECT count(*) FROM o GROUP BY window(▸date_trunc('DAY', ts), '1 day')", UnsupportedQueryError, "event time"),
+    ("SELECT count(*) FROM o GROUP BY window(▸date_trunc('DAY', ts), '1 day')", UnsupportedQueryError, "(o.ts, ...)"),
     ("SELECT 1 FROM o, n WHERE city = n.k GROUP BY window(▸n.code, '1 day')", UnsupportedQueryError, "of a stream"),
     ("SELECT count(*) FROM o GROUP BY ▸window(ts)", SqlError, "and a length"),
     ("SELECT count(*) FROM o GROUP BY window(ts, ▸10)", SqlError, "are texts"),
@@ -674,6 +674,15 @@ def test_a_wrong_query_is_told_where_and_what_to_change(
     problem, place = caught(f"{SOURCES}\nCREATE QUERY q INTO noop AS\n  {marked}", base)
     assert (type(problem), problem.file, problem.line, problem.column) == (kind, "script.sql", *place), problem
     assert says in problem.message
+
+
+@pytest.mark.parametrize("time", ["timestamp_millis(ms)", "head.at"])
+def test_windows_of_a_computed_time_are_refused_for_that(time: str, base: str) -> None:
+    columns = f"ms BIGINT, head STRUCT<at: TIMESTAMP>) USING json OPTIONS (path 'in') TIMESTAMP BY {time}"
+    query = f"CREATE QUERY q INTO noop AS SELECT count(*) FROM c GROUP BY window(▸{time}, '1 hour')"
+    problem, place = caught(f"CREATE STREAM c ({columns};\n{query}", base)
+    assert (type(problem), problem.line, problem.column) == (UnsupportedQueryError, *place), problem
+    assert f"the time of 'c' is computed (TIMESTAMP BY {time})" in problem.message
 
 
 def test_the_sources_of_these_scripts_are_right(base: str) -> None:

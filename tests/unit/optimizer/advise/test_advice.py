@@ -46,6 +46,20 @@ def test_baselines_are_the_plans_that_these_strategies_make() -> None:
     assert compared.assumed == ()
 
 
+def test_of_plans_that_differ_in_the_last_digit_of_a_sum_the_best_keeps_the_fewest_rows() -> None:
+    sources = tuple(stream(name, rate=rate, distinct={"a": 10}) for name, rate in (("r", 1.1), ("s", 7.7), ("t", 0.1)))
+    conditions = {"st": "s.a = t.a", "rs": "r.a = s.a", "rt": "r.a = t.a", "st2": "s.a = t.b"}
+    queries = tuple(
+        query(name, {condition[0]: condition[0], condition[6]: condition[6]}, [condition])
+        for name, condition in conditions.items()
+    )
+    made = advise(queries, declared_statistics(sources), options("dppick", sources))
+    alone, *shared = made.costs
+    assert alone.probe_tuples_per_s == pytest.approx(shared[0].probe_tuples_per_s)
+    assert (alone.stored_rows, made.best.strategy) == (pytest.approx(256), "ilp")
+    assert expected_cost(made.best).stored_rows == pytest.approx(89)
+
+
 def test_what_a_store_saves_is_what_the_plan_without_it_costs_more() -> None:
     made = plan_of(replace(CASE, parallelism=1))
     store = next(store.id for store in made.stores if store.intermediate is not None)
