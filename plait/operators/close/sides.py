@@ -180,7 +180,8 @@ class Side:
         for (place, rows), end in zip(self.rows.items(), ends, strict=True):
             here = np.flatnonzero((wanted >= end - len(rows)) & (wanted < end))
             if len(here):
-                pieces.append(_taken(self.open(place), rows[wanted[here] - (end - len(rows))], name))
+                own = rows[wanted[here] - (end - len(rows))]
+                pieces.append(self.open(place).batch.column(name).take(pa.array(own)))
                 places[here] = taken + np.arange(len(here))
                 taken += len(here)
         values = _joined([piece if piece.type == type_ else piece.cast(type_) for piece in pieces], type_)
@@ -252,13 +253,10 @@ def _truth(opened: OpenBucket, selection: Selection) -> Mask:
     return truth
 
 
-def _taken(opened: OpenBucket, rows: npt.NDArray[np.integer], name: str) -> pa.Array:
+def _taken(opened: OpenBucket, rows: Rows, name: str) -> pa.Array:
+    """Return a column of rows that ascend: as many as there are, are all."""
     column = opened.batch.column(name)
-    return column if len(rows) == len(column) and _is_whole(rows) else column.take(pa.array(rows))
-
-
-def _is_whole(rows: npt.NDArray[np.integer]) -> bool:
-    return bool((rows == np.arange(len(rows))).all())
+    return column if len(rows) == len(column) else column.take(pa.array(rows))
 
 
 def _alike(pieces: list[pa.Array]) -> pa.ChunkedArray:
