@@ -256,7 +256,14 @@ class _Draft:
         for number in range(1, rng.choice((2, 3, 4))):
             chosen = rng.choice(every)
             computed = chosen.kind in _SHOWN and rng.random() < 0.5
-            yield f"c{number}", derived(chosen, rng) if computed else chosen
+            yield f"c{number}", self._computed(chosen) if computed else chosen
+
+    def _computed(self, operand: Expression) -> Expression:
+        """Return a function of a column, often one that is not NULL where the column is."""
+        if self.rng.random() < 0.6:
+            return derived(operand, self.rng)
+        default = "'none'" if operand.kind == "s" else "7"
+        return apply(f"coalesce({{0}}, {default})", lambda v: v, operand, kind=operand.kind, strict=False)
 
 
 __all__ = ["DrawnRelation", "DrawnSelect", "ViewCase", "view_case"]

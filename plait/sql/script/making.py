@@ -97,6 +97,7 @@ class _Binder:
         scope = self._scope(cursor, syntax)
         items = _Items()
         for item in syntax.items:
+            refuse_subqueries(cursor, item)
             self._add(item, scope, items)
         condition = None
         if syntax.where is not None:

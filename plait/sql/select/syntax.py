@@ -122,8 +122,8 @@ def _read_groups(cursor: Cursor) -> tuple[Tokens, ...]:
 
 def refuse_subqueries(cursor: Cursor, tokens: Sequence[Token]) -> None:
     """Raise UnsupportedQueryError for a subquery."""
-    for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if not token.is_symbol("(") or foreign.table_function(before) is not None:
+    for before, token, following in zip((None, *tokens), tokens, tokens[1:], strict=False):
+        if not token.is_symbol("(") or (before is not None and foreign.table_function(before) is not None):
             continue
         if following.keyword in ("SELECT", "WITH", "VALUES", "FROM", "TABLE"):
             raise _refused(

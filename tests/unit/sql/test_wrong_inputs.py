@@ -623,6 +623,8 @@ QUERIES: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("SELECT id FROM ▸(o JOIN l)", UnsupportedQueryError, "parentheses in FROM"),
     ("SELECT s.id FROM (SELECT id, ▸nope FROM o) s", SqlError, "'nope'"),
     ("SELECT ▸s.nope FROM (SELECT id FROM o) s", SqlError, "no column 'nope'"),
+    ("SELECT (▸SELECT 1) AS x FROM o", UnsupportedQueryError, "make it a view"),
+    ("SELECT id FROM o WHERE (▸SELECT oid FROM l) > id", UnsupportedQueryError, "make it a view"),
     ("SELECT id FROM o WHERE id > (▸SELECT oid FROM l)", UnsupportedQueryError, "make it a view"),
     ("SELECT ▸count(*) FROM o", UnsupportedQueryError, "aggregate function count()"),
     ("SELECT ▸window(ts, '1 second') FROM o", UnsupportedQueryError, "GROUP BY window(o.ts, '10 minutes')"),

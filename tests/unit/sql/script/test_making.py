@@ -135,6 +135,8 @@ def test_queries_see_what_was_made_and_nothing_else() -> None:
     ("select", "says", "kind"),
     [
         ("SELECT ▸idd, ms AS ts FROM source", "did you mean 'id'", SqlError),
+        ("SELECT (▸SELECT 1) AS id, ms AS ts FROM source", "a subquery", UnsupportedQueryError),
+        ("SELECT id, ms AS ts FROM (▸SELECT id, ms FROM source) s", "write FROM source", SqlError),
         ("SELECT id, ms ts FROM ▸other", "FROM source", SqlError),
         ("SELECT id, ▸ms + 1 FROM source", "write ms + 1 AS name", SqlError),
         ("SELECT id, ms AS ▸ID FROM source", "two columns are called 'ID'", SqlError),
