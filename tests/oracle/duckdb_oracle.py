@@ -24,6 +24,7 @@ class UnsuitableCaseError(Exception):
     """The case has too many rows to be worth running, or is beyond DuckDB."""
 
 
+@functools.lru_cache(maxsize=4)
 def late_masks(case: Case) -> dict[str, list[bool]]:
     """Tell for each row of each stream whether it is late."""
     streams = [source for source in case.sources if not source.is_table]
@@ -34,6 +35,7 @@ def late_masks(case: Case) -> dict[str, list[bool]]:
     return {source.name: mask for source, mask in zip(streams, masks, strict=True)}
 
 
+@functools.lru_cache(maxsize=4)
 def joinable_rows(case: Case) -> dict[str, pa.Table]:
     """Return each source's rows without late ones and without those that have no τ."""
     rows = {}

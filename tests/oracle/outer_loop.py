@@ -31,6 +31,16 @@ class Member:
     window_us: int | None
     batch: int
 
+    @property
+    def closes(self) -> float:
+        """The τ after which nothing can join it."""
+        return NEVER if self.tau is None or self.window_us is None else self.tau + self.window_us
+
+    @property
+    def newest(self) -> float:
+        """Its τ."""
+        return -NEVER if self.tau is None else self.tau
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
@@ -42,17 +52,12 @@ class Joined:
     @property
     def closes(self) -> float:
         """The τ after which nothing can join it."""
-        ends = [
-            NEVER if each.window_us is None else each.tau + each.window_us
-            for each in self.members.values()
-            if each is not None and each.tau is not None
-        ]
-        return min(ends, default=NEVER)
+        return min((each.closes for each in self.members.values() if each is not None), default=NEVER)
 
     @property
     def newest(self) -> float:
         """The largest τ in it."""
-        return max((each.tau for each in self.members.values() if each and each.tau is not None), default=-NEVER)
+        return max((each.newest for each in self.members.values() if each is not None), default=-NEVER)
 
 
 class OuterLoop:
@@ -61,6 +66,9 @@ class OuterLoop:
     def __init__(self, case: Case, query: OuterQuery, *, closes: bool = False) -> None:
         self._case, self._query, self._closes = case, query, closes
         self._marks = _marks(case)
+        self._nothing = {
+            alias: {each.name: None for each in case.source(source).columns} for alias, source in query.relations
+        }
         self._pairs = 0
 
     def rows(self) -> list[tuple[int, tuple[Any, ...]]]:
@@ -73,7 +81,7 @@ class OuterLoop:
         found = [each for each in found if all(self._true(item, each.members) for item in self._query.where)]
         last = self._case.batches if self._closes else self._case.batches - 1
         return [
-            (int(each.batch), tuple(item.value(self._row(each.members)) for item in self._query.projection))
+            (max(int(each.batch), 0), tuple(item.value(self._row(each.members)) for item in self._query.projection))
             for each in found
             if each.batch <= last
         ]
@@ -87,12 +95,17 @@ class OuterLoop:
         matched: list[Joined] = []
         partners: dict[int, list[Member]] = {}
         taken: set[int] = set()
+        spans = [(other.newest, other.closes) for other in right]
         for number, one in enumerate(left):
-            for place, other in enumerate(right):
-                self._pairs += 1
-                if self._pairs > MOST_PAIRS:
-                    raise TooManyCombinationsError(self._query.name)
-                if self._match(one, other, join):
+            row, newest, closes = self._row(one.members), one.newest, one.closes
+            self._pairs += len(right)
+            if self._pairs > MOST_PAIRS:
+                raise TooManyCombinationsError(self._query.name)
+            for place, (other, (tau, until)) in enumerate(zip(right, spans, strict=True)):
+                if max(newest, tau) > min(closes, until):
+                    continue
+                row[join.alias] = other.row
+                if all(item.value(row) is True for item in join.on):
                     partners.setdefault(number, []).append(other)
                     taken.add(place)
                     matched.append(
@@ -154,7 +167,7 @@ class OuterLoop:
             before.append(each.alias)
         windows = {alias: self._window(alias) for alias in before}
         sure = [window for alias, window in windows.items() if alias not in lacking and window is not None]
-        return min(sure) if sure else max(window for window in windows.values() if window is not None)
+        return min(sure) if sure else max((window for window in windows.values() if window is not None), default=0)
 
     def _window(self, alias: str) -> int | None:
         source = self._case.source(dict(self._query.relations)[alias])
@@ -167,23 +180,11 @@ class OuterLoop:
                 return batch
         return self._case.batches if self._closes and end < NEVER else NEVER
 
-    def _match(self, one: Joined, other: Member, join: DrawnJoin) -> bool:
-        pair = Joined(members={**one.members, join.alias: other}, batch=0)
-        if pair.newest > pair.closes:
-            return False
-        return all(self._true(item, pair.members) for item in join.on)
-
     def _true(self, item: Expression, members: dict[str, Member | None]) -> bool:
         return item.value(self._row(members)) is True
 
     def _row(self, members: dict[str, Member | None]) -> dict[str, dict[str, Any]]:
-        sources = dict(self._query.relations)
-        return {
-            alias: {each.name: None for each in self._case.source(sources[alias]).columns}
-            if member is None
-            else member.row
-            for alias, member in members.items()
-        }
+        return {alias: self._nothing[alias] if member is None else member.row for alias, member in members.items()}
 
     def _members(self, alias: str, source: str) -> list[Member]:
         given = self._case.source(source)

@@ -114,6 +114,7 @@ class DirectRun:
         self.outcome = Outcome()
         self.wanted = {query.name: _wanted(query) for query in queries}
         self.found_late = frozenset(query.name for query in queries if query.joins and not finds_core(query))
+        self._spooled: dict[str, list[tuple[int, pa.Table]]] = {}
         self._inputs: dict[tuple[str, tuple[tuple[str, str], ...]], pa.Table] = {}
         self._attempts = itertools.count()
 
@@ -138,7 +139,18 @@ class DirectRun:
                 self._attempt(manifest, batch)
             manifest = self._commit(batch, *self._attempt(manifest, batch))
         self._account(manifest)
+        self._evaluate()
         return self.outcome
+
+    def end(self) -> tuple[Manifest, Closed, tuple[ProbeReport, ...]]:
+        """End the input after the last batch: return the last manifest, and what has been closed and found by that."""
+        manifest = self.log.latest()
+        assert manifest is not None
+        closed = close(manifest, self.governing.plan, self.streams, (), (), 1, CycleLength(batches=1), is_end=True)
+        certain = self._certain(self.case.batches, manifest, (), closed)
+        self._collect(self.case.batches, certain)
+        self._evaluate()
+        return manifest, closed, certain
 
     def _change_plan(self, manifest: Manifest, batch: int, *, is_restart: bool) -> None:
         """Let the batch begin with the next stage, or another plan; a restart remembers nothing of where it was."""
@@ -357,18 +369,7 @@ class DirectRun:
         found = (*probed, *certain)
         for name, rows in results_by_query(found).items():
             self.outcome.rows_out[name] = self.outcome.rows_out.get(name, 0) + rows
-        for query in self.queries:
-            self._collect(
-                batch,
-                query,
-                [
-                    path
-                    for report in found
-                    for file in report.results
-                    if file.query == query.name
-                    for path in file.paths
-                ],
-            )
+        self._collect(batch, found)
         return following
 
     def _with_final(self, batch: int, before: Manifest, closed: Closed, probed: tuple[ProbeReport, ...]) -> Closed:
@@ -406,19 +407,29 @@ class DirectRun:
         columns = self.case.source(query.relation(ref.relation).source).columns
         return next(column.kind.arrow for column in columns if column.name == ref.column)
 
-    def _collect(self, batch: int, query: Query, paths: list[str]) -> None:
-        """Evaluate the query's projection over what the tasks spooled, as Spark would."""
-        pieces = []
-        for path in paths:
-            with pa.memory_map(self.storage.name(path)) as file:
-                pieces.append(pa.ipc.open_file(file).read_all())
-        if not pieces:
-            return
-        load(connection(), {"#joined": rows_of_all(pieces)})
-        columns = ", ".join(f"{to_duckdb(column.expression.sql)} AS c{n}" for n, column in enumerate(query.output))
-        result = connection().sql(f'SELECT {columns} FROM "#joined"').to_arrow_table()
-        self.outcome.tables.setdefault(query.name, []).append(result)
-        self.outcome.batches.setdefault(query.name, []).append(batch)
+    def _collect(self, batch: int, reports: tuple[ProbeReport, ...]) -> None:
+        for file in (file for report in reports for file in report.results):
+            for path in file.paths:
+                with pa.memory_map(self.storage.name(path)) as mapped:
+                    piece = pa.ipc.open_file(mapped).read_all()
+                self._spooled.setdefault(file.query, []).append((batch, piece))
+
+    def _evaluate(self) -> None:
+        """Evaluate the queries' projections over what the tasks have spooled since the last call, as Spark would: for
+        all batches at once.
+        """
+        for query in self.queries:
+            found = self._spooled.pop(query.name, [])
+            if not found:
+                continue
+            load(connection(), {"#joined": rows_of_all([piece for _, piece in found])})
+            columns = ", ".join(f"{to_duckdb(column.expression.sql)} AS c{n}" for n, column in enumerate(query.output))
+            result, first = connection().sql(f'SELECT {columns} FROM "#joined"').to_arrow_table(), 0
+            for batch, pieces in itertools.groupby(found, key=lambda each: each[0]):
+                count = sum(piece.num_rows for _, piece in pieces)
+                self.outcome.tables.setdefault(query.name, []).append(result.slice(first, count))
+                self.outcome.batches.setdefault(query.name, []).append(batch)
+                first += count
 
     def _compact(self, plan: Plan, manifest: Manifest) -> Manifest:
         buckets, fillings = manifest.buckets, manifest.fillings

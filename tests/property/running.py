@@ -26,12 +26,16 @@ _MANY_ROWS = 1500
 _MEMORY = Path("/dev/shm")
 
 
-def run_case(case: Case, front_end: FrontEnd = from_text) -> Outcome:
-    """Run a case in a checkpoint of its own, in memory where there is a place for that."""
+def run_case(case: Case, front_end: FrontEnd = from_text, *, ends: bool = False) -> Outcome:
+    """Run a case in a checkpoint of its own, in memory where there is a place for that. `ends`: its input does."""
     directory = tempfile.mkdtemp(prefix="plait-case-", dir=_MEMORY if _MEMORY.is_dir() else None)
     try:
         sources, queries = front_end(case)
-        return DirectRun(case, sources, queries, directory).run()
+        run = DirectRun(case, sources, queries, directory)
+        outcome = run.run()
+        if ends:
+            run.end()
+        return outcome
     finally:
         close_others(Storage.open(directory), ())
         shutil.rmtree(directory)

@@ -53,6 +53,8 @@ def drawn(case: Case) -> Drawn | None:
     if any(join.kind in ("right", "full") for join in query.joins):
         return None
     source = case.source(query.relations[0][1])
+    if source.is_table:
+        return None
     taus = [tau for tau in source.taus() if tau is not None]
     time = next(each for each in source.columns if each.name == source.time)
     shown = [alias for alias, _ in query.relations if alias not in _tested(query)]

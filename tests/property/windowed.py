@@ -22,7 +22,7 @@ import sqlglot
 from sqlglot import exp
 
 from plait.operators.close import groups
-from plait.operators.close.closing import Closed, close
+from plait.operators.close.closing import Closed
 from plait.operators.close.final_groups import final_groups
 from plait.operators.close.groups import GroupedQuery, Over, close_windows
 from plait.operators.probe.probing import ProbeContext
@@ -39,7 +39,6 @@ from plait.state.buckets import close_others
 from plait.state.gathered import folder_of, microseconds, read_gathered
 from plait.state.model import Manifest
 from plait.state.storage import Storage
-from plait.stats.cycles import CycleLength
 from tests.oracle.compare import table_rows
 from tests.oracle.duckdb_oracle import expected, load
 from tests.oracle.translate import connection, rendered
@@ -249,11 +248,7 @@ class WindowedRun(DirectRun):
         if self.case.seed % 5:
             self.queries = tuple(map(self._counting, self.queries))
         self.run()
-        manifest = self.log.latest()
-        assert manifest is not None
-        plan = self.governing.plan
-        closed = close(manifest, plan, self.streams, (), (), 1, CycleLength(batches=1), is_end=True)
-        certain = self._certain(self.case.batches, manifest, (), closed)
+        manifest, closed, certain = self.end()
         closed = self._with_final(self.case.batches, manifest, closed, certain)
         self.written.left = sum(len(groups.files) for groups in closed.groups)
         return self.written

@@ -36,6 +36,7 @@ _STRICT: Final = (
     exp.TsOrDsAdd,
     exp.DateAdd,
     exp.Interval,
+    exp.Bracket,
 )
 """Operations that are NULL as soon as one operand is."""
 

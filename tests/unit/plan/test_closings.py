@@ -57,6 +57,11 @@ def test_a_left_join_says_until_when_its_rows_wait_and_how_long_what_is_kept_for
     ]
 
 
+def test_relations_that_are_joined_wait_for_the_shortest_of_their_windows() -> None:
+    first = said("SELECT a.k FROM c JOIN a ON a.k = c.k LEFT JOIN b ON a.k = b.k")[0]
+    assert first.endswith("(10 s after their event time at the latest)")
+
+
 def test_the_added_side_waits_for_its_own_window_and_for_what_waits_on_its_left() -> None:
     assert said("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k RIGHT JOIN c ON a.k = c.k")[-2:] == [
         "rows of c without a match in a and b come once the watermark has passed their event time by 50 s",

@@ -13,6 +13,8 @@ from plait.sql.predicates.of_nothing import of_nothing
         ("`a`", "null"),
         ("`a`.`b`", "null"),
         ("`a` + 1 > 5", "null"),
+        ("`a`['b'] = 1", "null"),
+        ("coalesce(`a`, map('b', 1))['b'] = 1", "unknown"),
         ("`a` BETWEEN 1 AND `b`", "null"),
         ("5 BETWEEN 6 AND `a`", "unknown"),
         ("5 NOT BETWEEN 6 AND `a`", "unknown"),
