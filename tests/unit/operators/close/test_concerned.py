@@ -212,6 +212,21 @@ def test_rows_that_are_not_looked_at_make_no_difference(
     assert results > 0
 
 
+@pytest.mark.parametrize(
+    ("on", "partner", "stranger"),
+    [("a.k = b.k AND a.x <> b.x", 6, 5), ("a.k = b.k AND a.x = b.x", 5, 6), ("a.k = b.k AND a.x + 3 <= b.x", 8, 7)],
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_on_asks_beside_the_first_key_is_asked_of_all_that_have_it(
+    on: str, partner: int, stranger: int, is_there: bool, tmp_path: Path
+) -> None:
+    query = resolved(LEFT.replace("a.k = b.k", on))
+    others: list[Row] = [(1, partner if is_there else stranger, 0)]
+    rows = stored(Storage.open(str(tmp_path)), query, {"a": [[(1, 5, 0)]], "b": [others]}, {})
+    span = Span(since_us=0, last_us=20 * SECOND)
+    assert found(query, planned(query), rows, span) == ({} if is_there else {(1, 5, None): 1})
+
+
 def test_a_relation_is_linked_with_the_one_that_it_shares_most_keys_with() -> None:
     query = resolved("SELECT a.k FROM a LEFT JOIN b ON a.k = b.k LEFT JOIN c ON c.k = a.k AND b.x = c.x AND c.k = b.k")
     link = link_of(query, query.joins[1])
