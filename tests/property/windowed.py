@@ -21,6 +21,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from plait.operators.close import final_groups as final_groups_module
 from plait.operators.close import groups
 from plait.operators.close.closing import Closed
 from plait.operators.close.final_groups import final_groups
@@ -391,7 +392,8 @@ def run_windowed(case: Case) -> Written:
     directory = tempfile.mkdtemp(prefix="plait-windowed-", dir=_MEMORY if _MEMORY.is_dir() else None)
     try:
         sources, queries = from_text(case)
-        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]):
+        most_windows = patch.object(final_groups_module, "MOST_WINDOWS", case.seed % 4 * 2)
+        with patch.object(groups, "MOST_FILES", (16, 1, 2)[case.seed % 3]), most_windows:
             return WindowedRun(case, sources, queries, directory).run_to_end()
     finally:
         close_others(Storage.open(directory), ())

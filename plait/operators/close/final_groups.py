@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from plait.operators.close.groups import GroupedQuery, Over
+from plait.operators.close.window_parts import parts_of_windows
 from plait.operators.evaluating import EvaluationError, evaluated
 from plait.operators.traversal.partial_aggregates import grouped, in_columns
 from plait.operators.traversal.results import made_rows
@@ -17,6 +19,8 @@ from plait.sinks.delivery import Finishing
 from plait.state.gathered import microseconds
 
 Int64s = npt.NDArray[np.int64]
+MOST_WINDOWS: Final = 8
+"""A pane that lies in no more windows is put into each of them by itself."""
 
 
 def final_groups(parts: Sequence[pa.RecordBatch], query: GroupedQuery, how: Finishing, over: Over) -> pa.RecordBatch:
@@ -27,10 +31,10 @@ def final_groups(parts: Sequence[pa.RecordBatch], query: GroupedQuery, how: Fini
 
     schema = parts[0].schema  # a start may have called the time zone otherwise
     rows = pa.concat_batches([part if part.schema.equals(schema) else part.cast(schema) for part in parts])
-    begins, places = _windows(microseconds(rows.column(query.time)).to_numpy(), query.window, over)
-    table = in_columns(rows.take(pa.array(places)), begins, query.time)
     finals = [(f"#f{number}", sql) for number, sql in enumerate(how.finals)]
     try:
+        begins, pieces = _in_windows(rows, query, over)
+        table = in_columns(pieces, begins, query.time)
         groups = grouped(table, schema, [(key, key) for key in how.keys], finals, query.time)
     except duckdb.Error as error:
         raise EvaluationError(str(error).splitlines()[0]) from error
@@ -42,6 +46,15 @@ def final_groups(parts: Sequence[pa.RecordBatch], query: GroupedQuery, how: Fini
         read = {place: columns.column(place) for place in how.having.reads} or {0: columns.column(0)}
         columns = columns.filter(evaluated([how.having.sql], read)[0])
     return made_rows(columns, how.made)
+
+
+def _in_windows(rows: pa.RecordBatch, query: GroupedQuery, over: Over) -> tuple[Int64s, pa.RecordBatch]:
+    """Return partial aggregates of all windows that are over, once for each, and where it begins."""
+    window = query.window
+    if query.fold is not None and window.size_us > MOST_WINDOWS * window.slide_us:
+        return parts_of_windows(rows, query, over)
+    begins, places = _windows(microseconds(rows.column(query.time)).to_numpy(), window, over)
+    return begins, rows.take(pa.array(places))
 
 
 def _windows(panes: Int64s, window: TimeWindow, over: Over) -> tuple[Int64s, Int64s]:

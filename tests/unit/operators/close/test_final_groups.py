@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from plait.operators.close.final_groups import final_groups
 from plait.operators.close.groups import GroupedQuery, Over
 from plait.operators.evaluating import EvaluationError
 from plait.query.time_windows import TimeWindow
-from plait.sinks.delivery import Finishing, Formula
+from plait.sinks.delivery import Finishing, Fold, Formula, Partial
 
 UTC = pa.timestamp("us", tz="UTC")
 WINDOW = TimeWindow(relation="r", column="ts", size_us=30, slide_us=20, start_us=5, lag_us=0)
@@ -75,3 +76,16 @@ def test_what_overflows_is_left_to_spark() -> None:
     parts = [part((5, "a", 1, 2**62), (5, "a", 1, 2**62))]
     with pytest.raises(EvaluationError):
         final_groups(parts, QUERY, HOW, Over(after_us=None, until_us=99, files=()))
+
+
+def test_long_windows_with_a_short_slide_are_made_of_what_their_panes_come_to_together() -> None:
+    count = Partial(name="#p0", first="", again='CAST(sum("#p0") AS BIGINT)', measured="rows", of=None, type="BIGINT")
+    total = replace(count, name="#p1", again='CAST(sum("#p1") AS DECIMAL(38, 0))', type="DECIMAL(38, 0)")
+    fold = Fold(pane_us=1, start_us=0, keys=("r.k",), partials=(count, total))
+    query = replace(QUERY, window=replace(WINDOW, size_us=100, slide_us=2, start_us=0), fold=fold)
+    parts = [part(*((tau, "a", 1, tau) for tau in range(300)))]
+    groups = final_groups(parts, query, HOW, Over(after_us=150, until_us=160, files=()))
+    rows = zip(*(column.to_pylist() for column in groups.columns), strict=True)
+    begins = [end - 100 for end in range(152, 161, 2)]
+    wanted = {(begin + 100, "a", 100, sum(range(begin, begin + 100))) for begin in begins}
+    assert {(int(end.timestamp() * 1e6 + 0.5), *others) for end, *others in rows} == wanted
