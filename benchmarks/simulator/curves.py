@@ -8,10 +8,11 @@ from statistics import fmean
 from typing import Final
 
 from benchmarks.simulator.experiments import Experiment, flooded_chain, turning_chain
+from benchmarks.simulator.hindsight import best_by_cycle
 from benchmarks.simulator.living import Lived, live
 from benchmarks.simulator.measuring import FIXED, from_order
 from benchmarks.simulator.recording import Recording, record
-from benchmarks.simulator.replay import Policy, best_by_cycle, replay
+from benchmarks.simulator.replay import Policy, replay
 from plait.adapt.planning import PlanRequest
 from plait.adapt.reconsidering import Policy as Deciding
 from plait.optimizer.options import PROBE_COSTS, PlanOptions

@@ -19,6 +19,7 @@ from benchmarks.arguments import parser, positive
 from benchmarks.figures import count, write_json
 from benchmarks.simulator.curves import by_history, by_length, flooded, turned
 from benchmarks.simulator.experiments import Experiment, returns
+from benchmarks.simulator.hindsight import best_by_cycle, best_single
 from benchmarks.simulator.measuring import (
     ABLATIONS,
     COMPARED,
@@ -32,7 +33,7 @@ from benchmarks.simulator.measuring import (
     weighted,
 )
 from benchmarks.simulator.recording import Recording, record
-from benchmarks.simulator.replay import Policy, best_by_cycle, best_single
+from benchmarks.simulator.replay import Policy
 from benchmarks.surroundings import surroundings
 from benchmarks.workloads.tpcds_returns import ORDERS
 from plait.adapt.smoothing import Method
@@ -170,7 +171,10 @@ def _show_regret(console: Console, regrets: dict[str, dict[str, Regret]], polici
     table.add_row("against the best single plan, worst", *(f"{each:+.1%}" for each in single))
     over = (sum(one.single > 0.03 for one in each) for each in found.values())
     table.add_row("more than 3 % above the best single plan", *(f"{each} of {len(regrets)}" for each in over))
+    blind = (median(one.unavoidable for one in each) for each in found.values())
+    table.add_row("in the first cycle, median", *(f"{each:+.1%}" for each in blind))
     table.add_row("changes", *(count(sum(one.changes for one in each)) for each in found.values()))
+    table.add_row("that saved nothing", *(count(sum(one.vain for one in each)) for each in found.values()))
     table.add_row("shifts of the data", *(count(sum(one.shifts for one in each)) for each in found.values()))
     console.print(f"Probe tuples on {len(regrets)} workloads, samples included:")
     console.print(table)

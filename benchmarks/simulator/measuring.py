@@ -20,8 +20,9 @@ from benchmarks.simulator.experiments import (
     returns,
     step_at,
 )
+from benchmarks.simulator.hindsight import best_by_cycle, best_single, gains_of_changes, real_shifts, unavoidable
 from benchmarks.simulator.recording import EdgeCounts, Recording, plan_options
-from benchmarks.simulator.replay import Policy, Replayed, best_by_cycle, best_single, real_shifts, replay
+from benchmarks.simulator.replay import Policy, Replayed, replay
 from benchmarks.simulator.tpch import tpch_random
 from benchmarks.workloads.chains import PARTNERS, WINDOWS_S
 from benchmarks.workloads.tpcds_returns import ORDERS
@@ -69,13 +70,17 @@ def by_order(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
     """By which share more probe tuples, samples included, a policy takes than the best orders `by_cycle` in hindsight,
-    and than the best ones for all cycles (`single`; below 0 where it takes less). `changes`: how many it made, and how
-    many `shifts` of the data there were.
+    and than the best ones for all cycles (`single`; below 0 where it takes less). `unavoidable`: the part of `by_cycle`
+    of cycles in which nobody could know better; `sampled`: that of samples. `changes`: how many it made, how many of
+    them were in `vain`, and how many `shifts` of the data there were.
     """
 
     by_cycle: float
     single: float
+    unavoidable: float
+    sampled: float
     changes: int
+    vain: int
     shifts: int
 
 
@@ -86,7 +91,10 @@ def regret(recording: Recording, policy: Policy) -> Regret:
     return Regret(
         by_cycle=replayed.probes / best - 1,
         single=replayed.probes / single - 1,
+        unavoidable=unavoidable(recording, replayed.began) / best,
+        sampled=replayed.sampled / best,
         changes=len(replayed.changes),
+        vain=sum(gain <= 0 for gain in gains_of_changes(recording, replayed)),
         shifts=len(real_shifts(recording)),
     )
 

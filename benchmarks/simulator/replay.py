@@ -1,8 +1,8 @@
-"""What a policy of choosing plans takes, on a recording, and what the best plans in hindsight would have taken."""
+"""What a policy of choosing plans takes, on a recording."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,10 +22,6 @@ from plait.plan.strategy_names import StrategyName
 from plait.state.model import Manifest
 from plait.stats.cycles import HISTORY, CycleLength, Cycles, with_batch
 from plait.stats.model import Statistics
-
-_WORTH = 0.3
-"""What a change of the best orders saves for it to be a shift of the data, of what all take in a cycle."""
-_APART = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +57,11 @@ class Taken:
 
 @dataclass(slots=True, kw_only=True)
 class Replayed:
-    """What a policy did and took. `changes`: after which cycles, and to which orders. `sampled`: probe tuples of
-    samples, which are counted as taken too.
+    """What a policy did and took. `began`: the edges of the plan at the start; `changes`: after which cycles plans
+    changed, and to which edges. `sampled`: probe tuples of samples, which are counted as taken too.
     """
 
+    began: tuple[str, ...]
     taken: list[Taken] = field(default_factory=list)
     changes: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
     sampled: int = 0
@@ -88,7 +85,7 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
     request = PlanRequest(
         queries=(recording.query,), options=replace(options, strategy=policy.strategy, costs=policy.costs)
     )
-    standing, cycles, found = Standing(running=running), Cycles(), Replayed()
+    standing, cycles, found = Standing(running=running), Cycles(), Replayed(began=edges_of(running))
     samples, length = _Samples(), CycleLength(batches=policy.cycle)
     for number, cycle in enumerate(recording.cycles):
         counts = {edge: cycle.edges.get(edge, EdgeCounts()) for edge in edges_of(standing.running)}
@@ -101,12 +98,12 @@ def replay(recording: Recording, policy: Policy, first: Plan | None = None) -> R
             found.sampled += sampled[1].probes
         found.taken.append(own)
         cycles = with_batch(cycles, number * 10_000, counted, length, policy.history)
-        is_young = number + 1 in YOUNG
         stays = not policy.adapts or (policy.until is not None and number >= policy.until)
-        if stays or not (is_young or length.is_over(cycles)):
+        if stays or not (number + 1 in YOUNG or length.is_over(cycles)):
             continue
         manifest = _manifest(number, cycle, cycles)
-        decision = reconsider(request, manifest, standing, replace(policy.how, is_young=is_young))
+        how = replace(policy.how, is_young=number + 1 in YOUNG)
+        decision = reconsider(request, manifest, standing, how)
         if decision.change is not None:
             _on(stores, decision.after.running)
             found.changes.append((number, edges_of(decision.after.running)))
@@ -190,78 +187,4 @@ def _batch(plan: Plan, cycle: Cycle, counts: Mapping[str, EdgeCounts]) -> Batch:
     )
 
 
-def best_by_cycle(recording: Recording, by: str = "operations") -> list[int]:
-    """Return what the best orders of each cycle take, chosen in hindsight for each starting relation."""
-    return [sum(min(costs.values()) for costs in starts.values()) for starts in _by_start(recording, by)]
-
-
-def best_single(recording: Recording, by: str = "operations") -> int:
-    """Return what the best orders for all cycles together take, chosen in hindsight."""
-    sums: dict[str, dict[str, int]] = {}
-    for starts in _by_start(recording, by):
-        for start, costs in starts.items():
-            for order, cost in costs.items():
-                sums.setdefault(start, {})[order] = sums.get(start, {}).get(order, 0) + cost
-    return sum(min(costs.values()) for costs in sums.values())
-
-
-def real_shifts(recording: Recording, by: str = "probes") -> tuple[int, ...]:
-    """Return after which cycles the best orders in hindsight change, if a change must save `_WORTH` of what a cycle
-    takes; those a few cycles apart are one.
-    """
-    cycles = _by_start(recording, by)
-    penalty = _WORTH * sum(best_by_cycle(recording, by)) / max(len(cycles), 1)
-    changed = set[int]()
-    for start in cycles[0] if cycles else ():
-        changed |= _changes([each[start] for each in cycles], penalty)
-    found: list[int] = []
-    for cycle in sorted(changed):
-        if not found or cycle - found[-1] > _APART:
-            found.append(cycle)
-    return tuple(found)
-
-
-def _changes(costs: Sequence[Mapping[str, int]], penalty: float) -> set[int]:
-    """Return where the cheapest way through the cycles goes from one order to another."""
-    ways: dict[str, tuple[float, tuple[int, ...]]] = {order: (float(cost), ()) for order, cost in costs[0].items()}
-    for cycle, each in enumerate(costs[1:]):
-        cheapest, moves = min(ways.values())
-        jumped = cheapest + penalty, (*moves, cycle)
-        ways = {
-            order: (before[0] + cost, before[1])
-            for order, cost in each.items()
-            for before in (min(ways[order], jumped),)
-        }
-    return set(min(ways.values())[1])
-
-
-def _by_start(recording: Recording, by: str) -> Sequence[Mapping[str, Mapping[str, int]]]:
-    plans = plans_of(recording.query, recording.orders, plan_options(recording.streams))
-    paths: dict[str, dict[str, tuple[str, ...]]] = {}
-    for plan in plans:
-        for tree in plan.trees:
-            edges = tuple(step.edge for _, step in tree.walk())
-            paths.setdefault(tree.start.store, {})[edges[-1]] = edges
-    return [
-        {
-            start: {
-                order: getattr(taken([cycle.edges.get(edge, EdgeCounts()) for edge in edges]), by)
-                for order, edges in orders.items()
-            }
-            for start, orders in paths.items()
-        }
-        for cycle in recording.cycles
-    ]
-
-
-__all__ = [
-    "Policy",
-    "Replayed",
-    "Taken",
-    "best_by_cycle",
-    "best_single",
-    "edges_of",
-    "real_shifts",
-    "replay",
-    "taken",
-]
+__all__ = ["Policy", "Replayed", "Taken", "edges_of", "replay", "taken"]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.simulator.experiments import Drift, Experiment, chain, random_drift, step_at
+from benchmarks.simulator.hindsight import (
+    best_by_cycle,
+    best_single,
+    cost_of,
+    gains_of_changes,
+    real_shifts,
+    unavoidable,
+)
 from benchmarks.simulator.recording import Recording, record
-from benchmarks.simulator.replay import Policy, best_by_cycle, best_single, replay
+from benchmarks.simulator.replay import Policy, replay
 
 FIXED = Policy(name="fixed", strategy="fixed", adapts=False)
 ADAPTIVE = [Policy(name=strategy, strategy=strategy) for strategy in ("greedy", "selectivity", "dppick")]
@@ -56,3 +66,25 @@ def test_random_drift_is_reproducible_and_recorded() -> None:
     assert [batch["r0"] for batch in one.batches] == [batch["r0"] for batch in other.batches]
     recording = recorded(one)
     assert best_single(recording, "probes") >= sum(best_by_cycle(recording, "probes")) > 0
+
+
+def test_what_changes_saved_is_what_no_change_would_have_taken_more(turning: Recording) -> None:
+    fixed = replay(turning, FIXED)
+    assert gains_of_changes(turning, fixed) == []
+    for policy in ADAPTIVE:
+        replayed = replay(turning, replace(policy, samples=False))
+        gains = gains_of_changes(turning, replayed)
+        assert len(gains) == len(replayed.changes) > 0
+        # Each is against the plan before it, which would have gone on saving what it did.
+        (first, edges), *_ = replayed.changes
+        last = replayed.changes[1][0] if len(gains) > 1 else len(turning.cycles) - 1
+        cycles = turning.cycles[first + 1 : last + 1]
+        assert gains[0] == sum(cost_of(cycle, replayed.began) - cost_of(cycle, edges) for cycle in cycles)
+        assert gains[-1] > 0
+
+
+def test_what_nobody_could_know_is_what_the_first_plan_takes_too_much_in_the_first_cycle(turning: Recording) -> None:
+    began = replay(turning, FIXED).began
+    best = best_by_cycle(turning, "probes")
+    assert unavoidable(turning, began) == cost_of(turning.cycles[0], began) - best[0] >= 0
+    assert len(real_shifts(turning)) == 1

@@ -8,9 +8,10 @@ import pytest
 
 from benchmarks.simulator.curves import HISTORIES, LENGTHS, WINDOW, by_history, by_length, turned
 from benchmarks.simulator.experiments import Drift, chain, returns, step_at, swing
+from benchmarks.simulator.hindsight import real_shifts
 from benchmarks.simulator.measuring import Drifting, shifting
 from benchmarks.simulator.recording import record
-from benchmarks.simulator.replay import Policy, real_shifts, replay
+from benchmarks.simulator.replay import Policy, replay
 from benchmarks.workloads.tpcds_returns import ORDERS
 from plait.plan.strategy_names import StrategyName
 
