@@ -47,7 +47,7 @@ def _decoded(frame: DataFrame, decoding: Decoding, *, whole: bool) -> tuple[Data
         parsed.selectExpr(
             *(f"{_DECODED}.{backquoted(name)} AS {backquoted(name)}" for name in names),
             *map(backquoted, others),
-            f"CASE {_undecoded(decoding, frame)} END AS {CORRUPT}",
+            f"CASE {_undecoded(decoding, frame, names)} END AS {CORRUPT}",
         ),
         CORRUPT,
     )
@@ -65,14 +65,16 @@ def _decoder(decoding: Decoding) -> str:
     )
 
 
-def _undecoded(decoding: Decoding, delivered: DataFrame) -> str:
+def _undecoded(decoding: Decoding, delivered: DataFrame, names: Iterable[str]) -> str:
     """Return the branches of CASE that tell of a value which is none, or cannot be decoded."""
-    malformed = f"{_DECODED} IS NULL" if decoding.format == "avro" else f"{_DECODED}.{CORRUPT} IS NOT NULL"
+    malformed = f"{_DECODED}.{CORRUPT} IS NOT NULL"
+    if decoding.format == "avro":  # Spark makes a record without anything in it of what it cannot decode
+        malformed = " AND ".join(f"{_DECODED}.{backquoted(name)} IS NULL" for name in names) or "FALSE"
     record = _record(delivered, [*(name for name in _PLACE if name in delivered.columns), VALUE])
     no_value = f"WHEN {VALUE} IS NULL THEN {_object([(FAILED, _text(TOMBSTONE)), *record])}"
     failed = [(FAILED, _text(f"FORMAT {decoding.format}")), *record]
     # A value without a single field is a row of NULLs to Spark, and no record to anybody else.
-    return f"{no_value} WHEN {malformed} OR {_DECODED} IS NULL THEN {_object(failed)}"
+    return f"{no_value} WHEN ({malformed}) OR {_DECODED} IS NULL THEN {_object(failed)}"
 
 
 def _made(frame: DataFrame, making: Making, corrupt: str | None, keeps_bad: bool) -> tuple[DataFrame, str | None]:

@@ -1,0 +1,1 @@
+"""Streams of a real Kafka broker."""

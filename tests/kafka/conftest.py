@@ -1,0 +1,22 @@
+"""One broker for all tests that need one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kafka.broker import NoBrokerError, running_broker
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """Provide the address of a broker; where its jars cannot be had the test is skipped, but never in CI."""
+    try:
+        with running_broker() as address:
+            yield address
+    except NoBrokerError as reason:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(reason))

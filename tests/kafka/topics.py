@@ -1,0 +1,54 @@
+"""Topics of a broker, and records in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A record as it is sent; `at_ms`: Kafka's own time of it."""
+
+    value: bytes | str | None
+    key: bytes | str | None = None
+    partition: int = 0
+    at_ms: int = 0
+    headers: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Topics:
+    """Speaks to a broker."""
+
+    def __init__(self, address: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": address})
+        self._producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
+
+    def create(self, topic: str, partitions: int = 1) -> None:
+        """Make a topic."""
+        self._admin.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(30)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Let a topic have so many partitions."""
+        self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+    def send(self, topic: str, records: Iterable[Record]) -> None:
+        """Send records; return when the broker has them."""
+        for record in records:
+            self._producer.produce(
+                topic,
+                value=record.value,
+                key=record.key,
+                partition=record.partition,
+                timestamp=record.at_ms,
+                headers=[*record.headers.items()],
+            )
+        assert self._producer.flush(30) == 0
+
+    def expire(self, topic: str, partition: int, before: int) -> None:
+        """Delete the records of a partition before an offset."""
+        (done,) = self._admin.delete_records([TopicPartition(topic, partition, before)]).values()
+        done.result(30)
