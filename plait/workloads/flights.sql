@@ -1,4 +1,4 @@
--- A year of flights out of New York (2013), replayed as four streams, and five questions of an operations desk.
+-- A year of flights out of New York (2013), replayed as four streams, and eight questions of an operations desk.
 -- All times are UTC. Paths are relative to this file: copy it, change it, run it again with `plait run flights.sql`.
 
 -- What happened: one row when an aircraft leaves the gate, one when it reaches the gate at its destination, one at
@@ -86,3 +86,31 @@ CREATE QUERY gate_crunch INTO parquet OPTIONS (path 'out/gate_crunch')
      JOIN airports t ON t.faa = x.dest
      JOIN airlines l ON l.carrier = x.carrier
      WHERE x.origin <> 'JFK' AND y.origin = 'JFK' AND x.arr_delay >= 45 AND y.arr_delay >= 45;
+
+-- Which departures had no complete weather report, one with an air pressure, of their airport for the hour they left in?
+-- (An anti join: a departure is an answer once the watermark has passed its window, so that no report that fits can come
+-- any more.)
+CREATE QUERY unobserved INTO parquet OPTIONS (path 'out/unobserved')
+  WINDOW (d INTERVAL 1 HOUR, w INTERVAL 1 HOUR)
+  AS SELECT d.departed, d.origin, d.dest, l.name AS airline, d.flight, d.dep_delay
+     FROM departures d
+     JOIN airlines l ON l.carrier = d.carrier
+     LEFT ANTI JOIN weather w ON w.origin = d.origin AND w.observed = date_trunc('HOUR', d.departed)
+                          AND w.pressure IS NOT NULL;
+
+-- How late did aircraft leave, airport by airport and hour by hour? (Groups of windows of time: those of an hour are
+-- written once it is over.)
+CREATE QUERY delays INTO parquet OPTIONS (path 'out/delays')
+  AS SELECT window.start AS hour, d.origin, count(*) AS flights, avg(d.dep_delay) AS mean_delay,
+            max(d.dep_delay) AS worst_delay
+     FROM departures d
+     GROUP BY window(d.departed, '1 hour'), d.origin;
+
+-- Which aircraft left for a place less than 300 miles away and did not leave New York again within 12 hours?
+-- (NOT EXISTS over the same stream. `n` has a window of one second: it must be the newer of the two.)
+CREATE QUERY stayed_away INTO parquet OPTIONS (path 'out/stayed_away')
+  WINDOW (d INTERVAL 12 HOURS, n INTERVAL 1 SECOND)
+  AS SELECT d.tailnum, d.carrier, d.flight, d.origin, d.dest, d.departed, d.distance
+     FROM departures d
+     WHERE d.tailnum IS NOT NULL AND d.distance < 300
+       AND NOT EXISTS (SELECT 1 FROM departures n WHERE n.tailnum = d.tailnum AND n.departed > d.departed);

@@ -50,6 +50,24 @@ QUESTIONS = (
         columns=("airport", "airline", "arrived", "arr_delay", "other_arrived", "other_delay"),
         worst="arr_delay",
     ),
+    Question(
+        query="unobserved",
+        asks="Which departures had no complete weather report of their airport for the hour they left in?",
+        columns=("departed", "origin", "dest", "airline", "flight", "dep_delay"),
+        worst="departed",
+    ),
+    Question(
+        query="delays",
+        asks="How late did aircraft leave, airport by airport and hour by hour?",
+        columns=("hour", "origin", "flights", "mean_delay", "worst_delay"),
+        worst="mean_delay",
+    ),
+    Question(
+        query="stayed_away",
+        asks="Which aircraft left for a place less than 300 miles away and did not leave New York again in 12 hours?",
+        columns=("departed", "tailnum", "origin", "dest", "carrier", "flight", "distance"),
+        worst="departed",
+    ),
 )
 
 
