@@ -6,6 +6,8 @@ the same facts are attributes, so that a program can act on them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class PlaitError(Exception):
     """Base of every error raised by Plait."""
@@ -53,8 +55,38 @@ class SinkError(PlacedError):
     """A query's results cannot be written."""
 
 
-class PredicateError(PlaitError):
-    """A join predicate failed for some pair of rows, or a registered one returned something else than truth values."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What cannot be computed for some row, and why: something of a `query` alone; or the predicate `sql` over
+    `operands`, (source, column) each; or a `column` that is computed of the rows of a `source`, a selection under its
+    text. `spared`: queries with this predicate that take only some of the rows for which it was computed.
+    """
+
+    reason: str
+    query: str | None = None
+    sql: str = ""
+    operands: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    column: str = ""
+    spared: frozenset[str] = frozenset()
+
+
+class ComputationError(PlaitError):
+    """What queries compute fails for some row; each of `failures` says what, and whose it is."""
+
+    def __init__(self, message: str, *, failures: tuple[Failure, ...] = ()) -> None:
+        self.failures = failures
+        super().__init__(message)
+
+
+class PredicateError(ComputationError):
+    """A join predicate failed for some pair of rows, or a registered one returned something else than truth values.
+    `predicate`: which one, where it is not known yet whose it is.
+    """
+
+    def __init__(self, message: str, *, failures: tuple[Failure, ...] = (), predicate: object = None) -> None:
+        self.predicate = predicate
+        super().__init__(message, failures=failures)
 
 
 def reason_of(error: Exception) -> str:

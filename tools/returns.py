@@ -143,7 +143,7 @@ def follow(file: Path, strategy: str) -> list[tuple[str, list[str]]]:
 def follow_batch() -> list[tuple[str, list[str]]]:
     """Return the stops from a plan to the end of its first batch."""
     carry_out()
-    reader = Reader(last="start_query.<locals>.carry_out", after=PlanRequest.plan.__code__)
+    reader = Reader(last="Run.batches.<locals>.run", after=PlanRequest.plan.__code__)
     carry_out(lambda run: _followed(reader, run))
     if not reader.is_done:
         raise RuntimeError("the batch was not followed to its end")

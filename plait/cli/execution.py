@@ -30,7 +30,7 @@ _POLL_SECONDS = 0.2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """How to run a script. `trigger` None: only what is there now, and nothing will come after that if it `closes`.
-    `conf`: Spark settings, `settings`: Plait's.
+    `conf`: Spark settings, `settings`: Plait's; `retry`: the queries that are tried again though they are set aside.
     """
 
     script: ScriptText
@@ -40,6 +40,7 @@ class Execution:
     conf: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     closes: bool = False
+    retry: tuple[str, ...] = ()
 
     @property
     def strategy(self) -> StrategyName:
@@ -58,6 +59,7 @@ class Choices:
     conf: tuple[str, ...] = ()
     available_now: bool = False
     close: bool = False
+    retry: tuple[str, ...] = ()
 
 
 def settle(script: ScriptText, choices: Choices) -> Execution:
@@ -81,6 +83,7 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
         conf=tuple(conf.items()),
         settings=tuple((name, value) for name, value in said.items() if name not in conf),
         closes=choices.close,
+        retry=choices.retry,
     )
 
 
@@ -126,6 +129,8 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
                 engine.set_option(name, value)
             script = _loaded(execution.script, engine)
             engine.load(replace(script, options=()))
+            for query in execution.retry:
+                engine.retry(query)
             output.starting(_described(execution, script))
             handle = engine.start(execution.trigger, close=execution.closes)
             for text in engine.notices():

@@ -26,6 +26,12 @@ def run(
             help="With --available-now: nothing more will come. What is undecided is decided, and the checkpoint ends.",
         ),
     ] = False,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUERY", help="Try a query once more that an earlier run has set aside; may be given several times."
+        ),
+    ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +76,7 @@ def run(
         conf=tuple(conf or ()),
         available_now=available_now,
         close=close,
+        retry=tuple(retry or ()),
     )
     execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:
@@ -77,5 +84,5 @@ def run(
     if explain:
         event = {"event": "explained", "plan": outcome.plan}
         typer.echo(dumps(event, ensure_ascii=False) if json else f"\n{outcome.explanation}".rstrip())
-    if outcome.summary.failing:
+    if outcome.summary.failing or outcome.summary.set_aside:
         raise typer.Exit(FAILED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from plait.errors import Failure
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
 from plait.state.model import BadRows, Bucket, GatheredRows, NullKey
@@ -67,7 +68,7 @@ class ProbeReport:
     broadcast tuple counts once per partition.
 
     `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks.
-    `seconds`: of processor time.
+    `seconds`: of processor time. `failures`: what could not be computed; nothing of the task is of any use then.
     """
 
     probe_tuples: tuple[tuple[str, int], ...] = ()
@@ -77,6 +78,7 @@ class ProbeReport:
     buckets: tuple[Bucket, ...] = ()
     shuffled_bytes: int = 0
     seconds: float = field(default=0.0, compare=False)
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

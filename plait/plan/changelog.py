@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from plait.plan.model import Estimate, Member, Plan, ProbeTree, Step, Store
+from plait.plan.expected import Estimate
+from plait.plan.model import Member, Plan, ProbeTree, Step, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

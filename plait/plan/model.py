@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeAlias
 
 from plait.plan.columns import SELECTED, TAU, StoredColumn
+from plait.plan.expected import UNKNOWN, Estimate, Solution, StoredEstimate
 from plait.query.model import SourceExpression
 from plait.query.predicates import At, Band, Conjunction, Equality, Order
 
@@ -275,30 +276,6 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """Expected counts; None where nothing is known.
-
-    `probe_tuples`: tuples sent along the edge, counted once per partition that receives them. `results`: tuples that
-    match. These are per planning unit (window contents of the starting relation) and what the optimizer weighs. The
-    same `per_s`: per second of event time, so that different trees can be added up and compared with what is measured.
-    """
-
-    probe_tuples: float | None = None
-    results: float | None = None
-    probe_tuples_per_s: float | None = None
-    results_per_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEstimate:
-    """What a store is expected to keep."""
-
-    store: str
-    rows: float
-    bytes: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One arrow of a probe order: what arrives over `edge` probes `member`'s store on all of `predicates`.
 
@@ -314,7 +291,7 @@ class Step:
     outputs: tuple[Output, ...] = ()
     fills: tuple[Fill, ...] = ()
     children: tuple[Step, ...] = ()
-    estimate: Estimate = Estimate()
+    estimate: Estimate = UNKNOWN
     parts: tuple[Member, ...] = ()
 
     @property
@@ -402,18 +379,3 @@ class Plan:
 def is_routed(store: Store, step: Step) -> bool:
     """Tell whether a tuple on `step` knows the one partition of `store` to go to (χ = 1); otherwise it goes to all."""
     return bool(store.partition_by) and set(store.partition_by) <= {equality.right.name for equality in step.equalities}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """How good a plan found by search is known to be.
-
-    `solver` found it: ``highs``, or ``local-search`` where that was not improved upon. `objective` is what it
-    minimizes, weighted probe tuples per second of event time plus weighted rows kept in intermediate stores in that
-    time; no plan of the search space has less than `bound`. `gap` is (objective − bound) / objective.
-    """
-
-    solver: str
-    objective: float
-    bound: float
-    gap: float

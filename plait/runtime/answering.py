@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import PlaitError
+from plait.errors import ComputationError, PlaitError
+from plait.operators.failing import computation_error
 from plait.plan.model import Plan
 from plait.runtime.batch.asking import Asking
-from plait.runtime.batch.stream import Run
+from plait.runtime.batch.stream import Again, Run
+from plait.runtime.batch.trial import failures_of_batch
 from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.recovery import refuse_results_of_others
 from plait.runtime.course import Ahead, Course
 from plait.runtime.declarations import Declarations
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.requests import Request
+from plait.runtime.setting_aside import blamed_for, is_of_spark, told
+from plait.runtime.spark.session import has_named_sources
 from plait.runtime.telling import Telling
 
 
@@ -51,7 +56,64 @@ class Answering(Declarations):
         """Say what was wrong, and which query is to blame."""
 
     def _bindings(self) -> dict[str, Binding]:
-        return dict(self._registry.bindings)
+        """Return the queries that batches are to answer: those that are not set aside."""
+        return self._setting_aside.without(self._registry.bindings)
+
+    def _mends(self, error: Exception) -> bool:
+        """Tell whether another attempt at what has failed goes without it: set the queries to blame aside; or, where
+        Spark has failed while it took rows in, let the next start find out which these are.
+        """
+        course = self._course
+        if course is None:
+            return False
+        if is_of_spark(error) and course.batches.processor.is_taking_in and len(course.asked.bindings) > 1:
+            self._setting_aside.suspected = error
+            return True
+        return self._set_aside(error, course.asked, course.next_batch)
+
+    def _set_aside(self, error: BaseException, asked: Asked, batch: int) -> bool:
+        """Set the queries aside that are to blame for an error; tell whether there are any, and others beside them."""
+        reasons = blamed_for(error, (each.query for each in asked.bindings.values()))
+        with self._declaring:
+            to_blame = [each for name, each in asked.bindings.items() if name in reasons]
+            left = [each for name, each in self._bindings().items() if name not in reasons]
+            if not to_blame or not left or not self._may_read_less(asked, left):
+                return False
+            aside = self._setting_aside.add(to_blame, reasons, batch)
+            self._planned = None  # it was made with them
+            for each in aside:
+                self._refuse_waiting(each.query, ComputationError(each.text))
+        self._telling.totals.warn(told(aside))
+        if self._course is not None:
+            with suppress(Exception):  # else all are planned by the start that follows
+                self._course.plan_ahead(self._asked())
+        return True
+
+    def _may_read_less(self, asked: Asked, left: Iterable[Binding]) -> bool:
+        """Tell whether these queries alone can go on: where streams have no names for Spark, all have to be read."""
+        return has_named_sources(self._spark) or _read_by(left) >= _read_by(asked.bindings.values())
+
+    def _refuse_waiting(self, query: str, problem: PlaitError) -> None:
+        """Refuse what waits for a query to be answered."""
+        for request in self._requests.waiting():
+            if request.query == query and not request.is_drop:
+                self._requests.refuse(request, problem)
+
+    def _failing(self, frame: DataFrame) -> bool:
+        """Find out on which expressions Spark has failed in a batch with these rows. Raises `Again` if queries are set
+        aside for it, else what Spark failed with.
+        """
+        suspected, self._setting_aside.suspected = self._setting_aside.suspected, None
+        if self._course is None or suspected is None:
+            raise RuntimeError("there is no batch to try again")
+        try:
+            failures = failures_of_batch(frame, self._course.tried)
+        except Exception:  # whatever keeps the rows from being read
+            raise suspected from None
+        error = computation_error(failures) if failures else suspected
+        if self._set_aside(error, self._course.asked, self._course.next_batch):
+            raise Again from suspected
+        raise suspected
 
     def _asking(self) -> Asking:
         """Return what the run has to know of this."""
@@ -61,6 +123,7 @@ class Answering(Declarations):
             plan_ahead=self._plan_ahead,
             is_planned=self._is_planned,
             take_planned=self._take_planned,
+            give_up=self._requests.give_up,
         )
 
     def _heard_of(self, request: Request) -> None:
@@ -77,7 +140,7 @@ class Answering(Declarations):
         What cannot be planned is refused alone, and ends nothing.
         """
         course = self._course
-        if course is None or not self._registry.bindings:
+        if course is None or not self._bindings():
             return False
         if not self._requests.waiting():  # the call before this one has seen all
             return True
@@ -97,7 +160,7 @@ class Answering(Declarations):
         fails here fails when it is taken up.
         """
         course = self._course
-        if course is None or not self._registry.bindings:
+        if course is None or not self._bindings():
             return False
         waiting = self._requests.waiting()
         if not waiting or (self._is_planned() and self._planned is not None and self._planned.waiting == waiting):
@@ -199,6 +262,10 @@ class Answering(Declarations):
     def _forget_dropped(self, course: Course) -> None:
         """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
         self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
+
+
+def _read_by(bindings: Iterable[Binding]) -> set[str]:
+    return {relation.source for each in bindings for relation in each.query.relations if not relation.is_table}
 
 
 __all__ = ["Answering"]

@@ -31,8 +31,9 @@ from plait.query.model import Query
 from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.microbatch import BatchProcessor
-from plait.runtime.batch.stream import ingest_frame, start_query
+from plait.runtime.batch.streaming_query import ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
+from plait.runtime.batch.trial import Tried, trial_frames
 from plait.runtime.batch.waiting import failing_at_start
 from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.asked import Asked
@@ -46,7 +47,6 @@ from plait.runtime.losses.malformed import Explainer, read_in_part
 from plait.runtime.losses.remembered import changed_outside
 from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
-from plait.runtime.outputs.deliverer import MemoryResults
 from plait.spelling import plural
 from plait.state.model import Bucket
 
@@ -116,13 +116,12 @@ class Course:
         listener: Callable[[BatchEvent], None],
         clock: Callable[[], float],
         predicates: Predicates,
-        memory: dict[str, MemoryResults],
         explainer: Explainer,
         carried: Carried | None = None,
         is_endless: bool = True,
     ) -> Course:
-        """Bring the checkpoint up to date with what is asked. `memory`: where the results of memory sinks are kept,
-        `carried`: what the start before leaves; `is_endless`: it goes on until somebody stops it.
+        """Bring the checkpoint up to date with what is asked. `carried`: what the start before leaves; `is_endless`: it
+        goes on until somebody stops it.
         """
         prepared, carried = prepare(asked), carried or Carried()
         memory_of_plans = carried.memory
@@ -140,7 +139,6 @@ class Course:
             claimed=prepared.claimed,
             is_endless=is_endless,
         )
-        processor.handover.deliverer.memory = memory
         processor.govern(prepared.epoch, prepared.before, prepared.lacking)
         processor.tell(carried.change)
         offered = processor.offer()
@@ -298,6 +296,18 @@ class Course:
             trigger=trigger,
             process=process,
         )
+
+    @property
+    def tried(self) -> tuple[Tried, ...]:
+        """What Spark computes of arriving rows, stream by stream."""
+        opened = self.batches.admission.opened
+        return tuple(Tried(opened[spec.source], spec) for spec in self.running)
+
+    def start_trial(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
+        """Start the streaming query for the batch that has failed, whose rows `process` gets as they are."""
+        checkpoint = for_spark(posixpath.join(self.asked.checkpoint, "spark"))
+        frames = trial_frames(self.tried)
+        return start_query(self.asked.spark, frames, checkpoint=checkpoint, trigger=trigger, process=process)
 
     @property
     def dropped(self) -> frozenset[str]:

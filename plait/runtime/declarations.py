@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from plait.arguments import mapping, number, option_text, path, shown, text
-from plait.errors import OptionError, PlaitError
+from plait.errors import ComputationError, OptionError, PlaitError
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
+from plait.runtime.checkpoint.set_aside import SetAside
 from plait.runtime.engine_options import EngineOptions
 from plait.runtime.inputs.opening import (
     CORRUPT,
@@ -28,6 +29,7 @@ from plait.runtime.notice import Notice
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.registry import Registry
 from plait.runtime.requests import Request, Requests
+from plait.runtime.setting_aside import SettingAside
 from plait.sinks import Sink
 from plait.sql.lexis.durations import delay_us, idle_us, window_us
 from plait.sql.lexis.text import SourceText
@@ -35,15 +37,19 @@ from plait.sql.script.check import Script
 from plait.sql.select.binder import bind_query
 from plait.sql.select.view_parts import View
 from plait.sql.statements import WindowOverride
+from plait.state.place import state_of
 
 
 @dataclass(slots=True)
 class QueryHandle:
-    """A registered query. While an engine runs it waits for the next boundary between two batches."""
+    """A registered query. While an engine runs it waits for the next boundary between two batches. Results of a memory
+    sink live as long as it does, also after the query was dropped.
+    """
 
     name: str
-    _results: Callable[[str], pa.Table]
+    _binding: Binding
     _request: Request
+    _aside: Callable[[Binding], SetAside | None]
 
     @property
     def active_since(self) -> int | None:
@@ -51,19 +57,31 @@ class QueryHandle:
         return self._request.active_since
 
     def wait_active(self, timeout: float | None = None) -> bool:
-        """Wait until it is decided which batch is the first that answers it, at most `timeout` seconds; tell whether it
-        is. Raises the reason if the engine, running already, cannot take the query.
+        """Wait until it is decided which batch is the first that answers it, at most `timeout` seconds and while the
+        run goes on; tell whether it is. Raises the reason if the engine, running already, cannot take the query, or has
+        set it aside since.
         """
-        return self._request.wait(timeout)
+        is_active = self._request.wait(timeout)
+        reason = self.set_aside
+        if reason is not None:
+            raise ComputationError(reason)
+        return is_active
+
+    @property
+    def set_aside(self) -> str | None:
+        """Why the query is set aside, so that no batch answers it; None as long as it is not."""
+        known = self._aside(self._binding)
+        return None if known is None else known.text
 
     def results(self) -> pa.Table:
         """Return all results of a query with a memory sink so far, as an Arrow table."""
-        return self._results(self.name)
+        return self._binding.results()
 
 
 class Declarations(ABC):
     """Everything that is registered on one checkpoint, by any thread. `_dropped`: the queries whose results may be
     discarded. `_requests`: queries that were added or dropped, until a batch takes place with them or without.
+    `_setting_aside`: the queries that no batch answers because what they compute fails.
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
@@ -73,6 +91,7 @@ class Declarations(ABC):
         self._dropped: set[str] = set()
         self._of_script: list[Notice] = []
         self._requests = Requests()
+        self._setting_aside = SettingAside(lambda: state_of(checkpoint))
         self._declaring = threading.RLock()
 
     @abstractmethod
@@ -183,7 +202,7 @@ class Declarations(ABC):
         All that is asked for until then takes effect together; the handle says when that is.
         """
         binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink)  # takes a while, and no turn
-        return QueryHandle(name, self.results, self._add_query(binding))
+        return self._handle(binding, self._add_query(binding))
 
     def replace(
         self,
@@ -205,7 +224,27 @@ class Declarations(ABC):
                 self._registry.bindings[name] = before
                 raise
             self._dropped.add(name)
-        return QueryHandle(name, self.results, request)
+            self._setting_aside.forget(name)
+        return self._handle(binding, request)
+
+    def retry(self, name: str) -> QueryHandle:
+        """Have a query tried once more that was set aside because what it computes failed for some row. It goes on with
+        what comes, from the next batch boundary on. Raises OptionError if it is not set aside.
+        """
+        name = text("Engine.retry", "name", name, "'late'")
+        with self._declaring:
+            if not self._setting_aside.forget(name):
+                raise OptionError(f"query '{name}' is not set aside, so there is nothing to try again")
+            binding = self._registry.bindings.get(name)
+            if binding is None:
+                raise OptionError(f"there is no query '{name}' here; it will be tried where there is one")
+            request = Request(name)
+            self._requests.add(request)
+            self._heard_of(request)
+        return self._handle(binding, request)
+
+    def _handle(self, binding: Binding, request: Request) -> QueryHandle:
+        return QueryHandle(binding.query.name, binding, request, self._setting_aside.of)
 
     def _bound(self, name: str, select: str, sink: Sink, windows: Mapping[str, str | None] | None) -> Query:
         owner = f"query '{text('Engine.query', 'name', name, repr('late'))}'"
@@ -241,6 +280,7 @@ class Declarations(ABC):
         """
         with self._declaring:
             self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
+            self._setting_aside.forget(name)
             self._dropped.add(name)
             gone = OptionError(f"query '{name}' was dropped before it took effect")
             for waiting in self._requests.waiting():

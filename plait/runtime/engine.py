@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -15,7 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
 from plait.arguments import names, path, shown
-from plait.errors import OptionError, PlaitError
+from plait.errors import ComputationError, OptionError, PlaitError
 from plait.plan.explain import ExplainFormat, Shown
 from plait.plan.model import Plan
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
@@ -34,8 +33,8 @@ from plait.runtime.engine_options import RoutingChoice, written
 from plait.runtime.explaining import explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
-from plait.runtime.outputs.deliverer import MemoryResults
 from plait.runtime.run_handle import RunHandle
+from plait.runtime.setting_aside import blamed_for, done_or_again, told
 from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.runtime.status import part_of
@@ -44,8 +43,8 @@ from plait.sinks.kinds import kind_of
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
 from plait.state.manifest import ManifestLog
+from plait.state.place import STATE, state_of
 from plait.state.sole_run import sole_run
-from plait.state.storage import Storage
 from plait.stats.latency import LatencyWindow
 
 
@@ -89,7 +88,6 @@ class Engine(Answering):
         take_running_interpreter(spark)
         self._warming = Warming(spark)
         self._listener = listener
-        self._memory: dict[str, MemoryResults] = {}
         self._explainer = Explainer(spark)
         self._telling = self._of_run(0)
         self._started = 0.0
@@ -128,23 +126,39 @@ class Engine(Answering):
             raise OptionError("there is no query to run; add one with Engine.query or CREATE QUERY")
         self._telling, self._started = self._of_run(int(self._clock() * 1000)), time.perf_counter()
         self._telling.totals.warn(self._of_script)
+        self._look_for_set_aside()
         run = Run(
             lambda: self._start_streaming(run, trigger),
             is_endless=trigger is not None,
             asked=self._asking(),
-            end=self._end if close else lambda: None,
-            pass_time=lambda: self._course.batches.pass_time() if self._course is not None else None,
+            end=lambda: done_or_again(self._end, self._mends) if close else None,
+            pass_time=lambda: done_or_again(self._pass_time, self._mends),
             explain=self._explained,
-            alone=sole_run(self._checkpoint, "plait"),
+            alone=sole_run(self._checkpoint, STATE),
         )
         self._run = run
         run.begin()
         return run
 
+    def _look_for_set_aside(self) -> None:
+        """Take up which queries earlier runs have set aside. Raises OptionError if no other is left."""
+        with self._declaring:
+            self._setting_aside.read()
+            aside = self._setting_aside.among(self._registry.bindings)
+            if not self._bindings():
+                raise OptionError(f"no query is left to run; {aside[0].text}")
+            for each in aside:
+                self._refuse_waiting(each.query, ComputationError(each.text))
+        self._telling.totals.warn(told(aside))
+
     def _end(self) -> None:
         """Let nothing more come. For queries that have been dropped on the way nothing is decided."""
-        if self._course is not None and self._registry.bindings:
+        if self._course is not None and self._bindings():
             self._course.batches.end()
+
+    def _pass_time(self) -> None:
+        if self._course is not None and self._setting_aside.suspected is None:
+            self._course.batches.pass_time()
 
     def _of_run(self, since_ms: int) -> Telling:
         """Return what tells of a run that begins at this time."""
@@ -160,11 +174,17 @@ class Engine(Answering):
         """Bring the checkpoint up to date with what is registered and start the streaming query. None: all queries have
         been dropped.
         """
+        suspected = self._setting_aside.suspected
+        if self._course is not None and suspected is not None:
+            try:
+                return self._course.start_trial(trigger, run.batches(lambda frame, *_: self._failing(frame)))
+            except Exception:  # what there was before tells more
+                raise self._explained(suspected) from suspected
         if self._course is not None:
             self._course.close(is_replaced=True)
             with self._declaring:
                 self._forget_dropped(self._course)
-        if not self._registry.bindings:
+        if not self._bindings():
             return None
         with self._declaring:
             request, waiting = self._request(), self._requests.waiting()
@@ -177,25 +197,37 @@ class Engine(Answering):
                 listener=self._telling.hear,
                 clock=self._clock,
                 predicates=self._registry.predicates,
-                memory=self._memory,
                 explainer=self._explainer,
                 carried=carried,
                 is_endless=trigger is not None,
             )
         except PlaitError as error:
-            added = [] if self._course is None or not run.has_started else self._added(self._course)
-            if not added:
+            if not self._goes_on_without(error, asked, run):
                 raise
-            self._refuse(added, error)  # all others go on
             return self._start_streaming(run, trigger)
         with self._declaring:
             self._requests.settle(waiting, asked.bindings, self._course.next_batch)
         self._telling.totals.begin_with(self._course.stored, self._course.failing)
         self._telling.totals.warn((*self._course.notices, *self._course.warnings))
+        carry_out = self._course.batches.carry_out
         try:
-            return self._course.start(trigger, partial(run.batch, self._course.batches.carry_out))
+            return self._course.start(
+                trigger, run.batches(lambda *batch: done_or_again(partial(carry_out, *batch), self._mends))
+            )
         except Exception as error:
             raise self._explained(error) from error
+
+    def _goes_on_without(self, error: PlaitError, asked: Asked, run: Run) -> bool:
+        """Tell whether a start that has failed is to be tried again: without the queries that are to blame for it, or
+        those that were added for it.
+        """
+        added = [] if self._course is None or not run.has_started else self._added(self._course)
+        blamed = blamed_for(error, (each.query for each in asked.bindings.values()))
+        refused = [query for query in added if query in blamed] or ([] if blamed else added)
+        if refused:
+            self._refuse(refused, error)  # all others go on
+        batch = 0 if self._course is None else self._course.next_batch
+        return bool(refused) or self._set_aside(error, asked, batch)
 
     def _asked(self, plan: Plan | None = None, without: Collection[str] = ()) -> Asked:
         """Return what is registered now; of the queries `without`, what is in force."""
@@ -242,10 +274,9 @@ class Engine(Answering):
     def results(self, query: str) -> pa.Table:
         """Return all results of a query with a memory sink so far."""
         binding = self._registry.bindings.get(query)
-        if binding is None or binding.sink.spec.format != "memory":
-            raise OptionError(f"query '{query}' has no memory sink; create it with sink=plait.sinks.memory()")
-        kept = self._memory.get(query)
-        return (kept if kept is not None and kept.are_of(binding) else MemoryResults(binding)).table()
+        if binding is None:
+            raise OptionError(f"there is no query '{query}'; create it with sink=plait.sinks.memory()")
+        return binding.results()
 
     def explain(
         self, format: ExplainFormat = "text", *, queries: str | Iterable[str] = (), streams: str | Iterable[str] = ()
@@ -257,7 +288,7 @@ class Engine(Answering):
         """
         shown = Shown(queries=names("explain", "queries", queries), streams=names("explain", "streams", streams))
         request = self._request()
-        storage = Storage.open(posixpath.join(self._checkpoint, "plait"))
+        storage = state_of(self._checkpoint)
         manifest = ManifestLog(storage).latest()
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
@@ -270,7 +301,8 @@ class Engine(Answering):
         course, is_over = self._course, self._run is not None and not self._run.is_alive()
         hints = course.hints(self._queries(), self._telling.totals) if is_over and course is not None else ()
         summary = self._telling.totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
-        return summary if course is None else replace(summary, lacking=course.lacking)
+        aside = tuple((each.query, each.reason) for each in self._setting_aside.among(self._registry.bindings))
+        return replace(summary, set_aside=aside, lacking=() if course is None else course.lacking)
 
     def notices(self) -> tuple[str, ...]:
         """Return what the user should know of this start: streams that come back or rest, and what queries lack of
@@ -285,7 +317,8 @@ class Engine(Answering):
         """
         wanted = Shown(queries=names("status", "queries", queries), streams=names("status", "streams", streams))
         wanted.require(self._registry.bindings, self._registry.streams())
-        return part_of(self._whole_status(), self._queries(), wanted.queries, wanted.streams)
+        registered = (binding.query for binding in self._registry.bindings.values())
+        return part_of(self._whole_status(), registered, wanted.queries, wanted.streams)
 
     def _whole_status(self) -> dict[str, Any]:
         last, course = self._telling.totals.last, self._course
@@ -294,6 +327,7 @@ class Engine(Answering):
             "running": self._run is not None and self._run.is_alive(),
             "failure": None if failure is None else str(self._explained(failure)),
             "queries": sorted(self._registry.bindings),
+            "set_aside": {each.query: each.reason for each in self._setting_aside.among(self._registry.bindings)},
             "streams": self._registry.streams(),
             "notices": list(self.notices()),
             "lacking": [] if course is None else [each.as_json() for each in course.lacking],

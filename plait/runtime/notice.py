@@ -28,6 +28,7 @@ NoticeKind: TypeAlias = (
     StartKind
     | Literal[
         "no window",
+        "query set aside",
         "event times",
         "table changed",
         "table read in part",

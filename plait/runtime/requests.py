@@ -17,24 +17,41 @@ class Request:
     is_drop: bool = False
     active_since: int | None = None
     refused: Exception | None = None
-    _settled: threading.Event = field(default_factory=threading.Event)
+    _given_up: int = 0
+    _told: threading.Condition = field(default_factory=threading.Condition)
 
     def take_effect(self, batch: int) -> None:
         """Note that it is in force from this batch on."""
-        self.active_since = batch
-        self._settled.set()
+        with self._told:
+            self.active_since = batch
+            self._told.notify_all()
 
     def refuse(self, reason: Exception) -> None:
         """Note that nothing comes of it."""
-        self.refused = reason
-        self._settled.set()
+        with self._told:
+            self.refused = reason
+            self._told.notify_all()
+
+    def give_up(self) -> None:
+        """Let nobody wait for it any longer, although it may take effect yet: the run is over."""
+        with self._told:
+            self._given_up += 1
+            self._told.notify_all()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is in force, at most `timeout` seconds; tell whether it is. Raises why it was refused."""
-        self._settled.wait(timeout)
+        """Wait until it is in force, at most `timeout` seconds and while a run goes on; tell whether it is. Raises why
+        it was refused.
+        """
+        with self._told:
+            begun = self._given_up
+            self._told.wait_for(lambda: self._is_settled or self._given_up > begun, timeout)
         if self.refused is not None:
             raise self.refused
         return self.active_since is not None
+
+    @property
+    def _is_settled(self) -> bool:
+        return self.active_since is not None or self.refused is not None
 
 
 class Requests:
@@ -59,6 +76,11 @@ class Requests:
             if request in self._waiting and (request.is_drop or request.query in queries):
                 request.take_effect(batch)
                 self._waiting.remove(request)
+
+    def give_up(self) -> None:
+        """Let nobody wait any longer for what a run that is over has not taken up."""
+        for request in self.waiting():
+            request.give_up()
 
     def refuse(self, request: Request, reason: Exception) -> None:
         """Let nothing come of a request."""

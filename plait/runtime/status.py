@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from plait.query.model import Query
 
-_BY_QUERY: Final = ("queries", "results", "failing", "outside_selections")
+_BY_QUERY: Final = ("queries", "results", "failing", "set_aside", "outside_selections")
 _BY_STREAM: Final = ("sources", "lag")
 
 

@@ -13,6 +13,7 @@ import uuid
 from dataclasses import replace
 
 from plait.errors import CheckpointError, PlaitError
+from plait.state.place import STATE
 from plait.state.storage import Storage
 
 FOLDER = "marks"
@@ -57,7 +58,7 @@ def require_mark(storage: Storage, version: str) -> None:
 def not_shared(storage: Storage, hosts: tuple[str, ...]) -> CheckpointError:
     """Return the error for a checkpoint that workers on these machines do not see."""
     place = f"worker{'s' if len(hosts) > 1 else ''} on {', '.join(hosts)}"
-    checkpoint = storage.uri.removesuffix("/plait")
+    checkpoint = storage.uri.removesuffix(f"/{STATE}")
     return CheckpointError(
         f"checkpoint {checkpoint} is not shared: the {place} did not find in it what the driver had just written. Name "
         "a checkpoint (--checkpoint) that driver and workers reach under one path or URI: a network file system, "

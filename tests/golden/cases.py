@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from plait.optimizer.assemble.covering import cover
 from plait.optimizer.probe_orders import ProbeOrder
+from plait.plan.expected import Solution
 from plait.plan.explain import EdgeCount, Measured, StoreCount
-from plait.plan.model import Solution
 from plait.plan.strategy_names import DEFAULT_STRATEGY
 from plait.query.model import Query, Source
 from tests.unit.optimizer.queries import equality, query, stream, table

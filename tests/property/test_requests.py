@@ -4,6 +4,7 @@ nothing new is read, and what cannot be is refused alone.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -21,6 +22,7 @@ from plait.optimizer.incremental.former import Former, QueryChange
 from plait.query.model import Query
 from plait.runtime.batch.stream import Run
 from plait.runtime.engine import Engine
+from plait.runtime.outputs.binding import Binding
 from plait.sql import load_script
 from tests.property.standin.session import Session
 from tests.property.test_undelivered import JOIN, SHY, Place, place
@@ -280,6 +282,29 @@ def test_a_query_that_is_dropped_before_it_takes_effect_says_so_to_who_waits_for
     run(place, change, 1)
     with pytest.raises(PlaitError, match="'brief' was dropped before it took effect"):
         handles[0].wait_active(5)
+
+
+def test_results_in_memory_live_as_long_as_somebody_holds_their_query(place: Place, starts: list[int]) -> None:
+    for values in ((1, 2, 3), (4, 5), (6,)):
+        place.arrive(*values)
+    handles = []
+
+    def change(engine: Engine) -> None:
+        if not handles:
+            handles.append(engine.query("fleeting", JOIN, sink=plait.sinks.memory()))
+            return
+        engine.drop("fleeting")
+        handles.append(engine.query("fleeting", JOIN, sink=plait.sinks.memory()))
+
+    engine = run(place, change, 1, 2)
+    assert [sorted(each.results()["v"].to_pylist()) for each in handles] == [[4, 5], [6]]
+    assert engine.results("fleeting")["v"].to_pylist() == [6]
+    engine.drop("fleeting")
+    handles.clear()
+    engine.run_available()
+    gc.collect()
+    held = [each for each in gc.get_objects() if isinstance(each, Binding)]
+    assert [each.query.name for each in held if each.query.name == "fleeting"] == []
 
 
 def test_a_query_may_be_dropped_while_it_is_being_taken_up(

@@ -14,7 +14,7 @@ from plait.runtime.batch.events import BatchEvent
 from plait.runtime.engine import Engine
 from plait.sql import load_script
 from tests.property.standin.session import Session
-from tests.property.test_requests import FIRST, LARGE, SCRIPT, starts
+from tests.property.test_requests import FIRST, LARGE, NOTHING, SCRIPT, starts
 from tests.property.test_undelivered import JOIN, Place, place
 
 __all__ = ["place", "starts"]
@@ -71,6 +71,25 @@ def test_a_query_is_answered_by_the_batch_that_has_stored_its_rows_when_the_plan
     assert asking.handle.active_since == (1 if plans else 2)
     assert sorted(engine.results("large")["left"].to_pylist()) == first
     assert len(engine.results("first")) == 6
+
+
+def test_the_event_of_a_batch_within_which_a_query_is_taken_up_tells_of_the_change_it_began_with(
+    place: Place, starts: list[int], hooks: dict[str, Any]
+) -> None:
+    for values in ((1, 2), (4, 5), (6, 7)):
+        place.arrive(*values)
+    events = list[BatchEvent]()
+    engine = engine_on(place, listener=events.append)
+
+    def ask(engine: Engine) -> Any:
+        assert engine._course is not None
+        engine._course.batches.processor.tell(NOTHING)
+        return large(engine)
+
+    hooks["stored"] = Asking(engine, ask, 1)
+    engine.run_available()
+    assert [event.change for event in events] == [None, NOTHING, None]
+    assert len({event.epoch for event in events}) == 2
 
 
 def test_rows_of_that_batch_find_what_was_stored_before(place: Place, starts: list[int], hooks: dict[str, Any]) -> None:

@@ -116,6 +116,7 @@ def summary_lines(summary: Summary) -> list[str]:
     )
     said = latency_line(summary.latency)
     failing = [f"  {query}: results not delivered: {reason}" for query, reason in summary.failing]
+    failing += [f"  {query}: set aside: {reason}" for query, reason in summary.set_aside]
     rows, hints = dict(summary.queries), dict(summary.hints)
     shown = rows if len(rows) <= _MOST_SUMMED else sorted(busiest(rows, rows, _MOST_SUMMED))
     results = [line for query in shown for line in _results(query, rows[query], hints)]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from plait.errors import PredicateError
+from plait.errors import Failure, PredicateError
 from plait.operators.close.certain_sql import Span, certain_sql, only_tested, table_name
 from plait.operators.close.concerned import look_at_concerned
 from plait.operators.close.sides import Side, Stored, side_of
@@ -87,10 +87,11 @@ def _stated(query: Query, span: Span, sides: Mapping[str, Side]) -> pa.Table:
         empty = {alias for alias, side in sides.items() if not side.buckets}
         return cursor.sql(certain_sql(query, span, empty)).to_arrow_table()
     except duckdb.Error as error:
-        raise PredicateError(
+        reason = (
             f"query '{query.name}': its joins cannot be computed for some rows ({str(error).splitlines()[0]}); guard "
             "the values they fail for, with a condition or with try_divide, nullif or coalesce"
-        ) from error
+        )
+        raise PredicateError(reason, failures=(Failure(query=query.name, reason=reason),)) from error
 
 
 def _alone(query: Query, sides: Mapping[str, Side]) -> pa.Table:

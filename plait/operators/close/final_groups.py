@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from plait.operators.close.groups import GroupedQuery, Over
 from plait.operators.close.window_parts import parts_of_windows
-from plait.operators.evaluating import EvaluationError, evaluated
+from plait.operators.evaluating import evaluated
 from plait.operators.traversal.partial_aggregates import grouped, in_columns
 from plait.operators.traversal.results import made_rows
 from plait.query.time_windows import TimeWindow
@@ -27,17 +27,12 @@ def final_groups(parts: Sequence[pa.RecordBatch], query: GroupedQuery, how: Fini
     """Return the results of a query for the windows that are over, with columns by number. `parts`: files of partial
     aggregates, at least one. Raises EvaluationError if DuckDB cannot compute one: what becomes of it Spark says.
     """
-    import duckdb
-
     schema = parts[0].schema  # a start may have called the time zone otherwise
     rows = pa.concat_batches([part if part.schema.equals(schema) else part.cast(schema) for part in parts])
     finals = [(f"#f{number}", sql) for number, sql in enumerate(how.finals)]
-    try:
-        begins, pieces = _in_windows(rows, query, over)
-        table = in_columns(pieces, begins, query.time)
-        groups = grouped(table, schema, [(key, key) for key in how.keys], finals, query.time)
-    except duckdb.Error as error:
-        raise EvaluationError(str(error).splitlines()[0]) from error
+    begins, pieces = _in_windows(rows, query, over)
+    table = in_columns(pieces, begins, query.time)
+    groups = grouped(table, schema, [(key, key) for key in how.keys], finals, query.time)
     columns = pa.RecordBatch.from_arrays(
         [groups.column(0), _ends(groups.column(0), query.window), *groups.columns[1:]],
         names=[str(number) for number in range(groups.num_columns + 1)],

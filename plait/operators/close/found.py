@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from plait.operators.failing import computation_error
 from plait.operators.reports import ProbeReport, ResultFile
 from plait.operators.traversal.results import ResultWriter
 from plait.sinks.delivery import Delivery, Spooled
@@ -26,7 +27,8 @@ def write_found(
     *,
     batch: int,
 ) -> ProbeReport:
-    """Write joined rows, by query, with the columns that its delivery takes; return the account of it.
+    """Write joined rows, by query, with the columns that its delivery takes; return the account of it. Raises
+    ComputationError.
 
     What a sink refuses, or only Spark can compute, is spooled instead, with the reason.
     """
@@ -50,7 +52,10 @@ def _written(
     for query, pieces in rows.items():
         for piece in pieces:
             writer.add_rows(query, piece)
-    return writer.finish()
+    files = writer.finish()
+    if writer.failures:
+        raise computation_error(tuple(writer.failures))
+    return files
 
 
 __all__ = ["write_found"]

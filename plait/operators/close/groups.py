@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from plait.operators.evaluating import EvaluationError
+from plait.operators.failing import computation_error
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.partial_aggregates import fold_again
+from plait.operators.traversal.partial_aggregates import fold_again, not_folded
 from plait.query.time_windows import TimeWindow
 from plait.sinks.delivery import Fold
 from plait.state.gathered import folder_of, microseconds, read_gathered, write_gathered
@@ -160,7 +162,10 @@ def _merged(
         needed |= True if until is None else _last_ends(query.window, taus) > until
     rows = rows.filter(pa.array(needed))
     if first.fold is not None:
-        rows = fold_again(rows, first.fold, first.time)
+        try:
+            rows = fold_again(rows, first.fold, first.time)
+        except EvaluationError as error:
+            raise computation_error(not_folded((query.query for _, query in sharers), error)) from error
     return (write_gathered(storage, folder_of(first.query), name, rows, first.time),) if rows.num_rows else ()
 
 

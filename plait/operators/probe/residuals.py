@@ -30,12 +30,12 @@ _PROBE_ROW, _STORED_ROW = "probe row", "stored row"
 
 def holds(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> Mask:
     """Return for each row whether the predicate is true of it; NULL is not (bool[n])."""
-    truth = _called(residual.sql, operands, predicates) if residual.is_function else _evaluated(residual.sql, operands)
+    truth = _called(residual, operands, predicates) if residual.is_function else _evaluated(residual, operands)
     return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
-    rows = len(operands[0])
+def _called(residual: Residual[Any], operands: Sequence[pa.Array], predicates: Predicates) -> pa.Array:
+    name, rows = residual.sql, len(operands[0])
     function = predicates.get(name)
     if function is None:
         raise PredicateError(
@@ -45,23 +45,28 @@ def _called(name: str, operands: Sequence[pa.Array], predicates: Predicates) -> 
         answer = function(*operands)
     except SystemExit as error:
         raise PredicateError(
-            f"predicate '{name}' wanted to exit (status {error.code}); it must return truth values, or raise an error"
+            f"predicate '{name}' wanted to exit (status {error.code}); it must return truth values, or raise an error",
+            predicate=residual,
         ) from error
     except Exception as error:
-        raise PredicateError(f"predicate '{name}' raised {type(error).__name__}: {error}") from error
+        reason = f"predicate '{name}' raised {type(error).__name__}: {error}"
+        raise PredicateError(reason, predicate=residual) from error
     if isinstance(answer, pa.ChunkedArray):
         answer = answer.combine_chunks()
     if not isinstance(answer, pa.Array) or not pa.types.is_boolean(answer.type) or len(answer) != rows:
         shown = f"{answer.type} array of {len(answer)}" if isinstance(answer, pa.Array) else type(answer).__name__
-        raise PredicateError(f"predicate '{name}' returned a {shown}; expected a pyarrow boolean array of {rows} rows")
+        raise PredicateError(
+            f"predicate '{name}' returned a {shown}; expected a pyarrow boolean array of {rows} rows",
+            predicate=residual,
+        )
     return answer
 
 
-def _evaluated(sql: str, operands: Sequence[pa.Array]) -> pa.Array:
+def _evaluated(residual: Residual[Any], operands: Sequence[pa.Array]) -> pa.Array:
     try:
-        return evaluated((sql,), dict(enumerate(operands)))[0]
+        return evaluated((residual.sql,), dict(enumerate(operands)))[0]
     except EvaluationError as error:
-        raise _failed(sql, str(error)) from error
+        raise _failed(residual, str(error)) from error
 
 
 def pairs_that_hold(
@@ -107,11 +112,12 @@ def pairs_that_hold(
             for start in range(0, len(rows), capacity):
                 yield rows[start : start + capacity], stored_rows[start : start + capacity]
     except duckdb.Error as error:
-        raise _failed(residual.sql, str(error).splitlines()[0]) from error
+        raise _failed(residual, str(error).splitlines()[0]) from error
 
 
-def _failed(sql: str, reason: str) -> PredicateError:
+def _failed(residual: Residual[Any], reason: str) -> PredicateError:
     return PredicateError(
-        f"the join predicate {sql} cannot be computed for some pair of rows ({reason}); "
-        "guard the values it fails for, with a condition or with try_divide, nullif or coalesce"
+        f"the join predicate {residual.sql} cannot be computed for some pair of rows ({reason}); "
+        "guard the values it fails for, with a condition or with try_divide, nullif or coalesce",
+        predicate=residual,
     )

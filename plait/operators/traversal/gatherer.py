@@ -13,7 +13,9 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from plait.operators.traversal.partial_aggregates import fold, fold_again, fold_counted, shared
+from plait.errors import Failure
+from plait.operators.evaluating import EvaluationError
+from plait.operators.traversal.partial_aggregates import fold, fold_again, fold_counted, not_folded, shared
 from plait.plan.model import Output
 from plait.sinks.delivery import Delivery, Fold, Gathering
 from plait.state.gathered import write_gathered
@@ -68,13 +70,16 @@ class _Kept:
 
 
 class Gatherer:
-    """Collects one task's rows. `name`: what a file of a query is called, without its number."""
+    """Collects one task's rows. `name`: what a file of a query is called, without its number; `failures`: what could
+    not be computed of them.
+    """
 
     def __init__(self, storage: Storage, name: Callable[[str], str]) -> None:
         self._storage, self._name = storage, name
         self._pending: dict[tuple[str, ...], _Kept] = {}
         self._bytes = 0
         self._files: dict[str, list[GatheredRows]] = {}
+        self.failures: list[Failure] = []
 
     def add(self, takers: Takers, rows: pa.RecordBatch) -> None:
         """Add joined rows, at least one."""
@@ -102,7 +107,12 @@ class Gatherer:
     def _flush(self) -> None:
         pending, self._pending, self._bytes = self._pending, {}, 0
         for kept in pending.values():
-            first, rows = kept.takers[0], kept.made()
+            first = kept.takers[0]
+            try:
+                rows = kept.made()
+            except EvaluationError as error:
+                self.failures += not_folded((taker.query for taker in kept.takers), error)
+                continue
             name = f"{self._name(first.query)}-{len(self._files.get(first.query, ()))}"
             file = write_gathered(self._storage, first.folder, name, rows, first.time.name)
             for taker in kept.takers:

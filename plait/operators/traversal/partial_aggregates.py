@@ -8,7 +8,7 @@ come to.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plait.operators.evaluating import database, naive
+from plait.errors import Failure
+from plait.operators.evaluating import EvaluationError, database, naive
 from plait.sinks.delivery import Fold, Partial
 from plait.state.gathered import microseconds
 
@@ -44,7 +45,7 @@ def shared(folds: Sequence[Fold]) -> Fold:
 
 
 def fold(rows: pa.RecordBatch, how: Fold, time: str) -> pa.RecordBatch:
-    """Return partial aggregates of joined rows. `time`: the column of event time.
+    """Return partial aggregates of joined rows. `time`: the column of event time. Raises EvaluationError.
 
     Its values become the beginnings of their panes; keys have the types they had.
     """
@@ -123,14 +124,19 @@ def grouped(
     table: pa.Table, schema: pa.Schema, keys: list[tuple[str, str]], made: list[tuple[str, str]], time: str
 ) -> pa.RecordBatch:
     """Group a table by its column ``pane``, which becomes `time`, and keys, (column, name) each; give these the types
-    of the schema. `made`: aggregates, (name, DuckDB SQL) each.
+    of the schema. `made`: aggregates, (name, DuckDB SQL) each. Raises EvaluationError.
     """
+    import duckdb
+
     columns = [f"{_quoted(column)} AS {_quoted(name)}" for column, name in keys]
     by = ", ".join(["pane", *(_quoted(column) for column, _ in keys)])
     select = ", ".join(["pane", *columns, *(f"{sql} AS {_quoted(name)}" for name, sql in made)])
     cursor = database().cursor()
     cursor.register("gathered", table)
-    folded = cursor.sql(f"SELECT {select} FROM gathered GROUP BY {by}").to_arrow_table().combine_chunks()
+    try:
+        folded = cursor.sql(f"SELECT {select} FROM gathered GROUP BY {by}").to_arrow_table().combine_chunks()
+    except duckdb.Error as error:
+        raise EvaluationError(str(error).splitlines()[0]) from error
     arrays = [_typed(folded.column(0), schema.field(time).type)]
     arrays += [_typed(folded.column(name), schema.field(name).type) for _, name in keys]
     partials = folded.column_names[1 + len(keys) :]
@@ -154,4 +160,26 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-__all__ = ["WEIGHT", "fold", "fold_again", "fold_counted", "grouped", "in_columns", "measured_name", "shared"]
+def not_folded(queries: Iterable[str], error: EvaluationError) -> tuple[Failure, ...]:
+    """Return that partial aggregates of queries cannot be computed."""
+    return tuple(
+        Failure(
+            query=query,
+            reason=f"query '{query}' cannot compute partial aggregates of what it joins ({error}): aggregate what can "
+            "be added up, with try_sum or of smaller values",
+        )
+        for query in queries
+    )
+
+
+__all__ = [
+    "WEIGHT",
+    "fold",
+    "fold_again",
+    "fold_counted",
+    "grouped",
+    "in_columns",
+    "measured_name",
+    "not_folded",
+    "shared",
+]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from typing_extensions import assert_never
 
-from plait.errors import SinkError, reason_of
+from plait.errors import Failure, SinkError, reason_of
 from plait.operators.column_names import ROW
 from plait.operators.evaluating import EvaluationError, evaluated
 from plait.operators.probe.counted_matches import Met
@@ -50,7 +50,8 @@ class Gathered:
 
 
 class ResultWriter:
-    """Collects one task's results. Use as ``add`` for each piece, then ``finish`` once.
+    """Collects one task's results. Use as ``add`` for each piece, then ``finish`` once. `failures`: what of the state
+    of queries that group could not be computed.
 
     Pieces are put together before they are made and written: a query has one from each of its starting relations.
     """
@@ -84,6 +85,11 @@ class ResultWriter:
         """Tell whether all these queries keep partial aggregates, so that rows may stand for several results."""
         takers = self.takers(outputs)
         return len(takers) == len(outputs) and all(taker.fold is not None for taker in takers)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What of the state of queries that group could not be computed."""
+        return tuple(self._gatherer.failures)
 
     def takers(self, outputs: Sequence[Output]) -> Takers:
         """Return what becomes of the results of queries that group."""

@@ -82,6 +82,9 @@ class Sampler:
         except Exception as error:  # whatever an expression raises
             _LOG.info("no sample of other probe orders could be taken: %s: %s", type(error).__name__, error)
             return None
+        if report.failures:
+            _LOG.info("no sample of other probe orders could be taken: %s", report.failures[0].reason)
+            return None
         rows = sum(-(-stop // every) for _, _, _, stop in task.starts)
         self.allowance.note(rows, sum(count for _, count in report.probe_tuples))
         return Sample(plan=context.plan, report=report)

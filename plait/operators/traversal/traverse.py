@@ -17,7 +17,9 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from plait.errors import Failure, PredicateError
 from plait.operators.column_names import ROW, TAU
+from plait.operators.failing import failure_of_step
 from plait.operators.probe.counted_matches import count_partition
 from plait.operators.probe.demand import Demand, Demands, output_columns
 from plait.operators.probe.partials import Partials, Position, Rows, filtered, start_partials
@@ -92,6 +94,7 @@ class Traversal:
         self._alike: dict[int, tuple[tuple[Output, ...], ...]] = {}
         self._countings: dict[str, tuple[Counting, ...]] = {}
         self._shuffled_bytes = 0
+        self._failures: dict[Failure, None] = {}
 
     def demand(self, number: int) -> Demand:
         """Return the demand of tree `number`, computed once."""
@@ -215,13 +218,20 @@ class Traversal:
             self._count(tree, step, partials, partition)
             return
         matched = Matched.none_of(partials)
-        for extended in probe_partition(partials, step, tree, partition, self._context, self.demand(number), matched):
-            self._counts.add(step.edge, matches=extended.count)
-            self._answer(step.outputs, extended)
-            for fill in step.fills:
-                self._filler.add(fill, self._context.plan.store(fill.store), extended)
-            if step.children:
-                yield extended
+        try:
+            for extended in probe_partition(
+                partials, step, tree, partition, self._context, self.demand(number), matched
+            ):
+                self._counts.add(step.edge, matches=extended.count)
+                self._answer(step.outputs, extended)
+                for fill in step.fills:
+                    self._filler.add(fill, self._context.plan.store(fill.store), extended)
+                if step.children:
+                    yield extended
+        except PredicateError as error:
+            if error.predicate is None:
+                raise
+            self._failures[failure_of_step(error, self._context.plan, tree, step.edge)] = None
         self._counts.add(step.edge, matched=matched.count)
 
     def _count(self, tree: ProbeTree, step: Step, partials: Partials, partition: int | None) -> None:
@@ -249,6 +259,7 @@ class Traversal:
             matched=tuple(sorted(self._counts.matched.items())),
             matches=tuple(sorted(self._counts.matches.items())),
             results=results,
+            failures=(*self._failures, *self._results.failures),
             buckets=buckets,
             shuffled_bytes=self._shuffled_bytes,
             seconds=time.thread_time() - self._started,

@@ -14,10 +14,11 @@ from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.optimizer.strategies import STRATEGIES
+from plait.plan.expected import Solution
 from plait.plan.explain import PlanCost, expected_cost
 from plait.plan.explain.closings import Closing
 from plait.plan.explain.sharing import sharing_of
-from plait.plan.model import Plan, Solution
+from plait.plan.model import Plan
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query
 from plait.stats.model import Statistics

@@ -9,7 +9,8 @@ from plait.optimizer.assemble.draft import Draft, Flow
 from plait.optimizer.assemble.flows import flows
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.join_sizes import MemberSizes, extent_of, storage_cost
-from plait.plan.model import Estimate, Plan, ProbeTree, Step, Store, StoredEstimate, is_routed
+from plait.plan.expected import Estimate, StoredEstimate
+from plait.plan.model import Plan, ProbeTree, Step, Store, is_routed
 from plait.plan.traversals import kept_stores
 
 

@@ -21,7 +21,7 @@ from plait.optimizer.multi_query.solution import ArcSolution
 from plait.optimizer.multi_query.solver import search, solve
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.probe_orders import ProbeOrder, cheapest_extension, choose_orders
-from plait.plan.model import Solution
+from plait.plan.expected import Solution
 from plait.query.masks import positions
 from plait.query.model import Query
 from plait.stats.model import Statistics

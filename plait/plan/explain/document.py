@@ -11,23 +11,14 @@ from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.plan.expected import Solution
 from plait.plan.explain import closings
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.groups import groups_of
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.sharing import Sharing, sharing_of
-from plait.plan.model import (
-    Member,
-    Output,
-    Plan,
-    Probed,
-    ProbeTree,
-    Solution,
-    Step,
-    Store,
-    is_routed,
-)
+from plait.plan.model import Member, Output, Plan, Probed, ProbeTree, Step, Store, is_routed
 from plait.plan.rules import Arrive, Keep, Probe, Receive, Rule, rules
 from plait.plan.traversals import kept_stores, probe_tuples_estimate
 from plait.query.predicates import Band, Conjunction, Equality, by_kind

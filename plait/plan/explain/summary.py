@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from plait.plan.expected import Solution
 from plait.plan.explain import wording
 from plait.plan.explain.costs import Comparison, PlanCost, expected_cost, factor
 from plait.plan.explain.explanation import Explanation
 from plait.plan.explain.run_counts import Measured
 from plait.plan.explain.wording import Pace, pace_for
-from plait.plan.model import Solution
 from plait.spelling import plural
 
 _SHOWN = 4

@@ -15,7 +15,7 @@ class Asking:
     `plan_ahead` plans for what is asked for, beside a batch that may be under way, and tells whether all has a plan
     now; `is_planned`, whether something has one. `take_planned` takes that up, and tells whether the streaming query
     can go on; with True, within a batch that has stored its rows and not probed yet: what cannot be taken up there is
-    left for the next one.
+    left for the next one. `give_up` is called when the run is over: none of its batches takes up what waits still.
     """
 
     waits: Callable[[], bool] = lambda: False
@@ -23,6 +23,7 @@ class Asking:
     plan_ahead: Callable[[], bool] = lambda: False
     is_planned: Callable[[], bool] = lambda: False
     take_planned: Callable[[bool], bool] = lambda _: True
+    give_up: Callable[[], None] = lambda: None
 
 
 NOTHING_ASKED: Final = Asking()

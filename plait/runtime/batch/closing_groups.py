@@ -17,17 +17,19 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import PlaitError
+from plait.errors import ComputationError, Failure
 from plait.operators.close.closing import Closed
 from plait.operators.close.final_groups import final_groups
 from plait.operators.close.found import write_found
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
 from plait.operators.evaluating import EvaluationError
+from plait.operators.failing import computation_error
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import joined_rows
 from plait.runtime.outputs.grouping import grouped
+from plait.runtime.spark.headline import is_of_data
 from plait.sinks.delivery import Delivery
 from plait.state.gathered import read_gathered
 from plait.state.model import Manifest
@@ -86,19 +88,29 @@ def _groups(
     over: Mapping[str, Over],
 ) -> dict[str, list[pa.RecordBatch]]:
     """Return the groups of windows that are over, as they are handed over, by query. The jobs of those that take Spark
-    run beside each other: most of what one takes is waiting.
+    run beside each other: most of what one takes is waiting. Raises ComputationError, for all that cannot be computed.
     """
     made = {each.query: _made_here(storage, each, bindings[each.query], over[each.query]) for each in queries}
     left = [query for query, table in made.items() if table is None]
 
-    def by_spark(query: str) -> pa.Table:
-        return _made_by_spark(spark, storage, bindings[query], over[query])
+    failures = list[Failure]()
+
+    def by_spark(query: str) -> pa.Table | None:
+        try:
+            return _made_by_spark(spark, storage, bindings[query], over[query])
+        except ComputationError as error:
+            if not error.failures:
+                raise
+            failures.extend(error.failures)
+            return None
 
     if len(left) == 1:
         made[left[0]] = by_spark(left[0])
     elif left:
         with ThreadPoolExecutor(max_workers=_JOBS, thread_name_prefix="plait-groups") as pool:
             made |= zip(left, pool.map(by_spark, left), strict=True)
+    if failures:
+        raise computation_error(tuple(failures))
     return {query: _handed_over(table, bindings[query]) for query, table in made.items() if table is not None}
 
 
@@ -129,11 +141,13 @@ def _made_by_spark(spark: SparkSession, storage: Storage, binding: Binding, over
         frame = grouped(spark, frame, how, after_us=over.after_us, until_us=over.until_us)
         return frame.toDF(*(f"c{number}" for number in range(len(binding.joined)))).toArrow()
     except PySparkException as error:
-        reason = next(iter(str(error).splitlines()), "")
-        raise PlaitError(
-            f"query '{binding.query.name}' cannot compute the groups of a window that is over: {reason} What it has "
-            "gathered waits in the checkpoint: leave the query out, or write one that computes all, with try_sum say."
-        ) from error
+        reason = (
+            f"query '{binding.query.name}' cannot compute the groups of a window that is over: "
+            f"{next(iter(str(error).splitlines()), '')} What it has gathered waits in the checkpoint: leave the query "
+            "out, or write one that computes all, with try_sum say."
+        )
+        failure = Failure(query=binding.query.name, reason=reason)
+        raise ComputationError(reason, failures=(failure,) if is_of_data(str(error)) else ()) from error
 
 
 __all__ = ["awaits_groups", "close_groups"]

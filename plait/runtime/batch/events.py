@@ -135,9 +135,9 @@ class BatchEvent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """A finished run. Counts are of this run; `stored_*` are what its last batch left. `failing`: undelivered
-    results. `sources`, `relations` and `warnings` as in `BatchEvent`, of all batches; `hints`: for queries that had
-    input and no result, what the counters say about it. `filling`: how far intermediate stores were after the last
-    batch.
+    results; `set_aside`: queries that no batch answers any more, and why. `sources`, `relations` and `warnings` as in
+    `BatchEvent`, of all batches; `hints`: for queries that had input and no result, what the counters say about it.
+    `filling`: how far intermediate stores were after the last batch.
     """
 
     batches: int
@@ -154,6 +154,7 @@ class Summary:
     filling: tuple[FillingCounts, ...] = ()
     shuffled_bytes: int = 0
     failing: tuple[tuple[str, str], ...] = ()
+    set_aside: tuple[tuple[str, str], ...] = ()
     sources: tuple[SourceCounts, ...] = ()
     relations: tuple[RelationCounts, ...] = ()
     warnings: tuple[Notice, ...] = ()
@@ -188,6 +189,7 @@ class Summary:
                 for query, rows in self.queries
             },
             "failing": dict(self.failing),
+            "set_aside": dict(self.set_aside),
             "sources": {counts.source: counts.as_json() for counts in self.sources},
             "warnings": [notice.as_json() for notice in self.warnings],
             "lacking": [each.as_json() for each in self.lacking],

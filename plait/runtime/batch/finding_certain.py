@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from plait.errors import ComputationError, Failure
 from plait.operators.close.certain import certain_rows, mark_of_query, span_of
 from plait.operators.close.closing import Closed
 from plait.operators.close.found import write_found
 from plait.operators.close.sides import Stored
+from plait.operators.failing import computation_error
 from plait.operators.probe.reader import Reader
 from plait.plan.relations import own_store
 from plait.query.model import Query
@@ -34,13 +36,19 @@ def with_certain(
     fresh = tuple(bucket for report in work.ingested for bucket in report.buckets)
     stored = Stored(reader=reader, before=reader.all_seen(live), fresh=reader.all_seen(fresh))
     before = () if work.before is None else work.before.sources
-    found = {}
+    found, failures = {}, list[Failure]()
     for name in sorted(deliveries):
         binding = work.epoch.bindings[name]
         span = span_of(binding.query, before, closed.sources)
-        rows = certain_rows(binding.query, work.epoch.plan, stored, span, binding.joined_types)
+        try:
+            rows = certain_rows(binding.query, work.epoch.plan, stored, span, binding.joined_types)
+        except ComputationError as error:
+            failures += error.failures
+            continue
         if rows is not None:
             found[name] = (rows,)
+    if failures:
+        raise computation_error(tuple(failures))
     if not found:
         return closed
     report = write_found(found, deliveries, storage, batch=work.number)

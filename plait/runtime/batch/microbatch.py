@@ -29,7 +29,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.adapt.decision import Change, Outcome
 from plait.faults import reach
-from plait.operators.close.certain_sql import finds_core
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, resting_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
@@ -39,16 +38,16 @@ from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.filling_up import AT_ONCE_ROWS, AllAtOnce, begun, fill_up, rows_left
 from plait.operators.traversal.sampler import Sampler
-from plait.operators.traversal.scheduling import Probe, Spread, probe_in_phases, with_intermediates
+from plait.operators.traversal.scheduling import Probe, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import arranged, take
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
-from plait.plan.pruning import without_answers
 from plait.plan.traversals import intermediates
 from plait.runtime.batch.building_indexes import Indexer
 from plait.runtime.batch.closing_groups import awaits_groups, close_groups
 from plait.runtime.batch.committing import Committer
 from plait.runtime.batch.compacting import Compactor
+from plait.runtime.batch.equipment import Equipment
 from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.finding_certain import awaits_certain, with_certain
 from plait.runtime.batch.handing_over import Handover
@@ -62,11 +61,10 @@ from plait.runtime.batch.waiting import offer
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import reports
-from plait.sinks.delivery import Delivery
 from plait.sinks.staging import publish
 from plait.state.batch_numbers import note_unfed
 from plait.state.manifest import ManifestLog
-from plait.state.model import Bucket, Manifest, Undelivered
+from plait.state.model import Bucket, Manifest
 from plait.state.storage import Storage
 
 Listener = Callable[[BatchEvent], None]
@@ -99,13 +97,14 @@ class BatchProcessor:
         self._spark, self._storage, self._settings = spark, storage, settings
         self._listener, self._clock = listener, clock
         self.predicates = dict(predicates or {})
-        self._checkpoint, self._is_endless = checkpoint, is_endless
+        self._is_endless = is_endless
         self._prober = Prober(spark, settings.routing, settings.slots)
         self._slicer = Prober(spark, settings.routing, settings.slots)
         self.throttle = Throttle()
         self.indexer = Indexer(spark, storage)
         self.sampler = Sampler()
         self.handover = Handover(spark, storage, checkpoint, slots=settings.slots, claimed=claimed)
+        self._equipment = Equipment(storage=storage, settings=settings, checkpoint=checkpoint, handover=self.handover)
         self._compactor = compactor = Compactor(spark, storage)
         self._committer = Committer(storage=storage, compactor=compactor, budget=settings.budget)
         self._sweeper = Sweeper(storage)
@@ -115,7 +114,7 @@ class BatchProcessor:
         self._is_caught_up = False
         self._complete: dict[str, Store] = {}
         self.lacking: tuple[Lacking, ...] = ()
-        self._story = Story()
+        self._story, self._phase = Story(), ""
         self._finders: tuple[tuple[Concerns, Finder], ...] = (
             (_has_joins, self._find_certain),
             (_has_groups, self._close_groups),
@@ -128,12 +127,18 @@ class BatchProcessor:
             raise RuntimeError("no plan is in force")
         return self._epoch
 
+    @property
+    def is_taking_in(self) -> bool:
+        """Whether the batch under way takes rows in, or the last one ended with that."""
+        return self._phase == "ingest"
+
     def govern(self, epoch: Epoch, before: Manifest | None, lacking: tuple[Lacking, ...] | None = None) -> None:
         """Let an epoch begin with the next batch, on top of manifest `before`. `lacking`: what its queries find nothing
         of, None if that is as it was.
         """
         self._epoch, self.before, self._is_caught_up, self._complete = epoch, before, False, {}
-        self._story = Story(since_ms=self._now_ms())
+        # What no event has told yet is still to be told: the batch may have begun with another plan.
+        self._story = replace(self._story, since_ms=self._now_ms(), gain=None, promised=None)
         if lacking is not None:
             self.lacking = lacking
 
@@ -203,6 +208,7 @@ class BatchProcessor:
         )
         seconds, ends = dict[str, float](), time.perf_counter()
         for name, done, phase in self._phases(ingest, take_up):
+            self._phase = name
             work = phase(work)
             self.before = work.after
             if done is not None:
@@ -265,7 +271,7 @@ class BatchProcessor:
         live = live_buckets(work.epoch.plan, self.before)
         delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
         context, probe = self._context(work.epoch, work.number), self._probe(work.epoch, self._prober)
-        probed = probe_in_phases(context, live, delta, probe, self._spread)
+        probed = probe_in_phases(context, live, delta, probe, self._equipment.spread)
         work = replace(work, probed=probed, sample=self.sampler.take(context, live, delta, probed))
         return self._fill_up(self._take(work, live, context), context)
 
@@ -278,7 +284,7 @@ class BatchProcessor:
         def probe(tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:
             return self._slicer.run(tasks, context, {})
 
-        taken = take(context, before.fillings, live, probe, self._spread, self.throttle)
+        taken = take(context, before.fillings, live, probe, self._equipment.spread, self.throttle)
         before = replace(before, buckets=before.buckets + taken.buckets, fillings=taken.fillings)
         return replace(work, before=before, taken=taken)
 
@@ -308,52 +314,23 @@ class BatchProcessor:
         return replace(work, closed=closed)
 
     def _close_groups(self, work: Batch, closed: Closed) -> Closed:
-        return close_groups(self._spark, self._storage, work, closed, lambda: self._deliveries(work.epoch))
+        return close_groups(
+            self._spark, self._storage, work, closed, lambda: self._equipment.final_deliveries(work.epoch, self.before)
+        )
 
     def _find_certain(self, work: Batch, closed: Closed) -> Closed:
         """Find the rows without a partner, and those that have the first one, that are certain now."""
-        waiting = {name: each for name, each in work.epoch.bindings.items() if each.query.joins}
-        failing = self._failing(work.epoch)
-        deliveries = {
-            name: each.found_by_probing(self._checkpoint, spool=name in failing) for name, each in waiting.items()
-        }
+        waiting = [name for name, each in work.epoch.bindings.items() if each.query.joins]
+        deliveries = self._equipment.deliveries(work.epoch, self.before, waiting)
         live = live_buckets(work.epoch.plan, work.before)
         return with_certain(self._storage, work, closed, live, deliveries)
 
     def _context(self, epoch: Epoch, batch: int) -> ProbeContext:
-        found_late = (name for name, each in epoch.bindings.items() if each.query.joins and not finds_core(each.query))
-        return ProbeContext(
-            plan=without_answers(epoch.plan, frozenset(found_late)),
-            batch=batch,
-            storage=self._storage,
-            buckets={},
-            wanted={name: binding.probed for name, binding in epoch.bindings.items()},
-            capacity=self._settings.capacity,
-            predicates=self.predicates,
-            readings=epoch.readings,
-            beside=() if self.before is None else tuple(dict.fromkeys(self.before.of_pasts)),
-        )
+        return self._equipment.context(epoch, batch, self.before, self.predicates)
 
     def _probe(self, epoch: Epoch, prober: Prober) -> Probe:
-        failing = self._failing(epoch)
-        deliveries = {
-            name: binding.found_by_probing(self._checkpoint, spool=name in failing)
-            for name, binding in epoch.bindings.items()
-        }
+        deliveries = self._equipment.deliveries(epoch, self.before, epoch.bindings)
         return lambda tasks, context: prober.run(tasks, context, deliveries)
-
-    def _deliveries(self, epoch: Epoch) -> dict[str, Delivery]:
-        """Return how results are handed over that no traversal finds."""
-        failing = self._failing(epoch)
-        return {name: each.delivery(self._checkpoint, spool=name in failing) for name, each in epoch.bindings.items()}
-
-    def _failing(self, epoch: Epoch) -> set[str]:
-        """Return the queries whose results wait in the checkpoint."""
-        return {late.query for late in self._undelivered()} | self.handover.unclaimed(epoch, self.before)
-
-    @property
-    def _spread(self) -> Spread:
-        return Spread(slots=self._settings.slots)
 
     def _catch_up(self, epoch: Epoch, batch: int) -> None:
         """Let intermediate stores come that a new epoch brought, and fill those at once that it reads already."""
@@ -365,7 +342,7 @@ class BatchProcessor:
             self.before = replace(self.before, buckets=found.buckets, fillings=found.fillings)
             context, live = self._context(epoch, batch), live_buckets(epoch.plan, self.before)
             probe = self._probe(epoch, self._prober)
-            filled = with_intermediates(context, live, probe, self._spread, found.complete)
+            filled = with_intermediates(context, live, probe, self._equipment.spread, found.complete)
             self.before = replace(self.before, buckets=filled + resting_buckets(epoch.plan, self.before))
         stores = (store for store, _ in intermediates(epoch.plan))
         self._complete = {store.id: store for store in stores if store.id not in epoch.plan.coming}
@@ -381,13 +358,10 @@ class BatchProcessor:
         is_little = not self._is_endless or rows_left(before) <= AT_ONCE_ROWS
         allowance = AllAtOnce() if is_little else self.throttle
         probe = self._probe(work.epoch, self._slicer)
-        filled = fill_up(context, work.epoch.past, before, probe, self._spread, allowance)
+        filled = fill_up(context, work.epoch.past, before, probe, self._equipment.spread, allowance)
         return replace(
             work, before=filled.manifest, probed=work.probed + filled.reports, past_tuples=filled.probe_tuples
         )
-
-    def _undelivered(self) -> tuple[Undelivered, ...]:
-        return () if self.before is None else self.before.undelivered
 
 
 def _has_joins(work: Batch) -> bool:

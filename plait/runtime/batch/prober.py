@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from plait.operators.failing import require_computed
 from plait.operators.probe.demand import Demands
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
@@ -42,13 +43,15 @@ class Prober:
         self, tasks: tuple[ProbeTask, ...], context: ProbeContext, deliveries: Deliveries
     ) -> tuple[ProbeReport, ...]:
         """Return the tasks' reports. Results that a sink refused come as spooled files with the reason of the
-        refusal, those that only Spark can compute as spooled files with none.
+        refusal, those that only Spark can compute as spooled files with none. Raises ComputationError, for all that
+        cannot be computed.
         """
         if not tasks:
             return ()
         spooled = {name: Spooled(query=name, columns=context.wanted[name]) for name in self._left_to_spark}
         deliveries = {name: spooled.get(name, delivery) for name, delivery in deliveries.items()}
         probed = self._probe(tasks, context, deliveries)
+        require_computed(probed)
         refused: dict[str, str] = {}
         for file in (file for report in probed for file in report.results):
             if file.failure is not None:

@@ -23,15 +23,10 @@ from plait.query.predicates import Band, Equality, Predicate, Residual, operands
 from plait.runtime.batch.full_places import full_places
 from plait.runtime.checkpoint.spark_logs import damage_of, damaged_log
 from plait.runtime.inputs.unreadable import unreadable
+from plait.runtime.spark.headline import headline
 from plait.sql.predicates.evaluation import operand_text, residual_text
 
 _RAISED_IN_TASK = re.compile(r"plait\.errors\.(\w+): (.+)")
-_SPARK_CLASS = re.compile(r"\[([A-Z0-9_.]+)\] (.+)")
-_STREAM_FAILED = re.compile(r"\[STREAM_FAILED\] Query \[[^\]]*\] terminated with exception: ")
-_CALLED = re.compile(r"An error occurred while calling [\w.]+\.\n: [\w.$]+:")
-"""What stands before an error of the JVM that is not one of Spark's own."""
-
-_SQL_STATE = re.compile(r"\s*SQLSTATE: \w{5}\b")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _DAMAGED_LOG = re.compile(r"Failed to read log file (?:file:/*(?=/))?(\S+?)\. ")
@@ -126,11 +121,11 @@ def explained(
         return CheckpointError(damage_of(log))
     if any(sign in text for sign in _OFFSET_TROUBLE):
         return CheckpointError(
-            f"Spark cannot continue from the checkpoint: {_headline(text)} Restore the old definition "
+            f"Spark cannot continue from the checkpoint: {headline(text)} Restore the old definition "
             "or use another checkpoint."
         )
     return SourceError(
-        f"the run failed while Spark read or evaluated the input: {_headline(text)} "
+        f"the run failed while Spark read or evaluated the input: {headline(text)} "
         "The checkpoint is intact: mend the cause and start again."
     )
 
@@ -158,20 +153,10 @@ def _blamed_predicates(text: str, predicates: Collection[str]) -> PredicateError
         )
     if any(sign in text for sign in _NOT_PICKLED):
         return PredicateError(
-            f"the {named} cannot be sent to Spark's workers: {_headline(text)} Use nothing in it that belongs to this "
+            f"the {named} cannot be sent to Spark's workers: {headline(text)} Use nothing in it that belongs to this "
             "process (locks, files, connections, the Spark session)."
         )
     return None
-
-
-def _headline(text: str) -> str:
-    """Return Spark's own message, without plans and stack traces. The innermost error class comes last."""
-    text = _SQL_STATE.sub("", _STREAM_FAILED.sub("", text))
-    headlines = [match for match in _SPARK_CLASS.finditer(text) if not match.group(1).startswith("STREAM_FAILED")]
-    if headlines:
-        return f"[{headlines[-1].group(1)}] {headlines[-1].group(2).rstrip('. ')}."
-    called = _CALLED.search(text)
-    return text[called.end() if called else 0 :].strip().split("\n", 1)[0].rstrip(". ") + "."
 
 
 _SHOWN_SQL = re.compile(r"== SQL[^\n]*==\n(.*)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""The one streaming query under all of Plait's: all sources in, ingest reports out."""
+"""A run: batches of one streaming query after another, and what is asked for between them."""
 
 from __future__ import annotations
 
@@ -7,74 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import reduce
 from typing import TypeAlias
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.errors import PlaitError
-from plait.operators.ingest.deriving import Derivation
-from plait.operators.ingest.projection import IngestSpec
 from plait.runtime.batch.asking import NOTHING_ASKED, Asking
 from plait.runtime.batch.run_errors import explained
-from plait.runtime.inputs.loading import select_ingest
-from plait.runtime.inputs.opening import OpenSource, reading
-from plait.runtime.spark.session import NAMED_SOURCES, has_named_sources
-from plait.runtime.spark.tasks import REPORT, stream_ingest
-from plait.state.storage import Storage
-
-
-def ingest_frame(
-    opened: OpenSource,
-    spec: IngestSpec,
-    how: Derivation | None,
-    storage: Storage,
-    *,
-    slots: int,
-    shuffle: bool,
-    chunk_rows: int,
-    changes: str,
-) -> DataFrame:
-    """Return the reports of the tasks that take in one stream; `spec`, `how` and `changes` as in `stream_ingest`."""
-
-    with reading(opened.source):
-        frame = select_ingest(opened.frame, spec)
-        store = spec.stores[0][0]
-        if shuffle and store.partition_by:
-            numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
-            repeated = dict(spec.aliases)
-            keys = ", ".join(numbers[repeated.get(name, name)] for name in store.partition_by)
-            place = f"CAST(pmod(xxhash64({keys}), {store.parallelism}) AS INT)"
-            frame = frame.repartitionById(store.parallelism, expr(place))
-        else:
-            frame = frame.coalesce(slots)
-        return frame.mapInArrow(stream_ingest(spec, how, storage, chunk_rows, changes), REPORT)
-
-
-def start_query(
-    spark: SparkSession,
-    frames: list[DataFrame],
-    *,
-    checkpoint: str,
-    trigger: str | None,
-    process: Callable[[DataFrame, int], object],
-) -> StreamingQuery:
-    """Start the streaming query over all sources. `trigger` None: all that is available now, then end."""
-    frame = reduce(lambda united, frame: united.union(frame), frames)
-    writer = frame.writeStream.queryName("plait").option("checkpointLocation", checkpoint)
-
-    def carry_out(batch: DataFrame, number: int) -> None:
-        process(batch, number)
-
-    writer = writer.foreachBatch(carry_out)
-    writer = writer.trigger(availableNow=True) if trigger is None else writer.trigger(processingTime=trigger)
-    if has_named_sources(spark):
-        for name, value in NAMED_SOURCES.items():
-            spark.conf.set(name, value)
-    return writer.start()
 
 
 class Stopping(Exception):
@@ -89,6 +30,10 @@ class Stopping(Exception):
         super().__init__(
             "py4j.protocol.Py4JJavaError: An error occurred while calling a batch: java.lang.InterruptedException"
         )
+
+
+class Again(Exception):
+    """Raised by what a run carries out, where that has failed and has to be done again with another start."""
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
@@ -116,7 +61,8 @@ RESTART_EVERY_S = 1.0
 class Run:
     """A running engine: a thread that keeps a streaming query going, across re-starts when the plan's input changes.
 
-    `start` returns None while there is nothing to run. `is_endless`: it goes on until somebody stops it. `asked` knows
+    `start` returns None while there is nothing to run. What is carried out, `end` and `pass_time` raise `Again` where
+    there has to be another start before it is done. `is_endless`: it goes on until somebody stops it. `asked` knows
     what is asked for meanwhile. `end` is called once a run has done all there was to do, without failing and without
     being stopped; `pass_time` every `QUIET_S` while an endless one waits for something to read. `explain` says what
     ended it. `alone` is entered for as long as it lasts.
@@ -220,13 +166,18 @@ class Run:
 
     def _let_time_pass(self) -> None:
         """Do what only takes time, unless a batch is under way."""
+        is_again = False
         if not self._between.acquire(blocking=False):
             return
         try:
             if self._query is not None and not self._is_to_end:
                 self._pass_time()
+        except Again:
+            is_again = self._restarting = True
         finally:
             self._between.release()
+        if is_again:
+            self.restart()
 
     def settle(self) -> float:
         """Take up what has been asked for while no batch is under way, or start the streaming query anew for it.
@@ -256,6 +207,14 @@ class Run:
         self._asked.set()
         return 0.0
 
+    def batches(self, carry_out: CarryOut) -> Callable[[DataFrame, int], None]:
+        """Return what runs the batches of a streaming query."""
+
+        def run(frame: DataFrame, number: int) -> None:
+            self.batch(carry_out, frame, number)
+
+        return run
+
     def batch(self, carry_out: CarryOut, frame: DataFrame, number: int) -> None:
         """Run a batch so that `stop` and `restart` fall between batches; it begins with what was asked for before.
         `carry_out` tells whether there should be another start after it; in between it lets more be taken up.
@@ -268,10 +227,13 @@ class Run:
 
     def _batch(self, carry_out: CarryOut, frame: DataFrame, number: int) -> None:
         with self._between:
+            query = self._query
             if not self._is_to_end:
                 try:
                     self._begin_with_what_is_asked()
                     is_to_restart = not self._restarting and carry_out(frame, number, self._take_up_within)
+                except Again:
+                    is_to_restart = self._restarting = True
                 except BaseException as error:
                     self.failure = error
                     raise
@@ -280,8 +242,9 @@ class Run:
                 if not self._restarting:
                     return
         # Whoever asked for the end stops the query, or `_supervise` does once it has it in hand.
-        while (query := self._query) is None or query.isActive:
+        while query is None or query.isActive:
             time.sleep(_POLL_SECONDS)
+            query = query or self._query
         raise Stopping
 
     def _begin_with_what_is_asked(self) -> None:
@@ -316,6 +279,7 @@ class Run:
             self._over.set()
             self._begun.set()
             self._requested.set()  # lets the attendant go home
+            self._asking.give_up()
 
     def _keep_going(self) -> None:
         while True:
@@ -329,13 +293,22 @@ class Run:
             elif self._is_endless:
                 self._asked.wait()
             with self._between:
-                if self._ending or not self._restarting or self.failure is not None:
-                    if not self._ending and self.failure is None:
-                        self._end()
+                if self._is_over():
                     self._ending = True  # nothing is taken up any more, also by who waits for this lock
                     return
                 self._restarting = False
                 self._asked.clear()
+
+    def _is_over(self) -> bool:
+        """Tell whether nothing is left to do; what there is to do at the end has been done then."""
+        if self._restarting and not self._ending and self.failure is None:
+            return False
+        try:
+            if not self._ending and self.failure is None:
+                self._end()
+        except Again:
+            return False
+        return True
 
     def _go_on_with(self, query: StreamingQuery) -> None:
         with self._between:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from plait.operators.close.keeping import resting_windows
@@ -21,13 +21,15 @@ def notices(
     registered: frozenset[str],
     dropped: frozenset[str] = frozenset(),
     groupings: Mapping[str, Grouping | None] = MappingProxyType({}),
+    outer: Collection[str] = (),
     *,
     backfill: bool = False,
 ) -> tuple[Notice, ...]:
     """Return one notice for every stream that comes back, rests, or seems to have been renamed, for every query
     that is left out or was `dropped` although its sink has not taken all of its results or it has windows that are not
     over, for every one that comes back to such windows or cannot go on with them, and for every one that `backfill`
-    leaves as it is because it comes back, or fills up with the next batch. `groupings`: how today's queries group.
+    leaves as it is because it comes back or is `outer` (an outer, semi or anti join), or fills up with the next batch.
+    `groupings`: how today's queries group.
     """
     if before is None or manifest is None:
         return ()
@@ -38,7 +40,7 @@ def notices(
         *_renamed(before, now, registered, read),
         *_undelivered(manifest, plan, dropped),
         *_open_windows(manifest, dropped, groupings),
-        *((*_not_filled(manifest, plan), *_filled_later(manifest, plan)) if backfill else ()),
+        *((*_not_filled(manifest, plan), *_filled_later(manifest, plan, outer)) if backfill else ()),
     )
 
 
@@ -174,18 +176,29 @@ def _not_filled(manifest: Manifest, plan: Plan) -> list[Notice]:
     ]
 
 
-def _filled_later(manifest: Manifest, plan: Plan) -> list[Notice]:
+def _filled_later(manifest: Manifest, plan: Plan, outer: Collection[str]) -> list[Notice]:
     known = {progress.query for progress in manifest.queries}
-    return [
-        Notice(
-            kind="query to be filled",
-            of=query,
-            text=f"query '{query}' is new: the results of what is stored come with the next batch, or bit by bit "
-            "with those that follow if that is much, once something new has arrived",
-        )
-        for query in sorted(set(plan.queries) - known)
-        if manifest.batch >= 0
-    ]
+    new = sorted(set(plan.queries) - known) if manifest.batch >= 0 else []
+    return [_never_filled(query) if query in outer else _to_be_filled(query) for query in new]
+
+
+def _to_be_filled(query: str) -> Notice:
+    return Notice(
+        kind="query to be filled",
+        of=query,
+        text=f"query '{query}' is new: the results of what is stored come with the next batch, or bit by bit "
+        "with those that follow if that is much, once something new has arrived",
+    )
+
+
+def _never_filled(query: str) -> Notice:
+    return Notice(
+        kind="query not filled",
+        of=query,
+        text=f"query '{query}' is an outer, semi or anti join, which plait.backfill does not fill up: which rows of "
+        "the past had no partner nobody can tell any more. It has the rows that become certain from now on. To have "
+        "all, run it on a checkpoint of its own",
+    )
 
 
 def _rows(manifest: Manifest) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import posixpath
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from plait.runtime.checkpoint.catalog import read_catalog
 from plait.state.garbage import plan_path
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest, SourceProgress
+from plait.state.place import state_of
 from plait.state.storage import Storage
 from plait.version import __version__
 
@@ -37,7 +37,7 @@ class Observed:
 
 def observe(checkpoint: str) -> Observed:
     """Return what a checkpoint says. Raises CheckpointError if it is none, or if no batch has been finished in it."""
-    storage = Storage.open(posixpath.join(checkpoint, "plait"))
+    storage = state_of(checkpoint)
     if read_catalog(storage, __version__) is None:
         raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
     manifest = ManifestLog(storage).latest()

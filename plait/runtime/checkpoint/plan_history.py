@@ -8,7 +8,6 @@ that it has no longer.
 from __future__ import annotations
 
 import json
-import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,6 +22,7 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.state.fillings import left_rows
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
+from plait.state.place import state_of
 from plait.state.storage import Storage
 from plait.version import __version__
 
@@ -124,7 +124,7 @@ def _go_on(orders: set[str], noted: Mapping[str, Any]) -> None:
 
 def history_of(checkpoint: str) -> tuple[Entry, ...]:
     """Return the epochs of a checkpoint. Raises CheckpointError if it is none."""
-    storage = Storage.open(posixpath.join(checkpoint, "plait"))
+    storage = state_of(checkpoint)
     if read_catalog(storage, __version__) is None:
         raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
     entries = read_history(storage)

@@ -284,6 +284,7 @@ def _ready(
             frozenset(asked.sources),
             asked.dropped,
             {name: binding.grouping for name, binding in asked.bindings.items()},
+            {name for name, binding in asked.bindings.items() if binding.query.joins},
             backfill=asked.settings.backfill,
         ),
     )

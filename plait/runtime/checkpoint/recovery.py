@@ -23,6 +23,7 @@ from plait.state.gathered import require_gathered
 from plait.state.identity import identity_of, keep_identity, kept_identity
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
+from plait.state.place import state_of
 from plait.state.storage import Storage
 from plait.state.trust import verify_all
 from plait.version import __version__
@@ -60,7 +61,7 @@ def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[St
 
     Raises CheckpointError if the directory holds something else, or if a live bucket is missing or damaged.
     """
-    storage = replace(Storage.open(posixpath.join(checkpoint, "plait")), cache_bytes=cache_bytes)
+    storage = replace(state_of(checkpoint), cache_bytes=cache_bytes)
     catalog = read_catalog(storage, __version__)
     if catalog is None:
         _refuse_foreign(checkpoint)

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.operators.close.restoring import Rewriting
+from plait.operators.failing import computation_error
 from plait.operators.ingest.badrows import merged_bad
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.reports import IngestReport
 from plait.plan.columns import stored_column
 from plait.runtime.inputs.opening import OpenSource, reading
+from plait.runtime.inputs.trying import SPARK_FAILS, failures_among
 from plait.runtime.spark.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
 from plait.spelling import backquoted
 from plait.state.storage import Storage
@@ -25,12 +27,14 @@ def select_ingest(frame: DataFrame, spec: IngestSpec) -> DataFrame:
 
 
 def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots: int, chunk_rows: int) -> IngestReport:
-    """Store a table whole; return the account of all tasks together."""
+    """Store a table whole; return the account of all tasks together. Raises ComputationError for what queries compute
+    of its rows and cannot be.
+    """
 
     with reading(opened.source):
         frame = select_ingest(opened.frame, spec).coalesce(slots)
         frame = frame.mapInArrow(table_ingest(spec, storage, chunk_rows), REPORT)
-    task_reports: tuple[IngestReport, ...] = reports(frame.collect())
+    task_reports = _taken_in(frame, opened.frame, spec)
     return IngestReport(
         source=spec.source,
         rows=sum(report.rows for report in task_reports),
@@ -45,7 +49,8 @@ def rewrite(
     """Write these buckets again, each row with the batches it arrived in; return the tasks' accounts. `types`: of the
     source's columns.
 
-    Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows.
+    Spark evaluates the new keys and selections over the stored columns, as it does over arriving rows. Raises
+    ComputationError for those that cannot be.
     """
     buckets = rewriting.buckets
     schema = ", ".join(f"{backquoted(name)} {_type_of(name, types)}" for name in rewriting.held)
@@ -53,12 +58,23 @@ def rewrite(
     frame = numbers.mapInArrow(read_buckets(buckets, storage, rewriting.held), schema)
     frame = frame.selectExpr("*", *(f"{sql} AS {backquoted(name)}" for name, sql in rewriting.recovered))
     chosen = select_ingest(frame, rewriting.spec)
-    rows = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT).collect()
-    task_reports: tuple[IngestReport, ...] = reports(rows)
+    written = chosen.mapInArrow(rewrite_buckets(buckets, rewriting.spec, storage, chunk_rows), REPORT)
+    task_reports = _taken_in(written, frame, rewriting.spec)
     lost = sum(report.bad for report in task_reports)
     if lost:
         raise RuntimeError(f"{lost} stored rows of '{rewriting.spec.source}' have no event time when written again")
     return task_reports
+
+
+def _taken_in(tasks: DataFrame, rows: DataFrame, spec: IngestSpec) -> tuple[IngestReport, ...]:
+    """Return the accounts of tasks that take in these rows; where they fail, say which expressions do."""
+    try:
+        return reports(tasks.collect())
+    except SPARK_FAILS:
+        failures = failures_among(rows, spec)
+        if not failures:
+            raise
+        raise computation_error(failures) from None
 
 
 def _type_of(name: str, types: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ yields the output columns' names and types, and the type of every operand of a j
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pyarrow as pa
@@ -39,7 +39,8 @@ class Binding:
     of the joined row its projection reads, or of its groups. `output` is the schema of its results, `arrow_output` the
     same as Arrow has it, None where nobody wants it. `made`: how its results come from these rows without Spark, None
     if they do not. `grouping`: how they come from joined rows if it groups. `joined_arrow`: the schema of joined rows
-    as Arrow has it, where some relation may have no row to tell the types by.
+    as Arrow has it, where some relation may have no row to tell the types by. `kept`: what a memory sink has taken, by
+    batch: a batch done twice replaces itself. It goes with the last who holds the query.
     """
 
     query: Query
@@ -51,6 +52,14 @@ class Binding:
     made: Made | None
     grouping: Grouping | None = None
     joined_arrow: pa.Schema | None = None
+    kept: dict[int, pa.Table] = field(default_factory=dict, compare=False, repr=False)
+
+    def results(self) -> pa.Table:
+        """Return all results so far, in batch order. Raises OptionError unless its sink is the memory."""
+        if self.sink.spec.format != "memory":
+            raise OptionError(f"query '{self.query.name}' has no memory sink; create it with sink=plait.sinks.memory()")
+        parts = [self.kept[batch] for batch in sorted(self.kept)]
+        return pa.concat_tables(parts) if parts else (self.arrow_output or pa.schema([])).empty_table()
 
     @property
     def joined_types(self) -> dict[ColumnRef, pa.DataType]:

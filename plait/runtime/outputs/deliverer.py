@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
@@ -40,31 +40,11 @@ _FLAT: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class MemoryResults:
-    """Results of a query with a memory sink, by batch: a batch done twice replaces itself. `binding` says what query
-    that is: another one that has its name later has results of its own.
-    """
-
-    binding: Binding
-    batches: dict[int, pa.Table] = field(default_factory=dict)
-
-    def table(self) -> pa.Table:
-        """Return all results so far, in batch order."""
-        parts = [self.batches[batch] for batch in sorted(self.batches)]
-        return pa.concat_tables(parts) if parts else (self.binding.arrow_output or pa.schema([])).empty_table()
-
-    def are_of(self, binding: Binding) -> bool:
-        """Tell whether this is the query whose results these are."""
-        return self.binding.query == binding.query and self.binding.output == binding.output
-
-
 class Deliverer:
     """Feeds sinks from spooled files. Every file sink stages; nothing is visible before `publish`."""
 
     def __init__(self, spark: SparkSession, storage: Storage, checkpoint: str) -> None:
         self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
-        self.memory: dict[str, MemoryResults] = {}
 
     def deliver(self, binding: Binding, late: Undelivered) -> tuple[Publication, ...]:
         """Give one batch's results of one query to its sink; return what is to be published on commit.
@@ -83,15 +63,9 @@ class Deliverer:
             checkpoint=self._checkpoint,
             tasks=spooled.tasks,
             rows=spooled.table(None if is_former else binding) if kind.takes_arrow else spooled.frame(),
-            kept={} if is_former else self._memory_of(binding).batches,
+            kept={} if is_former else binding.kept,
         )
         return kind.deliver(sink, results)
-
-    def _memory_of(self, binding: Binding) -> MemoryResults:
-        kept = self.memory.get(binding.query.name)
-        if kept is None or not kept.are_of(binding):
-            kept = self.memory[binding.query.name] = MemoryResults(binding)
-        return kept
 
 
 def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
@@ -249,4 +223,4 @@ def _written(
     return computed(joined, binding.shape).mapInArrow(write_results(delivery, late.batch, storage), REPORT)
 
 
-__all__ = ["Deliverer", "MemoryResults", "deliver_together", "written_by_tasks"]
+__all__ = ["Deliverer", "deliver_together", "written_by_tasks"]

@@ -197,6 +197,14 @@ class Frame:
     def collect(self) -> list[dict[str, Any]]:
         return [row for part in self.parts({}, None) for row in part.to_pylist()]
 
+    def persist(self) -> Frame:
+        """Return itself: what it has is computed once more."""
+        return self
+
+    def unpersist(self) -> Frame:
+        """Return itself."""
+        return self
+
     def inputFiles(self) -> list[str]:
         return list(self.files)
 
@@ -215,14 +223,15 @@ class Frame:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes Parquet files, one a partition that has rows."""
+    """Writes Parquet files, one a partition that has rows; or nothing, once all is computed."""
 
     frame: Frame
+    is_discarded: bool = False
 
     def format(self, name: str) -> _Writer:
-        if name != "parquet":
+        if name not in ("parquet", "noop"):
             raise NotImplementedError(f"the stand-in for Spark writes no {name}")
-        return self
+        return replace(self, is_discarded=name == "noop")
 
     def options(self, **_: str) -> _Writer:
         return self
@@ -230,7 +239,10 @@ class _Writer:
     def mode(self, _: str) -> _Writer:
         return self
 
-    def save(self, path: str) -> None:
+    def save(self, path: str = "") -> None:
+        if self.is_discarded:
+            self.frame.parts({}, None)
+            return
         folder = Path(path.removeprefix("file://"))
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():

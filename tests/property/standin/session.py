@@ -187,6 +187,10 @@ class StreamingQuery:
             log.mkdir(parents=True, exist_ok=True)
         self._stopped = False
 
+    @property
+    def isActive(self) -> bool:
+        return not self._stopped
+
     def stop(self) -> None:
         self._stopped = True
 

@@ -11,7 +11,7 @@ import pytest
 
 from plait.runtime.batch import stream
 from plait.runtime.batch.asking import Asking
-from plait.runtime.batch.stream import Run
+from plait.runtime.batch.stream import Again, Run, Stopping
 
 
 class Query:
@@ -252,6 +252,60 @@ def test_a_run_whose_last_batch_fails_has_failed() -> None:
     run.begin()
     assert run.wait(20)
     assert isinstance(run.failure, ValueError)
+
+
+def test_a_batch_that_has_to_be_done_again_does_not_end_and_another_query_is_started_for_it(runs: Runs) -> None:
+    run = runs.begin()
+
+    def fail(frame: object, number: int, take_up: object) -> bool:
+        raise Again
+
+    with pytest.raises(Stopping):
+        run.batch(fail, None, 0)  # type: ignore[arg-type]
+    wait_for(lambda: len(runs.starts) == 2)
+    assert (run.failure, run.is_alive()) == (None, True)
+
+
+def test_what_is_done_at_the_end_is_done_again_after_another_start() -> None:
+    calls = list[str]()
+
+    def end() -> None:
+        calls.append("ended")
+        if len(calls) < 3:
+            raise Again
+
+    def start() -> Any:
+        calls.append("started")
+        return Drained()
+
+    run = Run(start, is_endless=False, end=end)
+    run.begin()
+    assert run.wait(20)
+    assert (calls, run.failure) == (["started", "ended", "started", "ended"], None)
+
+
+def test_what_only_takes_time_is_done_again_after_another_start(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "QUIET_S", 0.01)
+    passed = list[int]()
+
+    def pass_time() -> None:
+        passed.append(len(runs.starts))
+        if len(passed) == 1:
+            raise Again
+
+    run = Run(runs._start, is_endless=True, pass_time=pass_time)
+    runs.run = run
+    run.begin()
+    wait_for(lambda: passed[-1:] == [2])
+    assert run.failure is None
+
+
+def test_when_a_run_is_over_what_waits_is_given_up() -> None:
+    calls = list[str]()
+    run = Run(Drained, is_endless=False, asked=Asking(give_up=lambda: calls.append("given up")))
+    run.begin()
+    assert run.wait(20)
+    assert calls == ["given up"]
 
 
 def test_what_has_a_plan_is_taken_up_at_once_where_no_batch_is_under_way(runs: Runs) -> None:
