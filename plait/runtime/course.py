@@ -38,6 +38,7 @@ from plait.runtime.batch.waiting import failing_at_start
 from plait.runtime.batches import Batches
 from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.epoch import Epoch
+from plait.runtime.checkpoint.offsets import complete_offsets
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch
 from plait.runtime.checkpoint.preparing import Prepared, go_on, prepare
 from plait.runtime.checkpoint.stored_for_planning import sampling
@@ -305,6 +306,7 @@ class Course:
 
     def start_trial(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery:
         """Start the streaming query for the batch that has failed, whose rows `process` gets as they are."""
+        complete_offsets(self.asked.checkpoint)
         checkpoint = for_spark(posixpath.join(self.asked.checkpoint, "spark"))
         frames = trial_frames(self.tried)
         return start_query(self.asked.spark, frames, checkpoint=checkpoint, trigger=trigger, process=process)

@@ -22,7 +22,7 @@ FAILING = {
     "text": "SELECT o.id, p.qty FROM orders o JOIN parts p ON o.id = p.oid AND CAST(o.item AS INT) = p.qty",
     "element": f"{JOIN} WHERE array(1, 2, 3, 4)[o.id - 1] > 0",
     "told": f"{JOIN} WHERE o.id < 5 OR raise_error('five') IS NULL",
-    "pair": f"{JOIN} AND o.id * p.qty * 400000000000000000 >= 0",
+    "pair": f"{JOIN} AND o.id * p.qty * 400000000000000000 % 7 >= 0",
     "group": f"SELECT sum(o.id + {BEYOND}) AS n FROM orders o GROUP BY window(o.ts, '1 second')",
 }
 FINE = {

@@ -43,7 +43,7 @@ def with_certain(
         try:
             rows = certain_rows(binding.query, work.epoch.plan, stored, span, binding.joined_types)
         except ComputationError as error:
-            failures += error.failures
+            failures += error.failures or (Failure(query=name, reason=f"query '{name}': {error}"),)
             continue
         if rows is not None:
             found[name] = (rows,)
