@@ -63,5 +63,10 @@ def _difference(plan: Plan, queries: tuple[Query, ...]) -> str:
     asked = {query.name for query in queries}
     added, dropped = sorted(asked - set(plan.queries)), sorted(set(plan.queries) - asked)
     parts = [f"without {', '.join(added)}" if added else "", f"with {', '.join(dropped)}" if dropped else ""]
-    how = " and ".join(part for part in parts if part) or "with other definitions"
+    how = " and ".join(part for part in parts if part)
+    if not how:
+        return (
+            "This plan is not compared: the queries have other definitions now, and the next run changes it, or one of "
+            "their conditions compares what has a type that Spark alone can tell"
+        )
     return f"This plan is for other queries than there are now ({how}), so it is not compared; the next run changes it"

@@ -10,7 +10,7 @@ from plait.runtime.batch.events import Summary
 from plait.runtime.batch.stream import Run
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class RunHandle:
     """A running engine."""
 

@@ -163,10 +163,11 @@ def has_files(folder: str) -> bool:
 
 
 def _table_text(table: str, then: Fingerprint, now: Fingerprint) -> str:
+    today = str(now) if str(now) != str(then) else "as many, but written or named otherwise"
     return (
-        f"table '{table}' has changed since it was read: then {then}, now {now}. Its rows of then are used, because a "
-        "table is read once for a checkpoint. To use the new ones give the table another name, also in the queries, or "
-        "start a new checkpoint"
+        f"table '{table}' has changed since it was read: then {then}, now {today}. Its rows of then are used, because "
+        "a table is read once for a checkpoint. To use the new ones give the table another name, also in the queries, "
+        "or start a new checkpoint"
     )
 
 

@@ -46,6 +46,11 @@ def test_a_table_whose_files_changed_is_warned_of_at_every_start_until_it_is_rea
     assert changes(remembered, tables(t=NEW), frozenset("t"), lambda _: True)[1] == ()
 
 
+def test_a_table_of_as_many_and_as_large_files_is_said_to_be_written_otherwise() -> None:
+    (notice,) = told(tables(t=OLD), tables(t=replace(OLD, digest="other")), kept=("t",))
+    assert "then 1 file of 10 bytes, now as many, but written or named otherwise. Its rows" in notice.text
+
+
 def test_a_table_of_which_nothing_was_remembered_or_nothing_can_be_told_is_not_warned_of() -> None:
     assert told(NOTHING, tables(t=NEW), kept=("t",)) == ()
     assert told(tables(t=OLD), NOTHING, kept=("t",)) == ()
