@@ -18,6 +18,8 @@ _TIMES = ("timestamp", "timestamp_ntz", "date")
 _WHOLE = re.compile(r"[+-]?\d+")
 _FRACTION = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?|[+-]?\d+\.?[eE][+-]?\d+|[+-]?\d+\.")
 _COMMA = re.compile(r"[+-]?[\d.' ]*\d,\d+|[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_DOUBLED = re.compile(r'"""|[^",;|\t]""[^",;|\t]')
+"""A quote within a field, doubled as most programs write it; Spark's reader has to be told."""
 _UNITS: tuple[tuple[range, str, str], ...] = (
     (range(9, 11), "seconds", "timestamp_seconds"),
     (range(12, 14), "milliseconds", "timestamp_millis"),
@@ -103,6 +105,22 @@ def _value_advice(field: Misfit) -> str:
             "it is written with a comma; declare the column STRING and convert it, as in CAST(replace(x, ',', '.') ...)"
         )
     return "declare the column as what it is, or STRING and convert it with try_cast"
+
+
+def shape_hint(form: TextFormat, fields: int, sample: str, options: Mapping[str, str]) -> str:
+    """Return advice on a record that is no row of so many fields."""
+    match form:
+        case "csv":
+            if _DOUBLED.search(sample) and not {"quote", "escape"} & {name.casefold() for name in options}:
+                return "quotes are doubled in a field of it: OPTIONS (escape '\"') reads them"
+            return (
+                f"it has more or fewer than the {fields} fields declared: check the columns, the separator "
+                "(sep) and quotes (quote, escape)"
+            )
+        case "json":
+            return "it is no JSON object of one line: records that take several lines need OPTIONS (multiLine 'true')"
+        case _:
+            assert_never(form)
 
 
 def no_time_hint(time: str, *, text_format: TextFormat | None, tells_malformed: bool, all_of_them: bool) -> str:

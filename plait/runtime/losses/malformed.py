@@ -22,7 +22,7 @@ from plait.query.model import Column, Stream
 from plait.runtime.inputs.making import FAILED, TOMBSTONE
 from plait.runtime.inputs.opening import CORRUPT, OpenSource, schema_ddl, schema_of
 from plait.runtime.losses.counts import BadCount, SourceCounts, counts_of
-from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint
+from plait.runtime.losses.hints import OUT_OF_RANGE, Misfit, TextFormat, misfit_hint, no_time_hint, shape_hint
 from plait.runtime.notice import Notice
 from plait.sources.values import RECORD_OPTIONS, VALUE
 from plait.spelling import folded
@@ -117,7 +117,7 @@ class Explainer:
         except PySparkException:
             return None, None
         if not fields.is_whole:
-            return None, _shape_hint(form, len(fields.texts))
+            return None, shape_hint(form, len(fields.texts), sample, _options(opened))
         return _misfit(sample, form, opened, fields)
 
     def _read_again(self, sample: str, form: TextFormat, opened: OpenSource) -> _Fields:
@@ -187,19 +187,6 @@ def _misfit(sample: str, form: TextFormat, opened: OpenSource, fields: _Fields) 
         )
         return column.name, misfit_hint(misfit)
     return None, None
-
-
-def _shape_hint(form: TextFormat, columns: int) -> str:
-    match form:
-        case "csv":
-            return (
-                f"it has more or fewer than the {columns} fields declared: check the columns, the separator "
-                "(sep) and quotes (quote, escape)"
-            )
-        case "json":
-            return "it is no JSON object of one line: records that take several lines need OPTIONS (multiLine 'true')"
-        case _:
-            assert_never(form)
 
 
 def _is_json_string(sample: str, column: str) -> bool:

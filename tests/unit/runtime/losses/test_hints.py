@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plait.runtime.losses.hints import Misfit, misfit_hint, no_time_hint
+from plait.runtime.losses.hints import Misfit, misfit_hint, no_time_hint, shape_hint
 
 
 def hint(kind: str, text: str, **more: Any) -> str:
@@ -64,3 +64,14 @@ def test_rows_without_event_time_are_explained_by_how_the_source_is_read() -> No
     assert "timestampFormat" in frame
     assert "_corrupt_record" in frame
     assert "timestampFormat" not in no_time_hint("ts", text_format="csv", tells_malformed=True, all_of_them=False)
+
+
+@pytest.mark.parametrize("sample", ['"""x, y""",4', '"say ""x, y""!",4'])
+def test_doubled_quotes_are_recognized_where_no_option_says_how_quotes_are_written(sample: str) -> None:
+    assert shape_hint("csv", 2, sample, {}) == "quotes are doubled in a field of it: OPTIONS (escape '\"') reads them"
+    assert "more or fewer than the 2 fields" in shape_hint("csv", 2, sample, {"Escape": '"'})
+
+
+@pytest.mark.parametrize("sample", ['"",4,5', '4,"",5', "a,b,c"])
+def test_empty_quoted_fields_are_no_doubled_quotes(sample: str) -> None:
+    assert "more or fewer than the 2 fields" in shape_hint("csv", 2, sample, {})
