@@ -51,7 +51,8 @@ class Way:
     @property
     def lacking(self) -> frozenset[str]:
         """The intermediate stores that have to be filled before the goal can govern."""
-        return missing(self.base, self.goal) - self.filled
+        wanted = missing(self.base, self.goal)
+        return wanted - _there(self.goal, wanted, self.filled)
 
     @property
     def is_done(self) -> bool:
@@ -76,10 +77,10 @@ def missing(base: Plan, goal: Plan) -> frozenset[str]:
 def on_the_way(base: Plan, goal: Plan, filled: Collection[str]) -> Plan:
     """Return the plan that governs on the way from `base` to `goal`, of whose stores these are `filled`."""
     wanted = missing(base, goal)
-    if wanted <= set(filled):
+    come = _there(goal, wanted, filled)
+    if wanted == come:
         return goal
-    read = {name: _read_to_fill(goal, name) for name in wanted}
-    coming = {name for name in wanted if name in filled or not (read[name] & wanted) - set(filled)}
+    coming = {name for name in wanted if _read_to_fill(goal, name) & wanted <= come}
     names = {name: coming_id(name) for name in coming}
     added = tuple(_tree_into(tree, names) for tree in filling_trees(goal, coming))
     return replace(
@@ -92,6 +93,16 @@ def on_the_way(base: Plan, goal: Plan, filled: Collection[str]) -> Plan:
         solution=None,
         coming=tuple(sorted(names.values())),
     )
+
+
+def _there(goal: Plan, wanted: frozenset[str], filled: Collection[str]) -> frozenset[str]:
+    """Return those of the wanted stores that are filled and stay so: whatever is read to fill them is there too. Another
+    plan may have filled one in another way; arrivals would be missing in it until what this plan reads has come.
+    """
+    come = wanted.intersection(filled)
+    while lost := {name for name in come if not _read_to_fill(goal, name) & wanted <= come}:
+        come -= lost
+    return come
 
 
 def _read_to_fill(plan: Plan, store: str) -> set[str]:

@@ -94,6 +94,14 @@ def test_a_store_that_is_filled_from_another_comes_after_that() -> None:
     assert on_the_way(FLAT, BY_STU, {TU, STU}) is BY_STU
 
 
+def test_a_store_that_another_plan_has_filled_comes_anew_where_what_it_is_filled_from_is_not_there() -> None:
+    way = Way(base=FLAT, goal=BY_STU, filled=frozenset({STU}))
+    assert way.lacking == {TU, STU}
+    assert sound(way.plan).coming == (coming_id(TU),)
+    assert set(sound(replace(way, filled=frozenset({TU})).plan).coming) == {coming_id(TU), coming_id(STU)}
+    assert replace(way, filled=frozenset({TU, STU})).plan == BY_STU
+
+
 def test_a_store_that_is_there_already_is_read_on_and_fills_others() -> None:
     way = sound(on_the_way(BY_TU, BY_STU, ()))
     assert way.coming == (coming_id(STU),)
