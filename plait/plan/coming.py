@@ -96,8 +96,8 @@ def on_the_way(base: Plan, goal: Plan, filled: Collection[str]) -> Plan:
 
 
 def _there(goal: Plan, wanted: frozenset[str], filled: Collection[str]) -> frozenset[str]:
-    """Return those of the wanted stores that are filled and stay so: whatever is read to fill them is there too. Another
-    plan may have filled one in another way; arrivals would be missing in it until what this plan reads has come.
+    """Return those of the wanted stores that are filled and stay so: whatever is read to fill them is there too.
+    Another plan may have filled one in another way; arrivals would be missing until what this one reads has come.
     """
     come = wanted.intersection(filled)
     while lost := {name for name in come if not _read_to_fill(goal, name) & wanted <= come}:

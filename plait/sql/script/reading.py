@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from plait.errors import PlacedError, SqlError
-from plait.query.model import Connector, SinkSpec, Stream, Table
+from plait.query.model import SinkSpec
 from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.ddl import parse_columns
@@ -15,8 +15,7 @@ from plait.sql.lexis.durations import window_us
 from plait.sql.lexis.names import did_you_mean, folded, naming_problem
 from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
-from plait.sql.script.decoding import decoded_with
-from plait.sql.script.entries import plain_options, read_entries, source_options
+from plait.sql.script.entries import plain_options, read_entries
 from plait.sql.script.source_clauses import (
     CLAUSES,
     SourceClauses,
@@ -190,32 +189,7 @@ class _StatementReader:
             raise cursor.error(
                 "CREATE STREAM needs TIMESTAMP BY and the column that says when a row happened: TIMESTAMP BY column"
             )
-        return self._source(clauses, is_stream=is_stream)
-
-    def _source(self, clauses: SourceClauses, *, is_stream: bool) -> CreateStream | CreateTable:
-        name = self.name or ""
-        options = source_options(self.cursor, clauses.entries, self.base, is_stream=is_stream)
-        delivered, decoding = decoded_with(clauses.format, options.connector, clauses.decoding)
-        connector = Connector(format=clauses.format, options=delivered, decoding=decoding)
-        places = (*clauses.seen.items(), *entry_places(self.cursor, clauses.entries))
-        at = {"line": self._line, "column": self._column}
-        if not is_stream:
-            table = Table(name=name, schema=clauses.schema, declared=options.declared, connector=connector)
-            return CreateTable(table=table, places=places, select=clauses.select, **at)
-        stream = Stream(
-            name=name,
-            time=clauses.time or "",
-            schema=clauses.schema,
-            window_us=clauses.window_us,
-            delay_us=clauses.delay_us,
-            idle_us=options.idle_us,
-            dead_letter=options.dead_letter,
-            keep=options.keep,
-            placement=options.placement,
-            declared=options.declared,
-            connector=connector,
-        )
-        return CreateStream(stream=stream, places=places, select=clauses.select, **at)
+        return clauses.statement(self.name or "", self._line, self._column, is_stream=is_stream)
 
     def _create_query(self) -> CreateQuery:
         cursor, places = self.cursor, {}

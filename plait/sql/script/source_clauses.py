@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from plait.errors import OptionError, SqlError
-from plait.query.model import Column
+from plait.query.model import Column, Connector, Stream, Table
 from plait.query.origin import Decoding
 from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.durations import delay_us, window_us
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.tokens import Token
-from plait.sql.script.decoding import read_decoding
-from plait.sql.script.entries import Entry, read_entries
+from plait.sql.script.decoding import decoded_with, read_decoding
+from plait.sql.script.entries import Entry, read_entries, source_options
 from plait.sql.script.event_time import read_event_time
-from plait.sql.statements import Places, WrittenSelect
+from plait.sql.statements import CreateStream, CreateTable, Places, WrittenSelect
 
 CLAUSES: Final = ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY", "FORMAT", "AS")
 _OF_TABLES: Final = ("OPTIONS", "FORMAT", "AS")
@@ -74,6 +74,30 @@ class SourceClauses:
                 self.decoding = read_decoding(cursor, self._base)
             case _:
                 self.select = _select(cursor)
+
+    def statement(self, name: str, line: int, column: int, *, is_stream: bool) -> CreateStream | CreateTable:
+        """Return the statement that these clauses belong to, which begins at a line and column."""
+        options = source_options(self._cursor, self.entries, self._base, is_stream=is_stream)
+        delivered, decoding = decoded_with(self.format, options.connector, self.decoding)
+        connector = Connector(format=self.format, options=delivered, decoding=decoding)
+        places = (*self.seen.items(), *entry_places(self._cursor, self.entries))
+        if not is_stream:
+            table = Table(name=name, schema=self.schema, declared=options.declared, connector=connector)
+            return CreateTable(table=table, places=places, select=self.select, line=line, column=column)
+        stream = Stream(
+            name=name,
+            time=self.time or "",
+            schema=self.schema,
+            window_us=self.window_us,
+            delay_us=self.delay_us,
+            idle_us=options.idle_us,
+            dead_letter=options.dead_letter,
+            keep=options.keep,
+            placement=options.placement,
+            declared=options.declared,
+            connector=connector,
+        )
+        return CreateStream(stream=stream, places=places, select=self.select, line=line, column=column)
 
     def _no_clause(self, *, is_stream: bool) -> SqlError:
         cursor, token = self._cursor, self._cursor.token
