@@ -67,7 +67,7 @@ def skipped(
     for reason, names in sorted(by_reason.items()):
         count = f"{len(names):,} {'file' if len(names) == 1 else 'files'}"
         yield Notice(
-            kind="files not read", of=stream, text=f"stream '{stream}': {count} {reason}, such as '{min(names)}'"
+            kind="files not read", of=stream, text=f"stream '{stream}': {count}, such as '{min(names)}', {reason}"
         )
 
 
