@@ -210,7 +210,11 @@ def test_no_alias_of_a_view_is_taken_for_one_of_the_query() -> None:
         ("SELECT c.k FROM c JOIN d ON c.k = d.k JOIN lone l ON l.k + d.k = c.k + 1", "(`c`", "by one condition"),
         ("SELECT large.y + 1 FROM large", "large.y", "write AS and a name"),
         ("SELECT count(*) AS n FROM groups", "groups", "queries over groups"),
-        ("SELECT count(*) AS n FROM large GROUP BY window(large.y, '1 day')", "large.y", "anything but the time column of a stream"),
+        (
+            "SELECT count(*) AS n FROM large GROUP BY window(large.y, '1 day')",
+            "large.y",
+            "anything but the time column of a stream",
+        ),
     ],
 )
 def test_what_cannot_be_said_is_refused_where_it_is(select: str, at: str, says: str) -> None:
