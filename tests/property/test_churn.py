@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
-from plait.runtime.engine import Engine
+from plait.runtime.engine import Engine, QueryHandle
 from plait.sql import load_script
 from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest
@@ -53,15 +53,16 @@ SELECTIONS: tuple[tuple[str, Callable[[int], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query in force from batch `since` on: it pairs the rows of each value that it `keeps`."""
+    """A query in force since the batch that its `handle` names: it pairs the rows of each value that it `keeps`."""
 
     text: str
-    since: int
+    handle: QueryHandle
     keeps: Callable[[int], bool]
 
     def results(self, until: int) -> list[int]:
-        """Return the values that it has found before batch `until`."""
-        values = (10 * batch + value for batch in range(self.since, until) for value in VALUES)
+        """Return the values that it has found before batch `until`: with a batch that cannot wait for its plan none."""
+        since = self.handle.active_since
+        values = (10 * batch + value for batch in range(until if since is None else since, until) for value in VALUES)
         return [value for value in values if self.keeps(value)]
 
 
@@ -81,30 +82,28 @@ class Churn:
                 kind = "drop"
             self.changes += 1
             if kind == "add":
-                self.add(engine, f"q{self.changes}", batch)
+                self.add(engine, f"q{self.changes}")
                 continue
             name = self.random.choice(sorted(self.running))
             former = self.running[name].text
             self.drop(engine, name, batch)
             if kind == "replace":
-                self.add(engine, name, batch, former)
+                self.add(engine, name, former)
 
-    def add(self, engine: Engine, name: str, batch: int, other_than: str = "") -> None:
+    def add(self, engine: Engine, name: str, other_than: str = "") -> None:
         """Ask for a query. The very same one again would be the one there was, and keep its results."""
         text = other_than
         while text == other_than:
             selection, keeps = self.random.choice(SELECTIONS)
             text = f"SELECT a.v, b.k FROM a JOIN b ON {self.random.choice(JOINS)} WHERE {selection}"
-        engine.query(name, text, sink=plait.sinks.memory())
-        self.running[name] = Asked(text, batch, keeps)
+        self.running[name] = Asked(text, engine.query(name, text, sink=plait.sinks.memory()), keeps)
 
     def drop(self, engine: Engine, name: str, batch: int) -> None:
         """Drop a query."""
         asked = self.running.pop(name)
-        if asked.since < batch:
-            found = engine.results(name)
-            assert sorted(found["v"].to_pylist()) == asked.results(batch), name
-            assert [row["k"] - row["v"] for row in found.to_pylist()] == [1000] * len(found)
+        found = engine.results(name)
+        assert sorted(found["v"].to_pylist()) == asked.results(batch), name
+        assert [row["k"] - row["v"] for row in found.to_pylist()] == [1000] * len(found)
         engine.drop(name)
 
 
