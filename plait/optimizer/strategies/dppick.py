@@ -35,10 +35,12 @@ def dppick(queries: tuple[Query, ...], statistics: Statistics, options: PlanOpti
     """Plan with the cheapest orders found for all queries together.
 
     Partitionings follow from orders, and what orders cost from partitionings: so the plan is made again for the
-    partitionings of the one before, as long as that is cheaper. Of stores of one partition nothing of that is asked.
+    partitionings of the one before, as long as that is cheaper. Of stores of one partition nothing of that is asked,
+    nor of queries of two relations, which can be joined in one order only.
     """
     best = _planned(queries, statistics, options, None)
-    if all(store.parallelism == 1 for store in best.stores):
+    has_one_order = all(len(query.relations) <= 2 for query in queries)
+    if has_one_order or all(store.parallelism == 1 for store in best.stores):
         return best
 
     def cost(plan: Plan) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -76,6 +77,23 @@ def test_no_plan_of_greedy_is_cheaper_however_many_queries_and_partitions_there_
         for strategy in ("dppick", "greedy")
     )
     assert no_dearer(ours, theirs)
+
+
+def test_queries_of_two_relations_are_planned_once_and_greedy_finds_no_other_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = list[int]()
+    module = sys.modules["plait.optimizer.strategies.dppick"]
+    build = module.build
+    monkeypatch.setattr(module, "build", lambda *told: made.append(len(told[0])) or build(*told))
+    queries = tuple(
+        query(f"q{number}", {"x": left, "y": right}, [f"x.{key} = y.{key}"], windows={"x": number, "y": number})
+        for number, (left, right, key) in enumerate(product("rs", "st", "ab"), 1)
+    )
+    statistics = declared_statistics(tuple(stream(name, rate=10.0 * place) for place, name in enumerate("rst", 1)))
+    ours, theirs = (plan(queries, statistics, options(name, SOURCES, 4)) for name in ("dppick", "greedy"))
+    assert made == [len(queries)]
+    assert replace(ours, strategy="greedy") == theirs
 
 
 def test_orders_of_greedy_are_a_beginning_where_each_query_alone_leads_to_more_work() -> None:
