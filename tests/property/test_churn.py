@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -19,11 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.runtime.checkpoint.plan_history import FILE, MOST_ENTRIES, read_history
 from plait.runtime.engine import Engine, QueryHandle
 from plait.sql import load_script
-from plait.state.manifest import ManifestLog
+from plait.state.manifest import ManifestLog, encode
 from plait.state.model import Manifest
-from plait.state.storage import Storage
+from plait.state.place import state_of
+from plait.stats.cycles import HISTORY, Cycles
 from tests.property.standin import frames
 from tests.property.standin.session import Session
 
@@ -109,26 +112,31 @@ class Churn:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a run leaves behind: its files and their bytes, and the sizes of its plan and of its last manifest."""
+    """What a run leaves behind: its files; the bytes of what does not tell of the past (series of cycles and the
+    history of plans are as long as they may be); its plan, without what is estimated; and its last manifest.
+    """
 
     files: int
     bytes: int
+    epochs: int
     stores: tuple[str, ...]
-    plan: int
+    plan: str
     manifest: Manifest
 
     @classmethod
     def by(cls, folder: Path) -> Left:
         """Look at a checkpoint."""
         files = [path for path in (folder / "checkpoint" / "plait").rglob("*") if path.is_file()]
-        manifest = ManifestLog(Storage.open(str(folder / "checkpoint" / "plait"))).latest()
+        manifest = ManifestLog(state_of(str(folder / "checkpoint"))).latest()
         assert manifest is not None
         (plan,) = (path for path in files if path.name == f"{manifest.plan}.json")
+        others = (path for path in files if path.name != FILE and path.parent.name != "manifests")
         return cls(
             files=len(files),
-            bytes=sum(path.stat().st_size for path in files),
+            bytes=sum(path.stat().st_size for path in others) + len(encode(replace(manifest, cycles=Cycles()))),
+            epochs=len(read_history(state_of(str(folder / "checkpoint")))),
             stores=tuple(sorted({bucket.store for bucket in manifest.buckets})),
-            plan=plan.stat().st_size,
+            plan=re.sub(r"\d+\.\d+", "n", plan.read_text()),
             manifest=manifest,
         )
 
@@ -187,7 +195,9 @@ def test_queries_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypat
     assert threading.active_count() <= threads
     left, still = Left.by(folder), Left.by(other)
     assert left.stores == still.stores
-    assert left.plan == pytest.approx(still.plan, rel=0.05)
+    assert left.plan == still.plan
+    assert left.epochs <= MOST_ENTRIES
+    assert len(left.manifest.cycles.batches) <= HISTORY
     assert left.files <= still.files + 3
     assert left.bytes <= still.bytes * 1.25 + 20_000
     assert len(left.manifest.buckets) <= len(still.manifest.buckets) + 2
