@@ -6,6 +6,7 @@ tokens know where they were written, in the query or in a view, and mistakes are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -21,7 +22,7 @@ from plait.sql.select.shown_items import Item, given_names, items_of
 from plait.sql.select.syntax import JoinKind, SelectSyntax
 from plait.sql.select.take_apart import Views, windows_of
 from plait.sql.select.time_window import WINDOW
-from plait.sql.select.view_parts import Joined, Part, Pieces, enclosed, pieces_of, said, together
+from plait.sql.select.view_parts import Joined, Part, Pieces, enclosed, pieces_of, said, sql_of, together
 from plait.sql.statements import WindowOverride
 
 _JOINS: Final[Mapping[JoinKind, str]] = {
@@ -110,8 +111,15 @@ def _group(group: tuple[Token, ...], items: Sequence[Item], read: OverViews, lac
             read.expressions.parse(key, groups=True), key, read.clause.scope, given_names(read)
         )
         if bound is not None:
-            replaced[only.start] = (key[-1].end, read.pieces(bound, lacking))
+            replaced[only.start] = (key[-1].end, _no_position(read.pieces(bound, lacking)))
     return pieces_of(read.text, read.masked, group, replaced)
+
+
+def _no_position(key: Pieces) -> Pieces:
+    """Return a key of GROUP BY that a number in a view has become so that it is no position in the SELECT list."""
+    if re.fullmatch(r"\(+-?\d+\)+", sql_of(key).replace(" ", "")) is None:
+        return key
+    return (*said("0 + ", key[0].place), *key)
 
 
 def _having(

@@ -38,6 +38,7 @@ VIEWS = {
     "sold": "SELECT a.k, b.x FROM a LEFT JOIN b ON a.k = b.k WHERE b.x > 5",
     "known": "SELECT k, coalesce(x, 0) AS y FROM t",
     "nested": "SELECT p.k, p.twice + large.y AS z FROM pairs p JOIN large ON p.k = large.k WHERE large.y > 5",
+    "ranked": "SELECT 1 AS one, - 2 AS less, k, ts FROM a",
     "found": "SELECT k, ts FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
 }
 
@@ -113,6 +114,11 @@ def bound(select: str, views: dict[str, str] = VIEWS, **windows: int) -> Query:
             "SELECT ((`n_p_r`.`x` * 2) + (`n_large`.`x` + 1)) AS `z` FROM `a` AS `n_p_l` JOIN `b` AS `n_p_r` ON "
             "(`n_p_l`.`k` = `n_p_r`.`k`) JOIN `a` AS `n_large` ON (`n_large`.`x` > 2) AND (`n_p_l`.`k` = "
             "`n_large`.`k`) WHERE (`n_p_l`.`x` < `n_p_r`.`x`) AND ((`n_large`.`x` + 1) > 5)",
+        ),
+        (
+            "SELECT count(*) AS n FROM ranked GROUP BY window(ts, '1 minute'), one, ranked.less, k",
+            "SELECT count(*) AS `n` FROM `a` AS `ranked` GROUP BY window(`ranked`.`ts`, '1 minute'), 0 + (1), "
+            "0 + (- 2), `ranked`.`k`",
         ),
         (
             "SELECT window(large.ts, '1 minute').start AS w, large.y AS v, count(*) AS n FROM large GROUP BY w, v, k "
