@@ -17,7 +17,7 @@ from tests.recovery.workload import expected, found, make_input
 pytestmark = pytest.mark.spark
 
 _ROOT = Path(__file__).parents[2]
-_KILLS = int(os.environ.get("PLAIT_KILLS", "20"))
+_KILLS = int(os.environ.get("PLAIT_KILLS", "14"))
 
 
 def _start(directory: Path, fault: str | None = None) -> subprocess.Popen[str]:
