@@ -45,9 +45,9 @@ class Watched:
     def hear(self, event: BatchEvent) -> None:
         """Look at what is there, and bring the next file while there is to be one."""
         self.rows.append(event.stored_tuples)
+        kept = self.place.folder / "checkpoint" / "plait"
+        self.files.append(sum(len(names) for _, _, names in os.walk(kept)))
         if len(self.rows) % 10 == 0:
-            kept = self.place.folder / "checkpoint" / "plait"
-            self.files.append(sum(len(names) for _, _, names in os.walk(kept)))
             gc.collect()
             self.memory.append(int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE)
 

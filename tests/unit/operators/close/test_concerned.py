@@ -191,7 +191,7 @@ def test_rows_that_are_not_looked_at_make_no_difference(
     query, results = resolved(select), 0
     plan = planned(query)
     for seed in range(5):
-        rng = random.Random(seed)
+        rng = random.Random(f"{seed} {select}")
         since = rng.choice((-(2**63) + 1, 30 * SECOND, 42 * SECOND))
         span = Span(since_us=since, last_us=max(since, 0) + rng.choice((-1, 5, 25)) * SECOND)
 

@@ -72,6 +72,15 @@ def test_groups_of_which_having_is_not_true_are_left_out() -> None:
     assert found(Over(after_us=None, until_us=35, files=()), how) == {(15, "b", 1, 7), (35, "a", 15, 150)}
 
 
+def test_partial_aggregates_of_before_a_start_count_whatever_their_time_zone_was_called() -> None:
+    zoned = PARTS[0].set_column(0, "r.ts", PARTS[0].column(0).cast(pa.timestamp("us", tz="Etc/UTC")))
+    over = Over(after_us=15, until_us=35, files=())
+    groups = final_groups([PARTS[1], zoned], QUERY, HOW, over)
+    assert groups.column(0).type == UTC
+    rows = set(zip(*(column.to_pylist() for column in groups.columns[1:]), strict=True))
+    assert rows == {("a", 15, 150), (None, 1, 1)}
+
+
 def test_what_overflows_is_left_to_spark() -> None:
     parts = [part((5, "a", 1, 2**62), (5, "a", 1, 2**62))]
     with pytest.raises(EvaluationError):

@@ -56,6 +56,7 @@ def test_what_duckdb_computes_as_spark_does_is_computed() -> None:
         ("window.start + INTERVAL 1 HOUR, count(*)", (TIME, COUNT), "window"),
         ("concat(city, '{}'), count(*)", (CITY, COUNT), "window, city"),
         ("count(*)", (COUNT,), "window HAVING count(DISTINCT city) > 1"),
+        ("count(*)", (COUNT,), "window, flag HAVING flag"),
         ("sum(cust)", ("decimal(38,0)",), "window"),
     ],
 )

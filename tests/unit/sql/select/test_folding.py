@@ -97,6 +97,7 @@ def test_aggregates_that_do_not_mind_duplicates_are_left_as_they_are(select: str
         "count(cust, city)",
         "avg(id)",
         "max(o.ts)",
+        "count(DISTINCT o.ts)",
         "count(DISTINCT addr)",
         "first(city)",
         "collect_list(city)",

@@ -79,6 +79,8 @@ def test_spark_is_told_of_joins_where_it_wants_no_subqueries() -> None:
         ("a FULL JOIN b ON a.k = b.k WHERE a.x = b.x", []),
         ("a LEFT JOIN b ON a.k = b.k JOIN c ON b.k = c.k", []),
         ("a LEFT JOIN b ON a.k = b.k JOIN c ON a.k = c.k", [("left", "b"), ("inner", "c")]),
+        ("a LEFT JOIN b ON a.k = b.k LEFT SEMI JOIN c ON b.k = c.k", [("inner", "b"), ("semi", "c")]),
+        ("a LEFT JOIN b ON a.k = b.k LEFT ANTI JOIN c ON b.k = c.k", [("left", "b"), ("anti", "c")]),
         ("u LEFT JOIN b ON u.k = b.k WHERE b.x IS NOT NULL", []),
     ],
 )
@@ -86,6 +88,12 @@ def test_an_outer_join_whose_rows_without_partner_cannot_be_results_is_an_inner_
     joins: str, expected: list[tuple[str | None, str]]
 ) -> None:
     assert kinds(f"SELECT 1 AS one FROM {joins}") == expected
+
+
+def test_a_condition_says_whether_it_holds_where_there_is_no_row() -> None:
+    where = bound("SELECT 1 AS one FROM a LEFT JOIN b ON a.k = b.k AND b.x > 1 WHERE b.x IS NULL AND a.x > 1").joins
+    found = [(each.expression.sql, each.holds_of_nothing) for step in where for each in step.conditions]
+    assert sorted(found) == [("`x` > 1", False), ("`x` > 1", False), ("`x` IS NULL", True)]
 
 
 def test_a_stream_of_unbounded_window_is_joined_with_tables_all_the_same() -> None:
