@@ -1,8 +1,7 @@
-"""A Kafka broker for tests: one process, broker and controller at once, from jars that Maven fetches once."""
+"""A Kafka broker for tests: one process, broker and controller at once."""
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -12,48 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from plait.runtime.spark.archive import cache_directory
+from tests.kafka.jars import fetched_jars
 
-VERSION: Final = "4.1.1"
 _CLUSTER: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 _PATIENCE_S: Final = 60
 _JAVA: Final = ("java", "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-_PROJECT: Final = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>plait</groupId><artifactId>broker</artifactId><version>1</version><packaging>pom</packaging>
-<dependencies><dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-<version>{VERSION}</version></dependency></dependencies></project>"""
-
-
-class NoBrokerError(Exception):
-    """There is no broker to be had on this machine."""
-
-
-def broker_jars() -> Path:
-    """Return the folder of the broker's jars, fetched if they are not there. Raises NoBrokerError."""
-    cache = cache_directory({}) or Path(tempfile.gettempdir())
-    folder = cache / "plait" / f"test-broker-{VERSION}"
-    if folder.is_dir():
-        return folder
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NoBrokerError("Maven is missing, which fetches the broker's jars: apt-get install maven")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-        project, jars = Path(place) / "pom.xml", Path(place) / "jars"
-        project.write_text(_PROJECT)
-        wanted = [f"-DoutputDirectory={jars}", "-DincludeScope=runtime"]
-        command = [maven, "-B", "-q", "-f", str(project), "dependency:copy-dependencies", *wanted]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            raise NoBrokerError(f"Maven cannot fetch the broker's jars: {done.stdout[:500]}")
-        jars.rename(folder)
-    return folder
 
 
 @contextmanager
 def running_broker() -> Iterator[str]:
-    """Provide the address of a broker that has no topics. Raises NoBrokerError."""
-    jars = broker_jars()
+    """Provide the address of a broker that has no topics. Raises NoJarsError."""
+    jars = fetched_jars()
     with tempfile.TemporaryDirectory(prefix="plait-broker-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
         port, controller = _free_port(), _free_port()

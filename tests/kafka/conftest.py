@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kafka.broker import NoBrokerError, running_broker
+from tests.kafka.broker import running_broker
+from tests.kafka.jars import NoJarsError
 
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[str]:
-    """Provide the address of a broker; where its jars cannot be had the test is skipped, but never in CI."""
+    """Provide the address of a broker; where its jars cannot be fetched the test is skipped, but never in CI."""
     try:
         with running_broker() as address:
             yield address
-    except NoBrokerError as reason:
+    except NoJarsError as reason:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(reason))

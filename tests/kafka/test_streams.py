@@ -1,11 +1,13 @@
 """Streams of topics: what a consumer has sent is what queries see, and what cannot be read is set aside.
 
-`plait run` has to find its connectors by itself.
+Two processes read the one broker: `plait run`, which has to find its connectors by itself, and a program that goes on
+while topics change.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +15,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: pip install confluent-kafka")
 
 from tests.kafka.topics import Record, Topics
 
@@ -133,3 +133,21 @@ def test_a_script_joins_topics_of_every_format_and_sets_aside_what_it_cannot_rea
         {"failed": "FORMAT json", "topic": "orders", "partition": 0, "offset": 26, "base64": "//4="},
         {"failed": "tombstone", "topic": "orders", "partition": 1, "offset": 25},
     ]
+
+
+def test_a_run_goes_on_with_new_partitions_past_records_that_are_gone_and_says_how_far_it_is(
+    broker: str, topics: Topics, tmp_path: Path
+) -> None:
+    program = [sys.executable, "-m", "tests.kafka.program", broker, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["first"] == list(range(10))
+    assert told["lag"] == {"grown-0": 0, "grown-1": 0, "grown-2": 0}
+    assert told["results"] == list(range(40))
+    assert told["gone"] == 6
+    assert told["shrunk"] == [*range(100, 104), *range(110, 120)]
+    assert "records of its topic are gone that were not read yet" in told["refused"]
+    assert "failOnDataLoss 'false'" in told["refused"]
+    assert "no Kafka broker answers" in told["nobody"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,16 +25,22 @@ class Topics:
     """Speaks to a broker."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         self._admin = AdminClient({"bootstrap.servers": address})
-        self._producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
+        self._producer = self._new_producer()
 
     def create(self, topic: str, partitions: int = 1) -> None:
         """Make a topic."""
         self._admin.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(30)
 
     def grow(self, topic: str, partitions: int) -> None:
-        """Let a topic have so many partitions."""
+        """Let a topic have so many partitions; return when the broker says so."""
         self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+        until = time.monotonic() + 30
+        while len(self._admin.list_topics(topic, timeout=30).topics[topic].partitions) < partitions:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        self._producer = self._new_producer()  # one that has sent to the topic refuses partitions it has not heard of
 
     def send(self, topic: str, records: Iterable[Record]) -> None:
         """Send records; return when the broker has them."""
@@ -52,3 +59,6 @@ class Topics:
         """Delete the records of a partition before an offset."""
         (done,) = self._admin.delete_records([TopicPartition(topic, partition, before)]).values()
         done.result(30)
+
+    def _new_producer(self) -> Producer:
+        return Producer({"bootstrap.servers": self._address, "linger.ms": 0})
