@@ -1,7 +1,8 @@
 """Where a query's results go. Each function describes a sink; `Engine.query` takes the description.
 
 File sinks publish a batch's files when the batch is committed, so readers see each result exactly once. ``foreach``,
-``console`` and ``memory`` see a batch again if the engine died between them and the commit; the batch id tells.
+``console``, ``memory`` and ``kafka`` see a batch again if the engine died between them and the commit; the batch id
+tells, in records of Kafka their headers.
 
 **To add a sink**: one module in `plait.sinks.kinds` with a subclass of `SinkKind`, its name in `SinkName`, a line in
 the table `KINDS`, and a function here. The class says
@@ -33,6 +34,7 @@ from plait.errors import OptionError
 from plait.query.model import SinkSpec
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
+from plait.sinks.kinds.kafka import SERVERS
 from plait.spelling import backquoted
 
 if TYPE_CHECKING:
@@ -84,6 +86,16 @@ def console(rows: int = 20) -> Sink:
     return _sink("console", {"rows": rows})
 
 
+def kafka(servers: str, topic: str, *, key: str | None = None, format: str = "json", **options: object) -> Sink:
+    """Send results to a topic, each at least once: headers tell repeats (`plait.sinks.kinds.kafka`).
+
+    `key`: the column that is the record's key; `format` of its value: ``json``, ``csv`` or ``avro``. Options are those
+    of Kafka's producer, with ``kafka.`` before them. The session needs the connector
+    (`plait.runtime.spark.session.open_session(formats=["kafka"])`).
+    """
+    return _sink("kafka", {SERVERS: servers, "topic": topic, "key": key, "format": format, **options})
+
+
 def memory() -> Sink:
     """Keep all results in this process; read them with ``query.results()``."""
     return _sink("memory", {})
@@ -113,4 +125,4 @@ def foreach_arrow(function: Callable[[pa.Table, int], None]) -> Sink:
     return Sink(spec=SinkSpec(format="foreach_arrow"), function=function)
 
 
-__all__ = ["Sink", "console", "csv", "foreach", "foreach_arrow", "json", "memory", "noop", "parquet"]
+__all__ = ["Sink", "console", "csv", "foreach", "foreach_arrow", "json", "kafka", "memory", "noop", "parquet"]

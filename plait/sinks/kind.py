@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import pyarrow as pa
@@ -17,7 +18,9 @@ from plait.sinks.staging import Publication
 from plait.sinks.storable import SparkType
 from plait.spelling import folded
 
-SinkName: TypeAlias = Literal["parquet", "csv", "json", "console", "memory", "noop", "foreach", "foreach_arrow"]
+SinkName: TypeAlias = Literal[
+    "parquet", "csv", "json", "console", "kafka", "memory", "noop", "foreach", "foreach_arrow"
+]
 
 
 ResultColumn: TypeAlias = tuple[str | None, SparkType | None]
@@ -53,15 +56,16 @@ class SinkKind(ABC):
     """One kind of sink. Its objects hold nothing: what a query says of its sink is in the `SinkSpec`.
 
     `options` are those it takes, besides all whose names begin with `option_prefix` if that is not empty; `required`
-    those it cannot do without; `by_name` says that it stores columns by name, so that names must differ;
-    `takes_arrow` that it takes results as Arrow rather than from Spark; `script_problem` why a script cannot name it,
-    None if it can.
+    those it cannot do without, with `examples` of them; `by_name` says that it stores columns by name, so that names
+    must differ; `takes_arrow` that it takes results as Arrow rather than from Spark; `script_problem` why a script
+    cannot name it, None if it can.
     """
 
     name: ClassVar[SinkName]
     options: ClassVar[tuple[SinkOption, ...]] = ()
     option_prefix: ClassVar[str] = ""
     required: ClassVar[tuple[str, ...]] = ()
+    examples: ClassVar[Mapping[str, str]] = MappingProxyType({})
     by_name: ClassVar[bool] = False
     takes_arrow: ClassVar[bool] = False
     script_problem: ClassVar[str | None] = None
@@ -73,7 +77,10 @@ class SinkKind(ABC):
         missing = (needed for needed in self.required if folded(needed) not in given)
         return [
             *of_options,
-            *(SinkProblem(message=f"{self.name} needs the {needed} to write to") for needed in missing),
+            *(
+                SinkProblem(message=f"{self.name} needs the {needed} to write to", example=self.examples.get(needed))
+                for needed in missing
+            ),
         ]
 
     def column_problems(self, spec: SinkSpec, columns: Sequence[ResultColumn]) -> list[SinkProblem]:

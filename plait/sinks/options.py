@@ -26,10 +26,11 @@ class SinkOption:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkProblem:
     """What is wrong: with an `option`, as written; with a result `column`, by its place; or with neither, because an
-    option is missing.
+    option is missing: `example` shows it, where it is not a path.
     """
 
     message: str
+    example: str | None = None
     option: str | None = None
     column: int | None = None
 

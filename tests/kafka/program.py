@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ CREATE STREAM {topic} USING kafka
   OPTIONS (kafka.bootstrap.servers '{broker}', subscribe '{topic}', startingOffsets 'earliest', {more})
   TIMESTAMP BY timestamp WINDOW INTERVAL 1 HOUR DELAY INTERVAL 1 HOUR
   FORMAT json (id BIGINT) AS SELECT id, timestamp FROM source;
-CREATE QUERY of_{topic} INTO memory AS SELECT id FROM {topic};
+CREATE QUERY of_{topic} INTO {sink} AS SELECT id FROM {topic};
 """
 
 
@@ -33,19 +34,23 @@ def numbered(ids: range, partitions: int = 1) -> list[Record]:
 
 def main(broker: str, place: Path) -> None:
     """Run all of it in one session."""
-    spark = open_session("local[2]", {"spark.sql.shuffle.partitions": "2"}, formats=["kafka"])
+    spark = open_session("local[2]", {"spark.sql.shuffle.partitions": "2"}, formats=["kafka", "avro"])
     topics = Topics(broker)
     topics.create("grown", 2)
-    topics.create("shrunk")
+    for topic in ("shrunk", "numbers", "results", "results-avro"):
+        topics.create(topic)
     told = grow(spark, broker, place / "growing", topics) | shrink(spark, broker, place / "shrinking", topics)
+    told |= repeat(spark, broker, place / "repeating", topics)
     print(json.dumps(told | {"nobody": refusal(spark, "127.0.0.1:1", place / "nobody")}))
     spark.stop()
 
 
-def engine_of(spark: Any, broker: str, place: Path, topic: str, more: str = "failOnDataLoss true") -> plait.Engine:
+def engine_of(
+    spark: Any, broker: str, place: Path, topic: str, more: str = "failOnDataLoss true", sink: str = "memory"
+) -> plait.Engine:
     """Return an engine over one topic."""
     engine = plait.Engine(spark, checkpoint=str(place))
-    engine.load(load_script(_STREAM.format(topic=topic, broker=broker, more=more)))
+    engine.load(load_script(_STREAM.format(topic=topic, broker=broker, more=more, sink=sink)))
     return engine
 
 
@@ -100,6 +105,26 @@ def shrink(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, An
         refused = str(error)
     summary = tolerant.run_available()
     return {"refused": refused, "gone": summary.sources[0].gone, "shrunk": found(tolerant, "shrunk")}
+
+
+def repeat(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, Any]:
+    """Send a batch, and then again from the checkpoint as it was before, as a run does that was killed meanwhile."""
+    sink = f"kafka OPTIONS (kafka.bootstrap.servers '{broker}', topic 'results', key 'id')"
+
+    def run(checkpoint: str) -> None:
+        engine = engine_of(spark, broker, place / checkpoint, "numbers", sink=sink)
+        avro = plait.sinks.kafka(broker, "results-avro", format="avro")
+        engine.query("in_avro", "SELECT id FROM numbers", sink=avro)
+        engine.run_available()
+
+    topics.send("numbers", numbered(range(5)))
+    run("now")
+    shutil.copytree(place / "now", place / "before")
+    topics.send("numbers", [*numbered(range(5, 8)), *numbered(range(5, 8))])
+    run("now")
+    run("before")
+    sent = [(key, value.decode(), headers) for key, value, headers in topics.read("results")]
+    return {"sent": sent, "avro": [value.hex() for _, value, _ in topics.read("results-avro")]}
 
 
 def refusal(spark: Any, broker: str, place: Path) -> str:

@@ -20,6 +20,7 @@ from tests.kafka.topics import Record, Topics
 
 pytestmark = pytest.mark.spark
 
+HEADERS = ("checkpoint", "query", "batch", "index")
 START_MS = 1767261600000
 SCHEMA = {
     "type": "record",
@@ -135,14 +136,21 @@ def test_a_script_joins_topics_of_every_format_and_sets_aside_what_it_cannot_rea
     ]
 
 
-def test_a_run_goes_on_with_new_partitions_past_records_that_are_gone_and_says_how_far_it_is(
-    broker: str, topics: Topics, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def told(broker: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the program tells."""
+    tmp_path = tmp_path_factory.mktemp("program")
     program = [sys.executable, "-m", "tests.kafka.program", broker, str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def test_a_run_goes_on_with_new_partitions_past_records_that_are_gone_and_says_how_far_it_is(
+    told: dict[str, Any],
+) -> None:
     assert told["first"] == list(range(10))
     assert told["lag"] == {"grown-0": 0, "grown-1": 0, "grown-2": 0}
     assert told["results"] == list(range(40))
@@ -151,3 +159,13 @@ def test_a_run_goes_on_with_new_partitions_past_records_that_are_gone_and_says_h
     assert "records of its topic are gone that were not read yet" in told["refused"]
     assert "failOnDataLoss 'false'" in told["refused"]
     assert "no Kafka broker answers" in told["nobody"]
+
+
+def test_what_is_sent_again_after_a_kill_has_the_headers_it_had(told: dict[str, Any]) -> None:
+    sent = [(key, json.loads(value), headers) for key, value, headers in told["sent"]]
+    assert [key for key, _, _ in sent] == [str(value["id"]) for _, value, _ in sent]
+    by_header = {tuple(headers[name] for name in HEADERS): value["id"] for _, value, headers in sent}
+    assert sorted(by_header.values()) == [0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7]
+    assert len(sent) == 5 + 2 * 6
+    assert {(query, batch) for _, query, batch, _ in by_header} == {("of_numbers", "0"), ("of_numbers", "1")}
+    assert set(told["avro"]) == {(b"\x00" + _long(n)).hex() for n in range(8)}

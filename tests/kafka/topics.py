@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 
@@ -54,6 +54,25 @@ class Topics:
                 headers=[*record.headers.items()],
             )
         assert self._producer.flush(30) == 0
+
+    def read(self, topic: str) -> list[tuple[str | None, bytes, dict[str, str]]]:
+        """Return key, value and headers of every record of a topic of one partition."""
+        consumer = Consumer({"bootstrap.servers": self._address, "group.id": "reading", "enable.auto.commit": False})
+        try:
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+            messages = consumer.consume(end, timeout=30)
+            assert [message.error() for message in messages] == [None] * end
+            return [
+                (
+                    message.key() and message.key().decode(),
+                    message.value(),
+                    {name: text.decode() for name, text in message.headers()},
+                )
+                for message in messages
+            ]
+        finally:
+            consumer.close()
 
     def expire(self, topic: str, partition: int, before: int) -> None:
         """Delete the records of a partition before an offset."""

@@ -13,6 +13,7 @@ from plait.sinks.kinds.console import Console
 from plait.sinks.kinds.csv import Csv
 from plait.sinks.kinds.foreach import Foreach, ForeachArrow
 from plait.sinks.kinds.json import Json
+from plait.sinks.kinds.kafka import Kafka
 from plait.sinks.kinds.memory import Memory
 from plait.sinks.kinds.noop import Noop
 from plait.sinks.kinds.parquet import Parquet
@@ -24,6 +25,7 @@ KINDS: Final[Mapping[SinkName, SinkKind]] = MappingProxyType(
         "csv": Csv(),
         "json": Json(),
         "console": Console(),
+        "kafka": Kafka(),
         "memory": Memory(),
         "noop": Noop(),
         "foreach": Foreach(),
@@ -32,7 +34,7 @@ KINDS: Final[Mapping[SinkName, SinkKind]] = MappingProxyType(
 )
 
 _BY_NAME: Final[Mapping[str, SinkKind]] = MappingProxyType({str(name): kind for name, kind in KINDS.items()})
-_LATER: Final = ("delta", "kafka")
+_LATER: Final = ("delta",)
 
 
 def kind_of(spec: SinkSpec) -> SinkKind:

@@ -35,7 +35,8 @@ def sink_problems(statement: CreateQuery) -> Iterator[Mistake]:
         return
     for refused in kind_of(sink).problems(sink):
         if refused.option is None:
-            message = f"{what}: {refused.message}; add OPTIONS (path 'out/{statement.name}')"
+            example = refused.example or f"path 'out/{statement.name}'"
+            message = f"{what}: {refused.message}; add OPTIONS ({example})"
             yield message, place_of(statement, "sink"), OptionError
         else:
             yield f"{what}: {refused.message}", _option_place(statement, refused.option), OptionError
@@ -46,8 +47,9 @@ def sink_problems(statement: CreateQuery) -> Iterator[Mistake]:
 
 
 def partition_problems(statement: CreateQuery, query: Query) -> Iterator[Mistake]:
-    """Yield what is wrong with the columns that directories are to be named after."""
-    if format_problem(statement.sink.format) is not None or option_of(statement.sink.options, "partitionBy") is None:
+    """Yield what is wrong with the columns that options name: for directories, for the keys of records."""
+    named = (option_of(statement.sink.options, option) for option in ("partitionBy", "key"))
+    if format_problem(statement.sink.format) is not None or not any(named):
         return
     columns = [(name, None) for name in query.names]
     for problem in kind_of(statement.sink).column_problems(statement.sink, columns):
