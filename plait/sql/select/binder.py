@@ -75,7 +75,7 @@ def bind_statement(
             binder = StatementBinder(
                 replace(statement, windows=merged[1]), merged[0], tuple(predicates), is_function, problems
             )
-            query = binder.bind(sources)
+            query = binder.bind(sources, known.names)
     except SqlError as problem:
         problems.append(problem)
     told = _in_order(problems)
@@ -110,7 +110,8 @@ def view_problems(
             merged = merge_views(view.text, view.windows, known, problems)
             if merged is not None:
                 inner = replace(statement, windows=merged[1])
-                StatementBinder(inner, merged[0], tuple(predicates), is_function, problems, is_view=True).bind(sources)
+                binder = StatementBinder(inner, merged[0], tuple(predicates), is_function, problems, is_view=True)
+                binder.bind(sources, known.names)
         except SqlError as problem:
             problems.append(problem)
     return _in_order(problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,13 +50,15 @@ def bind_from(
     new_predicates: Callable[[], Predicates],
     *,
     is_view: bool = False,
+    views: Collection[str] = (),
 ) -> FromClause | None:
     """Bind the relations and the conditions of their joins; None if a relation itself is wrong.
 
-    Relations that WHERE looks into come last, and have neither ON nor USING. `is_view`: tables alone are enough.
+    Relations that WHERE looks into come last, and have neither ON nor USING. `is_view`: tables alone are enough;
+    `views`: what else there is, for advice.
     """
     before = len(expressions.problems)
-    bound = _bind_relations(relations, sources, expressions, is_view=is_view)
+    bound = _bind_relations(relations, sources, expressions, views, is_view=is_view)
     if len(expressions.problems) > before:
         return None
     scope, crosses, joins = Scope.of(bound[0]), list[tuple[str, str]](), list[BoundJoin]()
@@ -82,6 +84,7 @@ def _bind_relations(
     relations: Sequence[RelationSyntax],
     sources: Mapping[str, Source],
     expressions: ExpressionBinder,
+    views: Collection[str],
     *,
     is_view: bool,
 ) -> list[BoundRelation]:
@@ -90,7 +93,8 @@ def _bind_relations(
     for syntax in relations:
         source = by_name.get(folded(syntax.source.value))
         if source is None:
-            hint = did_you_mean(syntax.source.value, sources) or "; create it with CREATE STREAM or CREATE TABLE"
+            known = [*sources, *views]
+            hint = did_you_mean(syntax.source.value, known) or "; create it with CREATE STREAM or CREATE TABLE"
             expressions.report(f"there is no stream or table '{syntax.source.value}'{hint}", syntax.source)
             continue
         problem = naming_problem("stream or table", source.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from plait.errors import SqlError
@@ -46,9 +46,11 @@ class StatementBinder:
         self._statement, self._text, self._registered = statement, text, registered
         self._is_function, self._is_view = is_function, is_view
 
-    def bind(self, sources: Mapping[str, Source]) -> Query | None:
-        """Return the query; None if something is wrong with it. Raises SqlError where reading on makes no sense."""
-        problem = naming_problem("query", self._statement.name)
+    def bind(self, sources: Mapping[str, Source], views: Collection[str] = ()) -> Query | None:
+        """Return the query; None if something is wrong with it. Raises SqlError where reading on makes no sense.
+        `views`: what else there is, for advice.
+        """
+        problem = None if self._is_view else naming_problem("query", self._statement.name)
         if problem:
             raise SqlError(problem, line=self._statement.line, column=self._statement.column, file=self._text.file)
         masked, tokens = select_tokens(self._text)
@@ -57,7 +59,7 @@ class StatementBinder:
         written = split_where(cursor, syntax)
         relations = (*syntax.relations, *(test.relation for test in written.tests))
         expressions = ExpressionBinder(self._text, masked, self.problems, self._registered, self._is_function)
-        clause = bind_from(relations, sources, expressions, self._new_predicates, is_view=self._is_view)
+        clause = bind_from(relations, sources, expressions, self._new_predicates, is_view=self._is_view, views=views)
         if clause is None:
             return None  # with a relation missing, its columns would only be reported over and over
         where, tested = bind_where(syntax, written, tokens, clause, expressions, self._new_predicates())

@@ -49,6 +49,11 @@ class Views:
         self._taken: dict[View, TakenApart] = {}
         self._open: list[View] = []
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(view.name for view in self._views.values())
+
     def named(self, name: str) -> View | None:
         """Return the view of this name."""
         return self._views.get(folded(name))
@@ -113,7 +118,7 @@ class Views:
                 views[view.name] = taken
         expressions = ExpressionBinder(text, masked, problems, self._registered, self._is_function)
         sources = {**self._sources, **{name: _as_source(name, view) for name, view in views.items()}}
-        clause = bind_from(relations, sources, expressions, lambda: Collected(text), is_view=True)
+        clause = bind_from(relations, sources, expressions, lambda: Collected(text), is_view=True, views=self.names)
         if clause is None:
             return syntax, written, None
         return syntax, written, _over_views(text, masked, relations, clause, expressions, views, tokens)

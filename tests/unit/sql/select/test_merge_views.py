@@ -282,6 +282,17 @@ def test_what_takes_columns_that_are_not_known_yet_waits_for_them() -> None:
             bind_query(name="q", select=select, sink=sink, sources=sources, views=[view])
 
 
+@pytest.mark.parametrize("select", ["SELECT larg.k FROM larg", "SELECT larg.k FROM larg JOIN lone ON larg.k = lone.k"])
+def test_a_view_is_meant_where_a_name_is_almost_one(select: str) -> None:
+    with pytest.raises(SqlError, match="there is no stream or table 'larg'; did you mean 'large'"):
+        bound(select)
+
+
+def test_what_a_view_is_called_is_not_looked_at_as_the_name_of_a_query() -> None:
+    view = View(name="large ones", text=SourceText(text="SELECT k FROM a"))
+    assert view_problems(view, SOURCES, views=[view]) == ()
+
+
 def test_a_view_may_be_of_tables_alone() -> None:
     views = {"v": "SELECT one.k, other.x FROM t one JOIN t other ON one.k = other.k"}
     assert view_problems(View(name="v", text=SourceText(text=views["v"])), SOURCES, views=()) == ()
