@@ -139,7 +139,7 @@ def _to_the_oldest(costs: QueryCosts, start: Mask, ages: _Ages) -> tuple[Mask, .
         longer: dict[Mask, tuple[float, float, tuple[Mask, ...]]] = {}
         for joined, (taken, tuples, units) in ways.items():
             for unit in costs.following(joined, costs.everything):
-                way = taken + tuples, tuples * costs.step(joined, unit).growth, (*units, unit)
+                way = taken + tuples, tuples * costs.step(joined, unit, costs.origin(start)).growth, (*units, unit)
                 longer[joined | unit] = min(way, longer.get(joined | unit, way))
         for joined, (taken, _, units) in longer.items():
             worth = ages.of(costs.name(joined, costs.everything)) / taken

@@ -5,6 +5,8 @@ is remembered by set of relations, of which there are 2ⁿ, not by sequence, of 
 
     C(X) = min over what may follow of  price(X, next) + growth(X, next) · C(X ∪ next)
 
+That holds for one starting relation. Where it does not matter which one that is, all of them have the same rests.
+
 A departure from the paper's equation 8, which goes on once for a tuple that matches at all, with a list of partners:
 here every match is a tuple of its own and goes on by itself, so γ·C becomes γ·μ·C. `growth` is that γ·μ, `price` the
 rest of equation 8.
@@ -42,8 +44,11 @@ class Costs(Protocol):
     def following(self, joined: Mask, target: Mask) -> Units:
         """Return what may be probed next on the way to `target`, in canonical order."""
 
-    def step(self, joined: Mask, unit: Mask) -> StepCost:
-        """Return what one tuple costs that probes `unit`."""
+    def step(self, joined: Mask, unit: Mask, start: Mask = 0) -> StepCost:
+        """Return what one tuple costs that probes `unit`; `start`: the relation it began with, where that matters."""
+
+    def origin(self, start: Mask) -> Mask:
+        """Return the relation where it matters that a tuple began with it, else 0."""
 
     def content(self, joined: Mask, target: Mask) -> Hashable:
         """Return what has been joined, by content, as orders to `target` and to what others want may share it."""
@@ -92,66 +97,66 @@ class BestOrders:
 
     def __init__(self, costs: Costs, target: Mask) -> None:
         self._costs, self._target = costs, target
-        self._rest: dict[Mask, tuple[float, Mask]] = {target: (0.0, 0)}
+        self._rest: dict[tuple[Mask, Mask], tuple[float, Mask]] = {}
 
     def of(self, start: Mask, taken: Taken | None = None) -> Order:
         """Return the cheapest order from `start`; of equal ones the canonical first."""
         units: list[Mask] = []
-        joined, here = start, taken
-        cost = self._beside(start, taken)[0] if taken is not None else self.rest(start)
+        joined, here, origin = start, taken, self._costs.origin(start)
+        cost = self._beside(start, taken, origin)[0] if taken is not None else self.rest(start, origin)
         while joined != self._target:
             if here is not None and here.after:
-                _, unit = self._beside(joined, here)
+                _, unit = self._beside(joined, here, origin)
                 here = here.after.get(self._costs.content(joined | unit, self._target))
             else:
-                here, unit = None, self._choice(joined)
+                here, unit = None, self._best(joined, origin)[1]
             units.append(unit)
             joined |= unit
         return Order(cost=cost, units=tuple(units))
 
-    def rest(self, joined: Mask) -> float:
+    def rest(self, joined: Mask, origin: Mask = 0) -> float:
         """Return what a tuple costs from here to the target, if nobody else goes there."""
-        return self._best(joined)[0]
+        return self._best(joined, origin)[0]
 
-    def _choice(self, joined: Mask) -> Mask:
-        return self._best(joined)[1]
-
-    def _best(self, joined: Mask) -> tuple[float, Mask]:
-        known = self._rest.get(joined)
+    def _best(self, joined: Mask, origin: Mask) -> tuple[float, Mask]:
+        if joined == self._target:
+            return 0.0, 0
+        known = self._rest.get((joined, origin))
         if known is None:
             known = min(
                 (
-                    (step.price + step.growth * self.rest(joined | unit), unit)
+                    (step.price + step.growth * self.rest(joined | unit, origin), unit)
                     for unit in self._costs.following(joined, self._target)
-                    for step in (self._costs.step(joined, unit),)
+                    for step in (self._costs.step(joined, unit, origin),)
                 ),
                 key=lambda way: way[0],
             )
-            self._rest[joined] = known
+            self._rest[joined, origin] = known
         return known
 
-    def _beside(self, joined: Mask, taken: Taken) -> tuple[float, Mask]:
+    def _beside(self, joined: Mask, taken: Taken, origin: Mask) -> tuple[float, Mask]:
         """Return the cheapest rest where others have come the same way, and what it probes next."""
         if joined == self._target or not taken.after:
-            return self._best(joined)
+            return self._best(joined, origin)
         prices = []
         for unit in self._costs.following(joined, self._target):
             step, shared = (
-                self._costs.step(joined, unit),
+                self._costs.step(joined, unit, origin),
                 taken.after.get(self._costs.content(joined | unit, self._target)),
             )
             if shared is None:
-                prices.append((step.price + step.growth * self.rest(joined | unit), unit))
+                prices.append((step.price + step.growth * self.rest(joined | unit, origin), unit))
             else:
-                prices.append((step.growth * self._beside(joined | unit, shared)[0], unit))
+                prices.append((step.growth * self._beside(joined | unit, shared, origin)[0], unit))
         return min(prices, key=lambda each: each[0])
 
 
 def order_cost(costs: Costs, start: Mask, units: Units, taken: Taken | None = None) -> float:
     """Return what one starting tuple costs on an order beyond the steps that others take."""
     joined, tuples, cost, here, target = start, 1.0, 0.0, taken, covered(start, units)
+    origin = costs.origin(start)
     for unit in units:
-        step = costs.step(joined, unit)
+        step = costs.step(joined, unit, origin)
         here = None if here is None else here.after.get(costs.content(joined | unit, target))
         cost += 0.0 if here is not None else tuples * step.price
         tuples *= step.growth

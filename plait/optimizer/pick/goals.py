@@ -51,9 +51,9 @@ class Reached:
     @property
     def tuples(self) -> float:
         """How many tuples per second reach it."""
-        joined, tuples = self.goal.start, self.goal.rate
+        joined, tuples, costs = self.goal.start, self.goal.rate, self.goal.costs
         for unit in self.units:
-            tuples *= self.goal.costs.step(joined, unit).growth
+            tuples *= costs.step(joined, unit, costs.origin(self.goal.start)).growth
             joined |= unit
         return tuples
 

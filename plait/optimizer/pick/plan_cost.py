@@ -57,7 +57,11 @@ def edge_costs(plan: Plan, statistics: Statistics, costs: ProbeCosts) -> Iterato
             if of is None:
                 relations = way.relations
                 of = sizes[relations] = SetSizes(
-                    relations.members, [members.of(each) for each in relations.members], relations.pairs, cardinality
+                    relations.members,
+                    [members.of(each) for each in relations.members],
+                    [plan.rank(each) for each in relations.members],
+                    relations.pairs,
+                    cardinality,
                 )
             before, edge = 1, ""
             for step in way.steps:
@@ -153,7 +157,7 @@ def _pairs(plan: Plan, start: Member, steps: tuple[Step, ...]) -> Pairs:
 def _probe(plan: Plan, step: Step, before: int, sizes: SetSizes, members: MemberSizes, way: _Way) -> Probe:
     """Return the step that adds relations to the first `before` of a path."""
     store, after = plan.store(step.member.store), before + len(step.members)
-    joined, unit = way.mask(0, before), way.mask(before, after)
+    joined, unit, start = way.mask(0, before), way.mask(before, after), way.mask(0, 1) & sizes.origins
     return Probe(
         rows=sizes.size(unit),
         joins=tuple(
@@ -162,7 +166,7 @@ def _probe(plan: Plan, step: Step, before: int, sizes: SetSizes, members: Member
             if left < before <= right < after
         ),
         copies=1 if is_routed(store, step) else store.parallelism,
-        growth=sizes.growth(joined, unit),
+        growth=sizes.growth(joined, unit, start),
     )
 
 

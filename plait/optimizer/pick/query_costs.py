@@ -1,7 +1,8 @@
 """What the steps of one query cost, by sets of its relations as bit masks.
 
-How many tuples go on is |⋈ X ∪ next| / |⋈ X| (`set_sizes`), as of now, with the stores as they are: without the share
-1/j of a history that began with nothing, by which the papers' costs are those of a whole run.
+How many tuples go on is |⋈ X ∪ next| / |⋈ X| (`set_sizes`), as of now, with the stores as they are, and by the relation
+that began where that matters: without the share 1/j of a history that began with nothing, by which the papers' costs
+are those of a whole run.
 """
 
 from __future__ import annotations
@@ -74,17 +75,20 @@ class QueryCosts:
             for right in range(len(self.aliases))
             if left != right
         }
+        members = [member_of(query, alias, one_per_source) for alias in self.aliases]
         self._set_sizes = SetSizes(
-            [member_of(query, alias, one_per_source) for alias in self.aliases],
+            members,
             [self._extent(position) for position in range(len(self.aliases))],
+            [self._rank(position, each.ordinal) for position, each in enumerate(members)],
             {pair: on for pair, on in self._pairs.items() if pair[0] < pair[1]},
             cardinality,
         )
         self._joins_itself = len({relation.source for relation in query.relations}) < len(query.relations)
+        self._origins = self._set_sizes.origins
         self._numbers: Contents = {} if contents is None else contents
         self._contents: dict[tuple[Mask, Mask], Hashable] = {}
         self._members: dict[tuple[int, Mask], int] = {}
-        self._steps: dict[tuple[Mask, Mask], StepCost] = {}
+        self._steps: dict[tuple[Mask, Mask, Mask], StepCost] = {}
 
     @property
     def streams(self) -> Mask:
@@ -124,12 +128,16 @@ class QueryCosts:
         units += [mask for mask in sorted(self.kept) if mask & remaining == mask != target and mask & singles]
         return tuple(units)
 
-    def step(self, joined: Mask, unit: Mask) -> StepCost:
-        """Return what one tuple costs that probes `unit`."""
-        known = self._steps.get((joined, unit))
+    def step(self, joined: Mask, unit: Mask, start: Mask = 0) -> StepCost:
+        """Return what one tuple costs that probes `unit`; `start`: the relation it began with, where that matters."""
+        known = self._steps.get((joined, unit, start))
         if known is None:
-            known = self._steps[joined, unit] = self._cost(joined, unit)
+            known = self._steps[joined, unit, start] = self._cost(joined, unit, start)
         return known
+
+    def origin(self, start: Mask) -> Mask:
+        """Return the relation where it matters that a tuple began with it, else 0."""
+        return start & self._origins
 
     def name(self, joined: Mask, target: Mask) -> str:
         """Return the name of a join by content, occurrences of a source counted among those in `target`: what fills an
@@ -197,7 +205,7 @@ class QueryCosts:
         (alias,) = self.among(start)
         return self.sizes.rows(alias) * self.sizes.pace(alias)
 
-    def _cost(self, joined: Mask, unit: Mask) -> StepCost:
+    def _cost(self, joined: Mask, unit: Mask, start: Mask) -> StepCost:
         joins = tuple(
             Joined(left=self._extent(left), right=self._extent(right), place=place, on=self._pairs[left, right])
             for place, right in enumerate(positions(unit))
@@ -208,13 +216,17 @@ class QueryCosts:
             rows=self.size(unit),
             joins=joins,
             copies=self._copies(joined, unit),
-            growth=self._set_sizes.growth(joined, unit),
+            growth=self._set_sizes.growth(joined, unit, start),
         )
         return step_cost(probe, self._cardinality, self._options.costs)
 
     def _extent(self, position: int) -> Extent:
         relation = self.query.relation(self.aliases[position])
         return Extent(source=relation.source, is_table=relation.is_table, window_us=window_of(relation))
+
+    def _rank(self, position: int, ordinal: int) -> tuple[int, int]:
+        source = self.query.relation(self.aliases[position]).source
+        return (self._options.ranks.index(source) if source in self._options.ranks else -1, ordinal)
 
     def _copies(self, joined: Mask, unit: Mask) -> int:
         partitions = self.sizes.partitions(frozenset(self.among(unit)))

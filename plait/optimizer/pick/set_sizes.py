@@ -12,6 +12,7 @@ with others that are guessed, and a guess that is too low would win until it is 
   estimated (what is expected of a rate with a gamma prior, of which so many events were seen). Else of many orders
   that are hardly known the one would win of which too little was seen by chance. An estimate that what was counted
   refutes counts for less: one of a thousandth would make a thousandth of the best measurement.
+- Which relation began a tuple does not matter, unless one of two relations begins more of their join (`beginnings`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import combinations
 from operator import or_
 
 from plait.optimizer.estimate.cardinality import Cardinality, Extent
+from plait.optimizer.pick.beginnings import Beginnings, Ranks
 from plait.plan.conditions import Joining, conditions, key_pairs, placed
 from plait.plan.model import Member
 from plait.plan.step_names import joined_name
@@ -47,7 +49,12 @@ class SetSizes:
     """Sizes of all sets of some relations, each computed once."""
 
     def __init__(
-        self, members: Sequence[Member], extents: Sequence[Extent], pairs: Pairs, cardinality: Cardinality
+        self,
+        members: Sequence[Member],
+        extents: Sequence[Extent],
+        ranks: Ranks,
+        pairs: Pairs,
+        cardinality: Cardinality,
     ) -> None:
         self._members, self._extents, self._pairs, self._cardinality = members, extents, pairs, cardinality
         self._rows = [
@@ -60,7 +67,9 @@ class SetSizes:
         }
         self._estimates: dict[Mask, float] = {}
         self._sizes: dict[Mask, float] = {}
-        self._known = self._measured(cardinality.statistics)
+        by_name = self._named_sets(cardinality.statistics)
+        self._beginnings = Beginnings(extents, ranks, cardinality)
+        self._known = self._measured(cardinality.statistics, by_name)
 
     def size(self, mask: Mask) -> float:
         """Return |⋈ X|."""
@@ -81,10 +90,17 @@ class SetSizes:
             )
         )
 
-    def growth(self, joined: Mask, unit: Mask) -> float:
-        """Return how many tuples of X ∪ next there are for one of X."""
-        before = self.size(joined)
-        return self.size(joined | unit) / before if before > 0 else 0.0
+    @property
+    def origins(self) -> Mask:
+        """The relations of which it matters that a tuple began with them."""
+        return self._beginnings.origins
+
+    def growth(self, joined: Mask, unit: Mask, start: Mask = 0) -> float:
+        """Return how many tuples of X ∪ next there are for one of X. `start`: the relation that began, where that
+        matters (`origins`).
+        """
+        before, times = self.size(joined), self._beginnings.of(start, unit) if start else 1.0
+        return times * self.size(joined | unit) / before if before > 0 else 0.0
 
     def _corrected(self, mask: Mask) -> float:
         guess = self._guess(mask)
@@ -136,17 +152,21 @@ class SetSizes:
             equal.update({one: other for one, other in ends if one != other})
         return shares
 
-    def _measured(self, statistics: Statistics) -> dict[Mask, tuple[float, float]]:
-        """Return the sizes of the sets of two or more relations that measured steps lead to, and what they weigh."""
+    def _named_sets(self, statistics: Statistics) -> Mapping[str, Mask]:
+        """Return the sets that steps were measured of, by name, with others where that is no work."""
         if not statistics.steps:
             return {}
         near = _near(len(self._members), self._pairs)
         if has_more_sets(near, MOST_SETS):
             names = {name for step in statistics.steps for name in (step.before, step.after)}
-            by_name = _measured_sets(self._members, self._pairs, near, names)
-        else:
-            pairs = tuple(sorted(self._pairs.items(), key=lambda item: item[0]))
-            by_name = _sets_by_name(tuple(self._members), pairs)
+            return _measured_sets(self._members, self._pairs, near, names)
+        pairs = tuple(sorted(self._pairs.items(), key=lambda item: item[0]))
+        return _sets_by_name(tuple(self._members), pairs)
+
+    def _measured(self, statistics: Statistics, by_name: Mapping[str, Mask]) -> dict[Mask, tuple[float, float]]:
+        """Return the sizes of the sets of two or more relations that measured steps lead to, and what they weigh."""
+        if not by_name:
+            return {}
         steps = [
             (by_name[step.before], by_name[step.after], step.matching * step.matches, step.weight)
             for step in statistics.steps
@@ -158,6 +178,7 @@ class SetSizes:
             if before not in known and before in sizes_by_set:
                 known[before] = _average(sizes_by_set[before])
             if before in known:
+                growth /= self._beginnings.of_all(before, after ^ before)
                 sizes_by_set.setdefault(after, []).append((known[before] * growth, weight))
         return {
             mask: (_average(sizes), math.fsum(weight for _, weight in sizes)) for mask, sizes in sizes_by_set.items()

@@ -30,7 +30,8 @@ class RandomCosts:
             for right in range(left)
             if self.near[left] >> right & 1 and rng.random() < 0.3
         ]
-        self._rng, self._steps = rng, dict[tuple[Mask, Mask], StepCost]()
+        self._rng, self._steps = rng, dict[tuple[Mask, Mask, Mask], StepCost]()
+        self.mattering = rng.choice((0, rng.randrange(1 << relations)))
 
     def _join(self, left: int, right: int) -> None:
         self.near[left] |= 1 << right
@@ -44,12 +45,15 @@ class RandomCosts:
         units = [1 << position for position in positions(near)]
         return (*units, *(store for store in self.stores if store & ~joined & target == store and store & near))
 
-    def step(self, joined: Mask, unit: Mask) -> StepCost:
-        if (joined, unit) not in self._steps:
-            self._steps[joined, unit] = StepCost(
+    def step(self, joined: Mask, unit: Mask, start: Mask = 0) -> StepCost:
+        if (joined, unit, start) not in self._steps:
+            self._steps[joined, unit, start] = StepCost(
                 self._rng.choice((0.5, 1.0, 7.0)), self._rng.choice((0.0, 0.3, 1.0, 9.0))
             )
-        return self._steps[joined, unit]
+        return self._steps[joined, unit, start]
+
+    def origin(self, start: Mask) -> Mask:
+        return start & self.mattering
 
     def content(self, joined: Mask, target: Mask) -> Hashable:
         return joined
@@ -71,12 +75,13 @@ def test_no_order_is_cheaper_than_the_one_found_whatever_is_taken(seed: int, rel
     rng = random.Random(seed)
     costs = RandomCosts(rng, relations)
     target = (1 << relations) - 1
+    search = BestOrders(costs, target)
     for start in (1 << position for position in range(relations)):
         orders = list(every_order(costs, start, target))
         taken = Taken()
         for units in rng.sample(orders, min(rng.randrange(3), len(orders))):
             taken.add(costs, start, target, units[: rng.randint(1, len(units))])
-        found = BestOrders(costs, target).of(start, taken)
+        found = search.of(start, taken)
         least = min(order_cost(costs, start, units, taken) for units in orders)
         assert found.cost == pytest.approx(least)
         assert order_cost(costs, start, found.units, taken) == pytest.approx(least)
@@ -94,10 +99,10 @@ def test_of_seven_relations_all_joined_with_each_other_it_is_the_cheapest_too() 
 
 def test_what_others_take_costs_nothing_as_far_as_they_go_the_same_way() -> None:
     costs = RandomCosts(random.Random(1), 3)
-    costs.near, costs.stores = [0b110, 0b101, 0b011], []
+    costs.near, costs.stores, costs.mattering = [0b110, 0b101, 0b011], [], 0
     for joined, unit in ((1, 2), (1, 4), (3, 4), (5, 2)):
-        costs._steps[joined, unit] = StepCost(price=10.0, growth=2.0)
-    costs._steps[1, 2] = StepCost(price=11.0, growth=2.0)
+        costs._steps[joined, unit, 0] = StepCost(price=10.0, growth=2.0)
+    costs._steps[1, 2, 0] = StepCost(price=11.0, growth=2.0)
     alone = BestOrders(costs, 7).of(1)
     assert (alone.units, alone.cost) == ((4, 2), 30.0)
     taken = Taken()

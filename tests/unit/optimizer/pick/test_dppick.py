@@ -43,10 +43,12 @@ def no_dearer(one: float, other: float) -> bool:
     return one <= other * (1 + 1e-9) + 1e-9
 
 
-@given(queries=query_sets(largest=3), statistics=random_statistics())
+@given(queries=query_sets(largest=3), statistics=random_statistics(), batch_s=st.sampled_from((None, 1.0, 20.0, 100.0)))
 @settings(max_examples=60, deadline=None)
-def test_a_plan_costs_what_its_orders_were_chosen_by(queries: tuple[Query, ...], statistics: Statistics) -> None:
-    given = options("dppick", SOURCES, 1)
+def test_a_plan_costs_what_its_orders_were_chosen_by(
+    queries: tuple[Query, ...], statistics: Statistics, batch_s: float | None
+) -> None:
+    statistics, given = replace(statistics, batch_s=batch_s), options("dppick", SOURCES, 1)
     chosen = choose_stores(
         costs_of(queries, statistics, given),
         storage_budget(queries, Cardinality(statistics=statistics), given),

@@ -75,6 +75,58 @@ def test_a_size_of_which_little_was_counted_is_what_it_would_be_guessed_in_part(
     assert size(2.0, 2.0) == pytest.approx(100.0 * 32 / 31)
 
 
+def in_batches_of(batch_s: float, *steps: StepStatistics, of: Query = CHAIN) -> QueryCosts:
+    """Return costs where 100 rows a second are kept for one second, each with one partner."""
+    return costs_of(of, replace(example_statistics(OPTIONS), batch_s=batch_s, steps=steps))
+
+
+@pytest.mark.parametrize(("batch_s", "within_s"), [(0.5, 0.25), (1.0, 0.5), (4.0, 0.875)])
+def test_of_what_arrives_in_one_batch_the_relation_of_the_higher_rank_finds_the_other(
+    batch_s: float, within_s: float
+) -> None:
+    costs = in_batches_of(batch_s)
+    assert costs.step(R, S, R).growth == pytest.approx(1.0 - within_s)
+    assert costs.step(S, R, S).growth == pytest.approx(1.0 + within_s)
+    # A row of s has one and a half partners in t, whatever it has been joined with.
+    assert costs.step(S, T, S).growth == pytest.approx(1.5 * (1.0 - within_s))
+    assert costs.step(R | S, T, R).growth == pytest.approx(1.5 * (1.0 - within_s))
+    assert costs.step(S | T, R, T).growth == pytest.approx(1.0 + within_s)
+
+
+def step_of(query: Query, before: int, unit: int, growth: float) -> StepStatistics:
+    costs = costs_of(query, example_statistics(OPTIONS))
+    names = [costs.name(mask, costs.everything) for mask in (before, before | unit)]
+    return StepStatistics(before=names[0], after=names[1], matching=1.0, matches=growth)
+
+
+@pytest.mark.parametrize(("start", "other", "growth"), [(R, S, 10.0), (S, R, 30.0)])
+def test_how_much_is_found_is_counted_for_the_join_whichever_relation_began(
+    start: int, other: int, growth: float
+) -> None:
+    costs = in_batches_of(1.0, step_of(CHAIN, start, other, growth))
+    assert costs.size(R | S) == pytest.approx(2_000.0)
+    assert costs.step(R, S, R).growth == pytest.approx(10.0)
+    assert costs.step(S, R, S).growth == pytest.approx(30.0)
+
+
+def test_what_was_counted_of_tuples_that_began_differently_is_what_they_find_on_average() -> None:
+    """A row of r finds a half of its partners in s, one of t one and a half times as many; and t begins three times as
+    many of the rows of both.
+    """
+    counted = step_of(ALL_EQUAL, R, T, 0.5), step_of(ALL_EQUAL, R | T, S, 10.0)
+    costs = in_batches_of(1.0, *counted, of=ALL_EQUAL)
+    assert costs.size(R | T) == pytest.approx(100.0)
+    assert costs.size(R | S | T) == pytest.approx(1_000.0 / 1.25)
+    assert costs.step(R | T, S, R).growth == pytest.approx(4.0)
+    assert costs.step(R | T, S, T).growth == pytest.approx(12.0)
+
+
+def test_where_a_window_is_many_batches_it_does_not_matter_which_relation_began() -> None:
+    assert [in_batches_of(0.28).origin(start) for start in (R, S, T, U)] == [0, 0, 0, 0]
+    assert [in_batches_of(0.32).origin(start) for start in (R, S, T, U)] == [R, S, T, U]
+    assert in_batches_of(0.28).step(R, S, R).growth == pytest.approx(1.0)
+
+
 def test_of_two_ways_to_a_join_the_one_counts_more_of_which_more_was_counted_and_lately() -> None:
     plain = costs_of(CHAIN, example_statistics(OPTIONS))
     names = {mask: plain.name(mask, plain.everything) for mask in (R, S, R | S)}
