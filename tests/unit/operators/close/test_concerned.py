@@ -191,7 +191,7 @@ def test_rows_that_are_not_looked_at_make_no_difference(
     query, results = resolved(select), 0
     plan = planned(query)
     for seed in range(5):
-        rng = random.Random(f"{seed} {select}")
+        rng = random.Random(seed)
         since = rng.choice((-(2**63) + 1, 30 * SECOND, 42 * SECOND))
         span = Span(since_us=since, last_us=max(since, 0) + rng.choice((-1, 5, 25)) * SECOND)
 
@@ -225,6 +225,31 @@ def test_what_on_asks_beside_the_first_key_is_asked_of_all_that_have_it(
     rows = stored(Storage.open(str(tmp_path)), query, {"a": [[(1, 5, 0)]], "b": [others]}, {})
     span = Span(since_us=0, last_us=20 * SECOND)
     assert found(query, planned(query), rows, span) == ({} if is_there else {(1, 5, None): 1})
+
+
+@pytest.mark.parametrize(("at_s", "is_met"), [(20, True), (21, False)])
+def test_a_row_as_old_as_its_window_is_long_is_met_by_time_alone(at_s: int, is_met: bool, tmp_path: Path) -> None:
+    query = resolved(LEFT.replace("a.k = b.k", "a.x <> b.x"))
+    before: dict[str, list[list[Row]]] = {"a": [[(1, 5, at_s * SECOND)]], "b": [[(2, 6, 0)]]}
+    rows = stored(Storage.open(str(tmp_path)), query, before, {})
+    span = Span(since_us=0, last_us=40 * SECOND)
+    assert found(query, planned(query), rows, span) == ({} if is_met else {(1, 5, None): 1})
+
+
+@pytest.mark.parametrize(("since_us", "is_found"), [(20 * SECOND, True), (20 * SECOND + 1, False)])
+def test_a_row_whose_window_ends_as_a_span_begins_is_looked_at(since_us: int, is_found: bool, tmp_path: Path) -> None:
+    query = resolved(LEFT)
+    rows = stored(Storage.open(str(tmp_path)), query, {"a": [[(1, 5, 10 * SECOND)]]}, {})
+    span = Span(since_us=since_us, last_us=since_us)
+    assert found(query, planned(query), rows, span) == ({(1, 5, None): 1} if is_found else {})
+
+
+def test_rows_that_were_kept_without_what_on_asks_of_them_are_not_looked_at(tmp_path: Path) -> None:
+    query, before = resolved(LEFT + " AND b.x > 1"), resolved(LEFT)
+    storage, given = Storage.open(str(tmp_path)), [[(1, 5, 0)]]
+    for kept, buckets in ((query, 1), (before, 0)):
+        rows = stored(storage, kept, {"b": given}, {})
+        assert len(side_of(query, query.relation("b"), planned(query), rows).buckets) == buckets
 
 
 def test_a_relation_is_linked_with_the_one_that_it_shares_most_keys_with() -> None:
