@@ -34,6 +34,8 @@ _JOINS: Final[Mapping[JoinKind, str]] = {
     "semi": "LEFT SEMI JOIN",
     "anti": "LEFT ANTI JOIN",
 }
+_MOST_CHARACTERS: Final = 40_000
+"""Binding takes time that grows with the square: this many take some seconds."""
 
 
 def merge_views(
@@ -172,6 +174,14 @@ def _written(
         starts.append((length, piece.place))
         length += len(piece.text)
     whole = "".join(piece.text for piece in pieces)
+    if len(whole) > _MOST_CHARACTERS:
+        raise UnsupportedQueryError(
+            f"with its views merged this query has {len(whole):,} characters, and Plait runs {_MOST_CHARACTERS:,} at "
+            "most; compute what is read several times in the stream: CREATE STREAM ... AS SELECT",
+            line=place.line,
+            column=place.column,
+            file=place.file,
+        )
     return MergedText(text=whole, file=place.file, line=place.line, column=place.column, pieces=tuple(starts))
 
 

@@ -29,6 +29,8 @@ from plait.sql.select.view_parts import Joined, Part, Shown, TakenApart, View, w
 from plait.sql.select.where_tests import WhereSyntax, split_where
 from plait.sql.statements import WindowOverride
 
+_MOST_PIECES: Final = 4_000
+"""Binding takes time that grows with the square: this many take about a second."""
 _UNKNOWN: Final = "variant"
 """The type that a column of a view is taken for whose type only Spark knows: it may have any field."""
 
@@ -89,6 +91,13 @@ class Views:
         part, lacking = read.part(written)
         items = items_of(syntax, read, lacking)
         _refuse_names(view, items, problems)
+        if max((len(item.pieces) for item in items), default=0) > _MOST_PIECES:
+            raise view.text.error(
+                f"a column of view '{view.name}' is too long once the views that it reads are merged, each as often as "
+                "its columns are read; compute what is read several times in the stream: CREATE STREAM ... AS SELECT",
+                0,
+                UnsupportedQueryError,
+            )
         return TakenApart(
             part=without_needless(part),
             columns=tuple(Shown(name=item.name or "", pieces=item.pieces, type=item.type) for item in items),

@@ -293,6 +293,17 @@ def test_what_a_view_is_called_is_not_looked_at_as_the_name_of_a_query() -> None
     assert view_problems(view, SOURCES, views=[view]) == ()
 
 
+@pytest.mark.parametrize(
+    ("levels", "says"), [(9, "characters, and Plait runs 40,000 at most"), (40, "a column of view 'v10' is too long")]
+)
+def test_views_that_double_what_they_read_level_by_level_are_refused_soon(levels: int, says: str) -> None:
+    views = {"v0": "SELECT k, x, ts FROM a"}
+    views |= {f"v{n}": f"SELECT k, x + x AS x, ts FROM v{n - 1}" for n in range(1, levels + 1)}
+    with pytest.raises(UnsupportedQueryError, match="compute what is read several times in the stream") as told:
+        bound(f"SELECT {', '.join(f'v.x AS x{n}' for n in range(20))} FROM v{levels} v", views)
+    assert says in str(told.value)
+
+
 def test_a_view_may_be_of_tables_alone() -> None:
     views = {"v": "SELECT one.k, other.x FROM t one JOIN t other ON one.k = other.k"}
     assert view_problems(View(name="v", text=SourceText(text=views["v"])), SOURCES, views=()) == ()
