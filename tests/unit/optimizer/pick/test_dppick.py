@@ -53,6 +53,7 @@ def test_a_plan_costs_what_its_orders_were_chosen_by(
         costs_of(queries, statistics, given),
         storage_budget(queries, Cardinality(statistics=statistics), given),
         given.costs,
+        batch_s,
     )
     assert plan_cost(plan(queries, statistics, given), statistics, PROBE_COSTS) == pytest.approx(chosen.cost, rel=1e-6)
 
