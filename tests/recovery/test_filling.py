@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -352,6 +353,6 @@ def rewrite_without_fillings(path: Path) -> None:
     from plait.state.storage import checksum_of
 
     body, seal, _ = path.read_bytes().rpartition(b',\n"checksum":"')
-    assert b',"fillings":[]' in body
-    body = body.replace(b',"fillings":[]', b"")
+    body, count = re.subn(rb',"fillings":\[(?:[^\[\]]|\[[^\[\]]*\])*\]', b"", body)
+    assert count == 1
     path.write_bytes(body + seal + checksum_of(body).encode() + b'"}\n')

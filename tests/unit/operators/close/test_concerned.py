@@ -34,7 +34,7 @@ from plait.state.storage import Storage
 from plait.stats.model import Statistics
 from tests.unit.sql.select.test_outer_joins import SECOND, SOURCES, bound
 
-Row: TypeAlias = tuple[int | None, int, int]
+Row: TypeAlias = tuple[int | None, int | None, int]
 """k, x and event time."""
 
 KEYS = ("#k bigint `k`", "#k bigint `x`")
@@ -57,7 +57,7 @@ def put(storage: Storage, query: Query, store: str, batch: int, given: Iterable[
     kept = [each.waiting for each in query.relations if each.source == store and each.waiting is not None]
     selections = tuple(dict.fromkeys(each.sql for waiting in kept for each in waiting_selections(waiting))) or ("true",)
     held = [f"(({sql}) IS TRUE)::BIGINT << {bit}".replace("`", '"') for bit, sql in enumerate(selections)]
-    bits = duckdb.from_arrow(rows).project(f"({' + '.join(held)})::BIGINT AS bits").to_arrow_table()["bits"]
+    bits = duckdb.connect().from_arrow(rows).project(f"({' + '.join(held)})::BIGINT AS bits").to_arrow_table()["bits"]
     for name, values in ((KEYS[0], rows["k"]), (KEYS[1], rows["x"]), *((name, bits) for name in word_names(len(held)))):
         rows = rows.append_column(name, values)
     rows = rows.filter(pc.greater(bits, 0)).drop_columns(["#tau"] if store == "t" else [])
@@ -225,6 +225,14 @@ def test_what_on_asks_beside_the_first_key_is_asked_of_all_that_have_it(
     rows = stored(Storage.open(str(tmp_path)), query, {"a": [[(1, 5, 0)]], "b": [others]}, {})
     span = Span(since_us=0, last_us=20 * SECOND)
     assert found(query, planned(query), rows, span) == ({} if is_there else {(1, 5, None): 1})
+
+
+@pytest.mark.parametrize("on", ["a.k = b.k AND a.x = b.x", "a.k = b.k AND abs(a.x - b.x) < 3"])
+@pytest.mark.parametrize(("own", "other"), [(None, 0), (0, None), (None, None)])
+def test_nothing_is_equal_or_near_to_null(on: str, own: int | None, other: int | None, tmp_path: Path) -> None:
+    query = resolved(LEFT.replace("a.k = b.k", on))
+    rows = stored(Storage.open(str(tmp_path)), query, {"a": [[(1, own, 0)]], "b": [[(1, other, 0)]]}, {})
+    assert found(query, planned(query), rows, Span(since_us=0, last_us=20 * SECOND)) == {(1, own, None): 1}
 
 
 @pytest.mark.parametrize(("at_s", "is_met"), [(20, True), (21, False)])

@@ -292,7 +292,7 @@ def test_what_an_earlier_part_settles_need_not_be_computable(
     names = [f"{operand.relation}{left[operand.expression.sql]}" for operand in residual.operands]
     columns = dict(zip(("aa", "ba", "as", "bs"), zip(*rows, strict=True), strict=True))
     table = pa.table({str(number): pa.array(columns[name]) for number, name in enumerate(names)})
-    truths = duckdb.from_arrow(table).project(residual.sql).fetchall()
+    truths = duckdb.connect().from_arrow(table).project(residual.sql).fetchall()
     assert [truth is True for (truth,) in truths] == expected
 
 
