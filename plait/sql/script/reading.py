@@ -23,6 +23,7 @@ from plait.sql.script.source_clauses import (
     entry_places,
     format_name,
     require_options_before_parenthesis,
+    rest_as_select,
 )
 from plait.sql.statements import (
     CreateQuery,
@@ -201,17 +202,14 @@ class _StatementReader:
         places.update(entry_places(cursor, entries))
         windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
         cursor.expect_word("AS", " and the SELECT" if windows else ", OPTIONS or WINDOW")
-        rest = cursor.rest()
-        if not rest:
-            raise cursor.expected("a SELECT")
-        line, column = cursor.source.place(rest[0].start)
+        select = rest_as_select(cursor)
         return CreateQuery(
             name=self.name or "",
             sink=SinkSpec(format=format_, options=plain_options(entries, self.base)),
             windows=windows,
-            select=cursor.source.text[rest[0].start : rest[-1].end],
-            select_line=line,
-            select_column=column,
+            select=select.text,
+            select_line=select.line,
+            select_column=select.column,
             line=self._line,
             column=self._column,
             places=tuple(places.items()),
@@ -225,16 +223,13 @@ class _StatementReader:
             raise cursor.error("a view writes nothing, so it has no sink; leave INTO out, or write CREATE QUERY")
         windows = _windows(cursor) if cursor.take_word("WINDOW") else ()
         cursor.expect_word("AS", " and the SELECT: CREATE VIEW name AS SELECT ...")
-        rest = cursor.rest()
-        if not rest:
-            raise cursor.expected("a SELECT")
-        line, column = cursor.source.place(rest[0].start)
+        select = rest_as_select(cursor)
         return CreateView(
             name=self.name or "",
             windows=windows,
-            select=cursor.source.text[rest[0].start : rest[-1].end],
-            select_line=line,
-            select_column=column,
+            select=select.text,
+            select_line=select.line,
+            select_column=select.column,
             line=self._line,
             column=self._column,
         )

@@ -114,9 +114,19 @@ class SourceClauses:
 def _select(cursor: Cursor) -> WrittenSelect:
     if not cursor.at_word("SELECT"):
         raise cursor.expected("SELECT after AS: AS SELECT expressions FROM source [WHERE ...]")
-    rest = cursor.rest()
-    for _ in rest:
+    written = rest_as_select(cursor)
+    for _ in cursor.rest():
         cursor.advance()
+    return written
+
+
+def rest_as_select(cursor: Cursor) -> WrittenSelect:
+    """Return all that is left of a statement as the text of a SELECT, with its place. Raises SqlError if that is
+    nothing.
+    """
+    rest = cursor.rest()
+    if not rest:
+        raise cursor.expected("a SELECT")
     line, column = cursor.source.place(rest[0].start)
     return WrittenSelect(text=cursor.source.text[rest[0].start : rest[-1].end], line=line, column=column)
 
