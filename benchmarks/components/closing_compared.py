@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 WINDOW_S = 20
 BATCH_S = 10
 GROUP_S = 5
+FIRST_S = 86_400
+"""Event times begin a day after 1970: Spark takes a row of that year's first moment for a late one."""
 SYSTEMS = ("plait", "spark")
 _NEAR = f"r.ts BETWEEN l.ts - INTERVAL {WINDOW_S} SECONDS AND l.ts + INTERVAL {WINDOW_S} SECONDS"
 
@@ -153,7 +155,8 @@ def write_streams(directory: Path, rows: int, batches: int, seed: int, streams: 
         (directory / stream).mkdir()
         for batch in range(batches):
             keys = random.permutation(2 * rows)[:rows] + batch * 2 * rows
-            times = (batch * BATCH_S * 1_000_000 + np.arange(rows) * (BATCH_S * 1_000_000 / rows)).astype(np.int64)
+            seconds = FIRST_S + batch * BATCH_S + np.arange(rows) * (BATCH_S / rows)
+            times = (seconds * 1_000_000).astype(np.int64)
             table = pa.table(
                 {
                     "id": np.arange(batch * rows, (batch + 1) * rows),
