@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.components.closing_compared import BATCH_S, QUESTIONS, write_streams
+from benchmarks.components.closing_compared import BATCH_S, FIRST_S, QUESTIONS, write_streams
 
 
 def test_about_half_of_the_keys_of_a_batch_are_in_both_streams_and_none_in_two_batches(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_about_half_of_the_keys_of_a_batch_are_in_both_streams_and_none_in_two_b
 def test_files_are_in_order_of_time(tmp_path: Path) -> None:
     write_streams(tmp_path, 100, 2, seed=7, streams="l")
     times = pq.read_table(tmp_path / "l" / "00001.parquet")["ts"].cast("int64").to_pylist()
-    assert (times[0], times) == (BATCH_S * 1_000_000, sorted(times))
+    assert (times[0], times) == ((FIRST_S + BATCH_S) * 1_000_000, sorted(times))
     assert not (tmp_path / "r").exists()
 
 
