@@ -81,7 +81,7 @@ def advise(
 
 def _declared(script: ScriptText) -> _Basis:
     loaded = script.load()
-    return _Basis(queries=loaded.queries, sources=loaded.sources, statistics=declared_statistics(loaded.sources))
+    return _Basis(queries=loaded.queries, sources=loaded.read, statistics=declared_statistics(loaded.read))
 
 
 def _sampled(execution: Execution, rows: int) -> _Basis:

@@ -1,4 +1,4 @@
-"""`plait demo`: a year of flights out of New York as streams, and eight questions about them."""
+"""`plait demo`: a year of flights out of New York as streams, and nine questions about them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove what an earlier demo left in DIR first.")] = False,
     strategy: Strategy = None,
 ) -> None:
-    """Replay flights out of New York in 2013 (departures, arrivals, cancellations, weather) and answer eight questions.
+    """Replay flights out of New York in 2013 (departures, arrivals, cancellations, weather) and answer nine questions.
 
     Stop it with Ctrl-C, or kill it, and start it again: it goes on where it ended, and no result is lost or doubled.
     """

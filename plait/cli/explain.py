@@ -65,11 +65,11 @@ def explain(
     script = read_sound_script(file)
     loaded = script.load()
     request = PlanRequest(
-        queries=loaded.queries, options=plan_options(loaded.settings, loaded.sources, strategy, parallelism)
+        queries=loaded.queries, options=plan_options(loaded.settings, loaded.read, strategy, parallelism)
     )
     bounds = (explained_bounds(loaded.sources, checkpoint, loaded.settings),)
     if checkpoint is None:
-        streams = [source.name for source in loaded.sources if isinstance(source, Stream)]
+        streams = [source.name for source in loaded.read if isinstance(source, Stream)]
         shown.require([each.name for each in loaded.queries], streams)  # planning hundreds of queries takes a while
         typer.echo(explained_plan(request, request.plan(None), None, None, format, bounds, shown), nl=False)
         return

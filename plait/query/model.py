@@ -58,6 +58,9 @@ class Stream:
     or ``all`` (store every column and row, so that later queries can reach back). `placement` is ``keys`` (a store is
     partitioned by a key that probes know) or ``random``: frequent keys cannot make a partition large, but every probe
     goes to all of them. `time` is a column; or an expression as the user wrote it, and `computed` what it stands for.
+
+    `derived`: of a stream that no source delivers, because its rows are the groups of the query of its name, what tells
+    these from the groups of another query; None for what arrives.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Stream:
     placement: Placement = "keys"
     declared: DeclaredStatistics = field(default_factory=DeclaredStatistics)
     connector: Connector | None = None
+    derived: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +237,9 @@ class Aggregation:
     belongs to; other braces are doubled, ready for ``spark.sql``. `names` of its columns, None where Spark derives one
     from the user's text; `functions`: what it calls, in order of appearance. `countable`: the relations of which it
     only wants to know how many rows match, and what they add up to, once the types of columns are known.
+
+    `columns`: of the groups as queries that read them see them, None if one has no name; `end`: which of them is the
+    end of the window, and so their event time, None if there is none.
     """
 
     window: TimeWindow
@@ -240,6 +247,8 @@ class Aggregation:
     names: tuple[str | None, ...]
     functions: tuple[str, ...]
     countable: tuple[str, ...] = ()
+    columns: tuple[Column, ...] | None = field(default=None, compare=False)
+    end: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a source. `type` is Spark DDL in lower case: ``bigint``, ``decimal(10,2)``, ``timestamp``."""
+    """A column of a source. `type` is Spark DDL in lower case: ``bigint``, ``decimal(10,2)``, ``timestamp``; or
+    `UNTOLD`.
+    """
 
     name: str
     type: str
+
+
+UNTOLD: Final = ""
+"""The type of a column of another query's groups where only Spark knows it, before it is asked."""
 
 
 ValueFormat: TypeAlias = Literal["json", "csv", "avro"]

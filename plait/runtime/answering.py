@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -56,8 +56,10 @@ class Answering(Declarations):
         """Say what was wrong, and which query is to blame."""
 
     def _bindings(self) -> dict[str, Binding]:
-        """Return the queries that batches are to answer: those that are not set aside."""
-        return self._setting_aside.without(self._registry.bindings)
+        """Return the queries that batches are to answer: those that are not set aside, nor read the groups of such."""
+        left = self._setting_aside.without(self._registry.bindings)
+        gone = self._registry.readers_of(self._registry.bindings.keys() - left.keys())
+        return {name: binding for name, binding in left.items() if name not in gone}
 
     def _mends(self, error: Exception) -> bool:
         """Tell whether another attempt at what has failed goes without it: set the queries to blame aside; or, where
@@ -75,6 +77,7 @@ class Answering(Declarations):
         """Set the queries aside that are to blame for an error; tell whether there are any, and others beside them."""
         reasons = blamed_for(error, (each.query for each in asked.bindings.values()))
         with self._declaring:
+            reasons |= self._reasons_of_readers(reasons)
             to_blame = [each for name, each in asked.bindings.items() if name in reasons]
             left = [each for name, each in self._bindings().items() if name not in reasons]
             if not to_blame or not left or not self._may_read_less(asked, left):
@@ -88,6 +91,18 @@ class Answering(Declarations):
             with suppress(Exception):  # else all are planned by the start that follows
                 self._course.plan_ahead(self._asked())
         return True
+
+    def _reasons_of_readers(self, aside: Iterable[str]) -> dict[str, str]:
+        """Return why those that read the groups of these queries, which are set aside, are so too."""
+        readers = self._registry.readers_of(aside).items()
+        return {name: f"it reads the groups of query '{read}', which is set aside" for name, read in readers}
+
+    def _set_readers_aside(self, aside: Mapping[str, int]) -> None:
+        """Set those aside that read the groups of these queries, which are from these batches on."""
+        reasons = self._reasons_of_readers(aside)
+        if reasons:
+            readers = [self._registry.bindings[name] for name in reasons]
+            self._setting_aside.add(readers, reasons, max(aside.values()))
 
     def _may_read_less(self, asked: Asked, left: Iterable[Binding]) -> bool:
         """Tell whether these queries alone can go on: where streams have no names for Spark, all have to be read."""
@@ -244,12 +259,14 @@ class Answering(Declarations):
         """Refuse these queries; one that was to be replaced stays."""
         problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
         with self._declaring:
-            for query in queries:
+            refused = list(queries)
+            for query in (*refused, *self._registry.readers_of(refused)):
                 waiting = [each for each in self._requests.waiting() if each.query == query]
                 former = None if any(each.is_drop for each in waiting) else self._in_force(query)
-                self._registry.bindings.pop(query, None)
+                if query in self._registry.bindings:
+                    self._registry.drop_query(query)
                 if former is not None:
-                    self._registry.bindings[query] = former
+                    self._registry.restore_query(former)
                     self._dropped.discard(query)
                 for request in waiting:
                     if not request.is_drop:

@@ -25,7 +25,7 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Prepared
 from plait.runtime.checkpoint.taken_back import note_taken_back
-from plait.state.model import Filling
+from plait.state.model import END_OF_TIME_US, Filling
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,9 +78,14 @@ class Batches:
         if self.processor.pass_time() is not None:
             self.done += 1
 
+    def settle(self) -> None:
+        """Carry out what batches are left for queries over the groups of others, once all there is has been read."""
+        while self.processor.settle() is not None:
+            self.done += 1
+
     def end(self) -> None:
-        """Carry out the last batch, unless it has been: nothing more will come."""
-        if not self.has_ended:
+        """Carry out the last batches, unless they have been: nothing more will come."""
+        while not self.has_ended:
             self.processor.end()
 
     @property
@@ -88,6 +93,12 @@ class Batches:
         """Whether nothing more will come."""
         before = self.processor.before
         return before is not None and before.ended
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether nothing more will come, but not all that waited has been decided."""
+        before = self.processor.before
+        return before is not None and not before.ended and before.watermark_us == END_OF_TIME_US
 
     def begin_with(self, prepared: Prepared, adapter: Adapter) -> None:
         """Let the next batch begin with what the checkpoint was prepared for, in place of what it was before."""

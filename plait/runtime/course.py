@@ -267,14 +267,14 @@ class Course:
 
     def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery | None:
         """Start the streaming query, which calls `process` with every batch. None: the input has ended, and all there
-        was to do is to offer what waited for sinks.
+        is to do is to offer what waited for sinks, or to decide what is not decided yet.
         """
-        if self.batches.has_ended:
+        if self.batches.has_ended or self.batches.is_ending:
             if trigger is None:
                 return None
             raise OptionError(
-                f"the input of checkpoint '{self.asked.checkpoint}' has ended, and results wait for their sinks; run "
-                "it with --available-now (in Python run_available()) to hand these over"
+                f"the input of checkpoint '{self.asked.checkpoint}' has ended, and results wait; run it with "
+                "--available-now (in Python run_available()) to hand these over"
             )
         settings = self.asked.settings
         frames = [

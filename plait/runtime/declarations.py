@@ -217,11 +217,12 @@ class Declarations(ABC):
         """
         binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink, replaces=True)
         with self._declaring:
+            self._registry.refuse_read(name)
             before = self._registry.drop_query(name)
             try:
                 request = self._add_query(binding)
             except PlaitError:
-                self._registry.bindings[name] = before
+                self._registry.restore_query(before)
                 raise
             self._dropped.add(name)
             self._setting_aside.forget(name)
@@ -233,6 +234,7 @@ class Declarations(ABC):
         """
         name = text("Engine.retry", "name", name, "'late'")
         with self._declaring:
+            self._refuse_over_aside(name)
             if not self._setting_aside.forget(name):
                 raise OptionError(f"query '{name}' is not set aside, so there is nothing to try again")
             binding = self._registry.bindings.get(name)
@@ -256,7 +258,7 @@ class Declarations(ABC):
             sink=sink.spec,
             windows={alias: window_us(window) for alias, window in given.items()},
             sources=self.sources(),
-            views=self._registry.views.values(),
+            views=self._registry.readable(),
             predicates=self._registry.predicates,
             is_function=self._spark.catalog.functionExists,
         )
@@ -266,6 +268,7 @@ class Declarations(ABC):
         with self._declaring:
             self._registry.add_query(binding)
             try:
+                self._refuse_over_aside(binding.query.name)
                 self._heard_of(request)
             except PlaitError:
                 self._registry.drop_query(binding.query.name)
@@ -273,12 +276,23 @@ class Declarations(ABC):
             self._requests.add(request)
         return request
 
+    def _refuse_over_aside(self, query: str) -> None:
+        """Raise OptionError if a query reads the groups of one that is set aside: nothing would come of it."""
+        aside = {each.query for each in self._setting_aside.among(self._registry.bindings)} - {query}
+        read = self._registry.readers_of(aside).get(query)
+        if read is not None:
+            raise OptionError(
+                f"query '{query}' reads the groups of query '{read}', which is set aside; have that tried once more "
+                f"first: engine.retry('{read}')"
+            )
+
     def drop(self, name: str) -> None:
         """Drop a query; while the engine runs, at the next batch boundary. When none is left it waits for another.
 
         Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
         """
         with self._declaring:
+            self._registry.refuse_read(name)
             self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
             self._setting_aside.forget(name)
             self._dropped.add(name)
@@ -306,11 +320,11 @@ class Declarations(ABC):
             for source in script.sources:
                 if source.name not in self._registry.opened:
                     self._registry.add_source(open_source(self._spark, source))
-            for view in script.views:
-                self._registry.add_view(view)
             self._dropped |= set(script.drops) - {query.name for query in script.queries}
             for query in script.queries:
                 self._add_query(self._registry.confirmed(query, Sink(spec=query.sink)))
+            for view in script.views:  # which may read the groups of queries
+                self._registry.add_view(view)
         told = (Notice(kind="no window", of=warning.stream, text=str(warning)) for warning in script.warnings)
         self._of_script += [notice for notice in told if notice not in self._of_script]
 

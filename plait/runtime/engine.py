@@ -131,7 +131,7 @@ class Engine(Answering):
             lambda: self._start_streaming(run, trigger),
             is_endless=trigger is not None,
             asked=self._asking(),
-            end=lambda: done_or_again(self._end, self._mends) if close else None,
+            end=lambda: done_or_again(lambda: self._end(close), self._mends),
             pass_time=lambda: done_or_again(self._pass_time, self._mends),
             explain=self._explained,
             alone=sole_run(self._checkpoint, STATE),
@@ -145,16 +145,25 @@ class Engine(Answering):
         with self._declaring:
             self._setting_aside.read()
             aside = self._setting_aside.among(self._registry.bindings)
+            self._set_readers_aside({each.query: each.batch for each in aside})
+            aside = self._setting_aside.among(self._registry.bindings)
             if not self._bindings():
                 raise OptionError(f"no query is left to run; {aside[0].text}")
             for each in aside:
                 self._refuse_waiting(each.query, ComputationError(each.text))
         self._telling.totals.warn(told(aside))
 
-    def _end(self) -> None:
-        """Let nothing more come. For queries that have been dropped on the way nothing is decided."""
-        if self._course is not None and self._bindings():
-            self._course.batches.end()
+    def _end(self, close: bool) -> None:
+        """Carry out what is left when all there is has been read; with `close` nothing more will come, as after a run
+        that was cut short while it said so. For queries that have been dropped on the way nothing is decided.
+        """
+        if self._course is None or not self._bindings():
+            return
+        batches = self._course.batches
+        if close or batches.is_ending:
+            batches.end()
+        else:
+            batches.settle()
 
     def _pass_time(self) -> None:
         if self._course is not None and self._setting_aside.suspected is None:
@@ -238,7 +247,7 @@ class Engine(Answering):
             checkpoint=self._checkpoint,
             settings=self._options.settings(self._spark, self._warming.slots),
             request=self._request(tuple(each.query for each in bindings.values())),
-            sources=dict(self._registry.opened),
+            sources=self._registry.read_by(bindings.values()),
             bindings=bindings,
             clock_ms=int(self._clock() * 1000),
             dropped=frozenset(self._dropped.difference(without)),

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.errors import OptionError, SinkError, SqlError
 from plait.plan.columns import name_problem
 from plait.query.model import KEEPS, PLACEMENTS, Query, Source, Stream
-from plait.runtime.inputs.opening import OpenSource, places_read, reading, visible, visible_schema
+from plait.runtime.inputs.opening import OpenSource, places_read, reading, schema_of, visible, visible_schema
 from plait.runtime.outputs.binding import Binding, bind
 from plait.sinks import Sink
 from plait.sinks.overlaps import (
@@ -31,6 +31,7 @@ from plait.sql.lexis.text import SourceText
 from plait.sql.script.event_time import bind_event_time, refuse_other_types
 from plait.sql.script.sources import statistics_problem
 from plait.sql.select.binder import bind_query, view_problems
+from plait.sql.select.derived import derived_stream, still_read
 from plait.sql.select.view_parts import View
 
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -45,24 +46,56 @@ class Registry:
         self._spark = spark
         self._places = [] if checkpoint is None else [checkpoint_place(checkpoint)]
         self.opened: dict[str, OpenSource] = {}
+        self.derived: dict[str, OpenSource] = {}
         self._frames: dict[str, DataFrame] = {}
         self.bindings: dict[str, Binding] = {}
         self.predicates: dict[str, Callable[..., pa.Array]] = {}
         self.views: dict[str, View] = {}
 
     def sources(self) -> dict[str, Source]:
-        """Return the registered streams and tables by name."""
-        return {name: opened.source for name, opened in self.opened.items()}
+        """Return the registered streams and tables by name, and those that are groups of queries."""
+        return {name: opened.source for name, opened in self._all_opened().items()}
+
+    def _all_opened(self) -> dict[str, OpenSource]:
+        """Return what arrives, in order of registration, and behind it the groups of queries."""
+        return self.opened | {name: made for name, made in self.derived.items() if name not in self.opened}
 
     def streams(self) -> list[str]:
-        """Return the names of the streams."""
-        return [name for name, source in self.sources().items() if isinstance(source, Stream)]
+        """Return the names of the streams that arrive."""
+        return [name for name, opened in self.opened.items() if isinstance(opened.source, Stream)]
+
+    def read_by(self, bindings: Iterable[Binding]) -> dict[str, OpenSource]:
+        """Return the registered streams and tables, and the groups of queries that these read."""
+        read = {relation.source for each in bindings for relation in each.query.relations}
+        return {name: each for name, each in self._all_opened().items() if name in self.opened or name in read}
+
+    def refuse_read(self, query: str) -> None:
+        """Raise OptionError if a query is to go, or to become another one, whose groups others read."""
+        for reader in self.readers_of([query]):
+            raise OptionError(still_read(query, reader))
+
+    def readers_of(self, queries: Iterable[str]) -> dict[str, str]:
+        """Return the queries that read the groups of these, or of such, each with one that it reads itself."""
+        found, made = dict.fromkeys(queries, ""), self.derived.keys() - self.opened.keys()
+        asked = tuple(found)
+        while made.intersection(found):
+            more = {
+                name: relation.source
+                for name, binding in self.bindings.items()
+                for relation in binding.query.relations
+                if name not in found and relation.source in made and relation.source in found
+            }
+            if not more:
+                break
+            found |= more
+        return {name: read for name, read in found.items() if name not in asked}
 
     def add_source(self, opened: OpenSource) -> None:
         """Register a stream or table with the schema its DataFrame has. Raises OptionError for what cannot be one."""
         source = opened.source
         if source.name in self.opened or folded(source.name) in self.views:
             raise OptionError(f"'{source.name}' is registered already; give each stream and table its own name")
+        self.refuse_read(source.name)
         if isinstance(source, Stream) != opened.frame.isStreaming:
             expected = "a streaming" if isinstance(source, Stream) else "a static"
             raise OptionError(
@@ -148,6 +181,34 @@ class Registry:
         """Register a query that Spark has accepted. Raises OptionError for a name that has been taken meanwhile."""
         self._refuse_misplaced(binding.query, binding.sink, self.bindings)
         self.bindings[binding.query.name] = binding
+        self._derive(binding)
+
+    def restore_query(self, binding: Binding) -> None:
+        """Register a query again that was dropped just now."""
+        self.bindings[binding.query.name] = binding
+        self._derive(binding)
+
+    def readable(self) -> tuple[View, ...]:
+        """Return the views, and the queries that group but of which nobody can read the groups, to be refused as such
+        where they are read.
+        """
+        known = {*self.views, *map(folded, self.sources())}
+        queries = (each.query for each in self.bindings.values() if each.query.aggregation is not None)
+        left = (query for query in queries if folded(query.name) not in known)
+        return (*self.views.values(), *(View(name=each.name, text=SourceText(text=each.text)) for each in left))
+
+    def _derive(self, binding: Binding) -> None:
+        """Let other queries read the groups of one, if they can."""
+        query = binding.query
+        self.derived.pop(query.name, None)
+        if query.name not in self.opened:
+            self._frames.pop(query.name, None)
+        stream = derived_stream(query, self.sources())
+        if stream is None or query.aggregation is None or query.aggregation.end is None:
+            return
+        frame = self._spark.createDataFrame([], binding.output)
+        time = binding.output.names[query.aggregation.end]
+        self.derived[query.name] = OpenSource(source=replace(stream, time=time, schema=schema_of(frame)), frame=frame)
 
     def _refuse_misplaced(self, query: Query, sink: Sink, names: Collection[str]) -> None:
         if query.name in names:
@@ -157,7 +218,7 @@ class Registry:
     def _frame(self, source: str) -> DataFrame:
         """Return what queries see of a source. Spark takes some milliseconds to make it, so it is kept."""
         if source not in self._frames:
-            self._frames[source] = visible(self.opened[source])
+            self._frames[source] = visible(self._all_opened()[source])
         return self._frames[source]
 
     def _with_schema_names(self, query: Query) -> Query:
@@ -189,7 +250,7 @@ class Registry:
 
     def _time_of(self, source: str) -> str | None:
         """Return the event time of a stream if it is a TIMESTAMP: then predicates can bound it."""
-        declared = self.opened[source].source
+        declared = self.sources()[source]
         if not isinstance(declared, Stream):
             return None
         if declared.computed is not None:
@@ -202,6 +263,7 @@ class Registry:
         if name not in self.bindings:
             known = ", ".join(self.bindings) or "none"
             raise OptionError(f"there is no query '{name}' to drop; the queries are {known}")
+        self.derived.pop(name, None)
         return self.bindings.pop(name)
 
 

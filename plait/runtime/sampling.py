@@ -65,6 +65,7 @@ def take_sample(spark: SparkSession, script: Script, *, rows: int) -> Sample:
     sampled = [
         _measure(spark, source, stores, rows)
         for source in sources
+        if source.name in registry.opened
         for stores in (tuple(store for store in made.stores if store.source == source.name),)
         if stores
     ]

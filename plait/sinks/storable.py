@@ -195,7 +195,7 @@ def spark_type_of(ddl: str) -> SparkType | None:
     text = ddl.strip()
     parametrized = re.fullmatch(r"(array|map|struct)\s*<(.*)>", text, re.DOTALL)
     if parametrized is None:
-        return Atomic(text) if "<" not in text else None
+        return Atomic(text) if text and "<" not in text else None
     pieces = _split(parametrized[2], ",")
     match parametrized[1]:
         case "array" if len(pieces) == 1:

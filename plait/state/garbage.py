@@ -35,6 +35,7 @@ def collect(storage: Storage, manifests: Iterable[Manifest]) -> int:
     buckets = {stem(bucket.path) for manifest in kept for bucket in manifest.named}
     named = {path for manifest in kept for late in manifest.undelivered for path in late.paths}
     named |= {file.path for manifest in kept for groups in manifest.groups for file in groups.files}
+    named |= {file.path for manifest in kept for made in manifest.made for file in made.files}
     named |= {plan_path(manifest.plan) for manifest in kept}
     deleted = 0
     for folder in FOLDERS:

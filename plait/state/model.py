@@ -6,6 +6,7 @@ selection that probe needs, so buckets written for earlier plans stay usable by 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -19,6 +20,17 @@ TABLE_BATCH = -1
 
 END_OF_TIME_US = (1 << 63) - 1
 """The watermark once nothing more will come: later than any event time and its window."""
+
+
+def oldest_of(marks: Iterable[int | None]) -> int | None:
+    """Return the lowest of these, None if one of them is.
+
+    >>> oldest_of([5, 3]), oldest_of([5, None])
+    (3, None)
+    """
+    known = list(marks)
+    given = [mark for mark in known if mark is not None]
+    return min(given) if given and len(given) == len(known) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +217,17 @@ class OpenGroups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MadeGroups:
+    """Groups of a query that other queries read: `files` of those that the next batch takes in, as rows of the stream
+    that is called like it. `identity`: what tells them from the groups of another query.
+    """
+
+    stream: str
+    identity: str
+    files: tuple[GatheredRows, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryProgress:
     """Results of one query so far. `left`: the last batch it took part in, None while it does."""
 
@@ -290,7 +313,8 @@ class Manifest:
     have taken, cumulated; they are not in `probe_tuples`. `live_keys`: the distinct values of keys that stores hold.
     `fillings`: of intermediate stores; their `left` are buckets of this manifest.
     `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`. `groups`: of the
-    queries that group.
+    queries that group; `made`: of those whose groups others read, by stream. All groups of windows that end by such a
+    stream's `late_before_us` have been taken in.
     `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so
     far nothing was read for.
     """
@@ -310,10 +334,19 @@ class Manifest:
     live_keys: tuple[LiveKeys, ...] = ()
     fillings: tuple[Filling, ...] = ()
     groups: tuple[OpenGroups, ...] = ()
+    made: tuple[MadeGroups, ...] = ()
     ended: bool = False
     unfed: int = 0
     filling_up: tuple[FillingUp, ...] = ()
     pasts: tuple[Past, ...] = ()
+
+    @property
+    def oldest_us(self) -> int | None:
+        """Before this event time no row can come any more, of whichever stream: what no row from then on can join may
+        be forgotten. None: rows of any time can come.
+        """
+        bars = {each.source: each.late_before_us for each in self.sources}
+        return oldest_of([self.watermark_us, *(bars.get(each.stream) for each in self.made)])
 
     @property
     def spark_batch(self) -> int:

@@ -1,4 +1,4 @@
--- A year of flights out of New York (2013), replayed as four streams, and eight questions of an operations desk.
+-- A year of flights out of New York (2013), replayed as four streams, and nine questions of an operations desk.
 -- All times are UTC. Paths are relative to this file: copy it, change it, run it again with `plait run flights.sql`.
 
 -- What happened: one row when an aircraft leaves the gate, one when it reaches the gate at its destination, one at
@@ -101,10 +101,18 @@ CREATE QUERY unobserved INTO parquet OPTIONS (path 'out/unobserved')
 -- How late did aircraft leave, airport by airport and hour by hour? (Groups of windows of time: those of an hour are
 -- written once it is over.)
 CREATE QUERY delays INTO parquet OPTIONS (path 'out/delays')
-  AS SELECT window.start AS hour, d.origin, count(*) AS flights, avg(d.dep_delay) AS mean_delay,
-            max(d.dep_delay) AS worst_delay
+  AS SELECT window.start AS hour, window.end AS until, d.origin, count(*) AS flights,
+            avg(d.dep_delay) AS mean_delay, max(d.dep_delay) AS worst_delay
      FROM departures d
      GROUP BY window(d.departed, '1 hour'), d.origin;
+
+-- In how many hours of each day were departures of an airport half an hour late on average, and how late in the worst
+-- one? (Groups of the groups above, whose time is the end of their hour: a day's hours end from 01:00 on.)
+CREATE QUERY bad_days INTO parquet OPTIONS (path 'out/bad_days')
+  AS SELECT window.start - INTERVAL 1 HOUR AS day, h.origin, count(*) AS hours, max(h.mean_delay) AS worst_mean
+     FROM delays h
+     WHERE h.mean_delay >= 30
+     GROUP BY window(h.until, '1 day', '1 day', '1 hour'), h.origin;
 
 -- Which aircraft left for a place less than 300 miles away and did not leave New York again within 12 hours?
 -- (NOT EXISTS over the same stream. `n` has a window of one second: it must be the newer of the two.)

@@ -63,6 +63,12 @@ QUESTIONS = (
         worst="mean_delay",
     ),
     Question(
+        query="bad_days",
+        asks="On which days were departures half an hour late on average, for how many hours, and how late at worst?",
+        columns=("day", "origin", "hours", "worst_mean"),
+        worst="worst_mean",
+    ),
+    Question(
         query="stayed_away",
         asks="Which aircraft left for a place less than 300 miles away and did not leave New York again in 12 hours?",
         columns=("departed", "tailnum", "origin", "dest", "carrier", "flight", "distance"),

@@ -14,6 +14,7 @@ from plait.adapt.history import Batch, batch_counts, with_sample
 from plait.operators.close.counting_keys import counted_keys
 from plait.operators.close.keeping import resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
+from plait.operators.close.levels import NOTHING_TAKEN, with_taken
 from plait.operators.close.unused_counts import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
@@ -22,7 +23,17 @@ from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.query.model import Stream
-from plait.state.model import END_OF_TIME_US, BadRows, Bucket, Manifest, OpenGroups, SourceProgress, StoreWindow
+from plait.state.model import (
+    END_OF_TIME_US,
+    BadRows,
+    Bucket,
+    MadeGroups,
+    Manifest,
+    OpenGroups,
+    SourceProgress,
+    StoreWindow,
+    oldest_of,
+)
 from plait.state.retention import retain
 from plait.stats.cycles import HISTORY, TEN_SECONDS, Count, CycleLength, Cycles, with_batch
 from plait.stats.live_keys import LiveKeys
@@ -35,7 +46,8 @@ class Closed:
     `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
     passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the batches
     showed, `live_keys`: what is followed of the values of keys. `found`: what became final with that, as reports of
-    tasks; inner joins leave it empty. `groups`: what waits of the queries that group.
+    tasks; inner joins leave it empty. `groups`: what waits of the queries that group; `made`: groups
+    of theirs for those who read them.
     """
 
     sources: tuple[SourceProgress, ...]
@@ -47,6 +59,7 @@ class Closed:
     live_keys: tuple[LiveKeys, ...] = ()
     found: tuple[ProbeReport, ...] = ()
     groups: tuple[OpenGroups, ...] = ()
+    made: tuple[MadeGroups, ...] = ()
 
 
 def close(
@@ -61,12 +74,14 @@ def close(
     sample: Sample | None = None,
     *,
     is_end: bool = False,
+    taken: Mapping[str, int | None] = NOTHING_TAKEN,
 ) -> Closed:
     """Return what is final once this batch is done. `cycle`: how long one is, `history`: how many are kept. `sample`:
-    of orders that are not in force. `is_end`: nothing more will come, so the watermark is the end of time.
+    of orders that are not in force. `is_end`: nothing more will come, so the watermark is the end of time. `taken`: of
+    the streams of groups, up to which end they have been taken in (`plait.operators.close.levels`).
     """
     arrived = tuple(bucket for report in ingested for bucket in report.buckets)
-    counted = progress_after(previous, tuple(stream.name for stream in streams), ingested, clock_ms)
+    counted = progress_after(previous, (*(stream.name for stream in streams), *taken), ingested, clock_ms)
     progress = _with_unstored(plan, counted, ingested)
     keys = counted_keys(previous, plan, ingested)
     cycles = _cycles_after(
@@ -86,11 +101,12 @@ def close(
         keys.counts,
     )
     watermark = END_OF_TIME_US if is_end else watermark_after(streams, progress, clock_ms)
-    progress = with_bars(streams, progress, watermark)
+    progress = with_taken(with_bars(streams, progress, watermark), taken)
+    oldest = oldest_of([watermark, *(each.late_before_us for each in progress if each.source in taken)])
     delta = arrived + tuple(bucket for report in probed for bucket in report.buckets)
     windows, resting = windows_of(plan), resting_windows(plan, previous)
     before = () if previous is None else previous.buckets
-    stored, added = retain(before, {**windows, **resting}, watermark), retain(delta, windows, watermark)
+    stored, added = retain(before, {**windows, **resting}, oldest), retain(delta, windows, oldest)
     kept, expired = stored.kept + added.kept, stored.expired + added.expired
     return Closed(
         sources=without_unused(_with_forgotten(progress, {**resting, **windows}, expired), plan, kept),

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from plait.operators.close.levels import NOTHING_TAKEN
 from plait.operators.evaluating import EvaluationError
 from plait.operators.failing import computation_error
 from plait.operators.reports import ProbeReport
@@ -73,9 +74,11 @@ def close_windows(
     queries: Iterable[GroupedQuery],
     watermark_us: int | None,
     name: str,
+    marks: Mapping[str, int | None] = NOTHING_TAKEN,
 ) -> Windows:
     """Return which windows are over once the watermark has come there, and what still waits after that. `name`: of
-    files that are written for it, which no other attempt has.
+    files that are written for it, which no other attempt has. `marks`: of queries over groups, where these have come to
+    instead.
     """
     known = {} if before is None else {groups.query: groups for groups in before.groups}
     # Results of before a query came, which it gets bit by bit, belong to windows that are over already.
@@ -86,7 +89,8 @@ def close_windows(
     waiting, over = list[tuple[OpenGroups, GroupedQuery]](), dict[str, Over]()
     for each in queries:
         groups = gathered_after(known.get(each.query), each, gathered.get(each.query, ()))
-        groups, found = over_at(groups, each.window, None if each.query in going_on else watermark_us)
+        mark = None if each.query in going_on else marks.get(each.query, watermark_us)
+        groups, found = over_at(groups, each.window, mark)
         waiting.append((groups, each))
         if found is not None:
             over[each.query] = found

@@ -25,7 +25,7 @@ def live_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]:
     """Return the stored buckets that tuples of the next batch can still match."""
     if manifest is None:
         return ()
-    return retain(manifest.buckets, windows_of(plan), manifest.watermark_us).kept
+    return retain(manifest.buckets, windows_of(plan), manifest.oldest_us).kept
 
 
 def resting_windows(plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
@@ -46,7 +46,7 @@ def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]
     """Return the stored buckets that no tuple can match under this plan, and that are kept all the same."""
     if manifest is None:
         return ()
-    return retain(manifest.buckets, resting_windows(plan, manifest), manifest.watermark_us).kept
+    return retain(manifest.buckets, resting_windows(plan, manifest), manifest.oldest_us).kept
 
 
 def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:

@@ -161,11 +161,11 @@ def lacking_after(
         # What joins one stream with tables is found when its rows arrive: it needs none of those that were there.
         needs_earlier = len(streams) > 1 or (backfill and query.name not in known_queries)
         for relation in streams if needs_earlier else ():
-            lacking += layouts.lacking(query, relation, manifest.watermark_us)
+            lacking += layouts.lacking(query, relation, manifest.oldest_us)
             known = progress.get(relation.source)
             if known is not None:
-                lacking += _unstored(query, relation, reasons[known.source], manifest.watermark_us)
-                lacking += _forgotten(query, relation, known, manifest.watermark_us)
+                lacking += _unstored(query, relation, reasons[known.source], manifest.oldest_us)
+                lacking += _forgotten(query, relation, known, manifest.oldest_us)
     return _merged(lacking)
 
 

@@ -84,6 +84,7 @@ def next_manifest(
         sampled=sampled + (0 if previous is None else previous.sampled),
         probe_tuples=_added(() if previous is None else previous.probe_tuples, reports, edges_of(plan)),
         groups=closed.groups,
+        made=closed.made,
         ended=ended,
         unfed=(0 if previous is None else previous.unfed) + (not is_fed),
     )

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_of, word_names
-from plait.plan.model import KeyColumn, Store, ValueColumn
+from plait.plan.model import KeyColumn, Plan, Store, ValueColumn
 from plait.plan.traversals import value_names
 from plait.query.model import Source, Stream
 from plait.query.types import is_calendar
@@ -105,6 +105,11 @@ def ingest_spec(
         dead_letter_columns=letters,
         corrupt_column=corrupt_column,
     )
+
+
+def spec_in(plan: Plan, source: Source) -> IngestSpec:
+    """Return the spec for one source and the stores that a plan has of it."""
+    return ingest_spec(source, tuple(store for store in plan.stores if store.source == source.name))
 
 
 def _is_text_only(type_: str) -> bool:
@@ -209,4 +214,4 @@ def _held_bit(held: tuple[str, ...], selection: str) -> str:
     return f"({backquoted(word)} & {mask}L) <> 0L"
 
 
-__all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "value_sql"]
+__all__ = ["IngestSpec", "bits_sql", "ingest_spec", "key_sql", "layout_of", "spec_in", "value_sql"]

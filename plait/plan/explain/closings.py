@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,18 +56,24 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """What comes of a query by the watermark. `only`: all that it has, so its probe orders answer nothing."""
+    """What comes of a query by the watermark. `only`: all that it has, so its probe orders answer nothing. `reads`: the
+    relations that are groups of other queries, and of which.
+    """
 
     query: str
     decided: tuple[Decided, ...] = ()
     kept: tuple[Kept, ...] = ()
     groups: Grouped | None = None
     only: bool = False
+    reads: tuple[tuple[str, str], ...] = ()
 
 
-def closing_of(query: Query, groups: Grouped | None = None) -> Closing | None:
-    """Return what comes of a query by the watermark, None if all its results come as they are found."""
-    if not query.joins and groups is None:
+def closing_of(query: Query, groups: Grouped | None = None, derived: Container[str] = ()) -> Closing | None:
+    """Return what comes of a query by the watermark, None if all its results come as they are found. `derived`: the
+    sources that are groups of other queries.
+    """
+    reads = tuple((each.alias, each.source) for each in query.relations if each.source in derived)
+    if not query.joins and groups is None and not reads:
         return None
     kept = (
         Kept(relation=each.alias, source=each.source, kept_us=each.waiting.kept_us)
@@ -80,6 +86,7 @@ def closing_of(query: Query, groups: Grouped | None = None) -> Closing | None:
         kept=tuple(kept),
         groups=groups,
         only=any(step.kind in TESTS for step in query.joins),
+        reads=reads,
     )
 
 
@@ -108,6 +115,8 @@ def _decided(query: Query, step: JoinStep, part: LeftPart) -> Iterator[Decided]:
 
 def lines(closing: Closing) -> Iterator[str]:
     """Yield what comes when, and what is kept until then, in words."""
+    for relation, query in closing.reads:
+        yield f"{relation} is the groups of query {query}: they arrive with the batch after the one that closes them"
     yield from map(_decision, closing.decided)
     if closing.kept:
         yield f"kept for that: {', '.join(map(_lasting, closing.kept))}"
@@ -173,6 +182,7 @@ def document(closing: Closing) -> dict[str, Any]:
         "kept": [{"relation": each.relation, "source": each.source, "kept_us": each.kept_us} for each in closing.kept],
         "groups": None if groups is None else _groups_document(groups),
         "by_watermark_only": closing.only or groups is not None,
+        **({"reads_groups": [{"relation": one, "query": of} for one, of in closing.reads]} if closing.reads else {}),
     }
 
 

@@ -22,8 +22,10 @@ from plait.operators.close.closing import Closed
 from plait.operators.close.final_groups import final_groups
 from plait.operators.close.found import write_found
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
+from plait.operators.close.levels import marks_of, watermark_of
 from plait.operators.evaluating import EvaluationError
 from plait.operators.failing import computation_error
+from plait.runtime.batch.made_groups import written_groups
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.outputs.binding import Binding
@@ -60,22 +62,31 @@ def close_groups(
         for name, how in sorted(groupings.items())
     ]
     name = f"{work.number}-{uuid.uuid4().hex[:12]}"
-    windows = close_windows(storage, work.before, (*work.probed, *closed.found), queries, closed.watermark_us, name)
+    come_to = marks_of((stream.name for stream in work.epoch.derived), closed.sources)
+    marks = {query: watermark_of(work.epoch.bindings[query].query, closed.watermark_us, come_to) for query in groupings}
+    joined = (*work.probed, *closed.found)
+    windows = close_windows(storage, work.before, joined, queries, closed.watermark_us, name, marks)
     over = [each for each in queries if each.query in windows.over]
     rows = _groups(spark, storage, work.epoch.bindings, over, windows.over)
     found = closed.found
     if any(rows.values()):
         found += (write_found(rows, deliveries(), storage, batch=work.number),)
-    return replace(closed, groups=(*windows.waiting, *resting), found=found)
+    made = written_groups(storage, work.epoch, rows, f"{name}-made")
+    return replace(closed, groups=(*windows.waiting, *resting), found=found, made=made)
 
 
-def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None) -> bool:
-    """Tell whether windows would be over that have groups, if the watermark came there."""
+def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None, marks: Mapping[str, int | None]) -> bool:
+    """Tell whether windows would be over that have groups, if the watermark came there, and derived streams to their
+    `marks`.
+    """
     going_on = {each.query for each in before.filling_up if each.left}
     groupings = {name: each.grouping for name, each in epoch.bindings.items() if name not in going_on}
     for groups in before.groups:
         how = groupings.get(groups.query)
-        if how is not None and over_at(groups, how.window, watermark_us)[1] is not None:
+        if how is None:
+            continue
+        mark = watermark_of(epoch.bindings[groups.query].query, watermark_us, marks)
+        if over_at(groups, how.window, mark)[1] is not None:
             return True
     return False
 

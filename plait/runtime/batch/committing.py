@@ -41,7 +41,7 @@ class Committer:
             undelivered=work.undelivered,
             sampled=0 if work.sample is None else work.sample.probe_tuples,
             is_fed=work.is_fed,
-            ended=work.is_end,
+            ended=work.is_over,
         )
         buckets, fillings = self.compactor.adopt(
             manifest.buckets, manifest.fillings, work.epoch.plan, work.epoch.readings

@@ -9,6 +9,7 @@ from plait.errors import ComputationError, Failure
 from plait.operators.close.certain import certain_rows, mark_of_query, span_of
 from plait.operators.close.closing import Closed
 from plait.operators.close.found import write_found
+from plait.operators.close.levels import watermark_of
 from plait.operators.close.sides import Stored
 from plait.operators.failing import computation_error
 from plait.operators.probe.reader import Reader
@@ -55,13 +56,13 @@ def with_certain(
     return replace(closed, found=(*closed.found, report))
 
 
-def awaits_certain(before: Manifest, epoch: Epoch, watermark_us: int | None) -> bool:
-    """Tell whether stored rows would be decided about, if the watermark came there."""
-    if watermark_us is None:
-        return False
+def awaits_certain(before: Manifest, epoch: Epoch, watermark_us: int | None, marks: Mapping[str, int | None]) -> bool:
+    """Tell whether stored rows would be decided about, if the watermark came there, and derived streams to their
+    `marks`.
+    """
     for query in (binding.query for binding in epoch.bindings.values() if binding.query.joins):
-        since = mark_of_query(query, before.sources)
-        if any(_closes_between(bucket, query, since, watermark_us) for bucket in before.buckets):
+        since, until = mark_of_query(query, before.sources), watermark_of(query, watermark_us, marks)
+        if until is not None and any(_closes_between(bucket, query, since, until) for bucket in before.buckets):
             return True
     return False
 

@@ -13,9 +13,9 @@ Killed before the commit, the batch runs again on the same offsets and nothing o
 after it, the manifest says what to publish and that the batch is done. A sink that fails keeps its results
 undelivered; the batch goes on.
 
-Two kinds of batches take nothing in, and are none of Spark's: one in which the watermark moves by itself, because a
-stream has been silent for too long (`pass_time`), and the last one of an input that ends, whose watermark is the end of
-time (`end`).
+Two kinds of batches read nothing, and are none of Spark's: one in which the watermark moves by itself, because a
+stream has been silent for too long, or one for queries that read the groups of others (`pass_time`, `settle`); and the
+last ones of an input that ends, whose watermark is the end of time (`end`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from plait.faults import reach
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.keeping import live_buckets, resting_buckets
 from plait.operators.close.lacking import Lacking, lacking_after
-from plait.operators.close.watermark import watermark_after
+from plait.operators.close.levels import taken_after
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
@@ -43,14 +43,16 @@ from plait.operators.traversal.slicing import arranged, take
 from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
 from plait.plan.traversals import intermediates
+from plait.runtime.batch.awaiting import awaits
 from plait.runtime.batch.building_indexes import Indexer
-from plait.runtime.batch.closing_groups import awaits_groups, close_groups
+from plait.runtime.batch.closing_groups import close_groups
 from plait.runtime.batch.committing import Committer
 from plait.runtime.batch.compacting import Compactor
 from plait.runtime.batch.equipment import Equipment
 from plait.runtime.batch.events import BatchEvent
-from plait.runtime.batch.finding_certain import awaits_certain, with_certain
+from plait.runtime.batch.finding_certain import with_certain
 from plait.runtime.batch.handing_over import Handover
+from plait.runtime.batch.made_groups import take_groups
 from plait.runtime.batch.prober import Prober
 from plait.runtime.batch.record import Batch
 from plait.runtime.batch.reporting import Story, event_of
@@ -167,21 +169,28 @@ class BatchProcessor:
         """Carry out a batch that nothing is read for, if streams have been silent for so long that the watermark moves
         without them, and something waits for that; return None if not.
         """
+        return self._go_on(self._now_ms())
+
+    def settle(self) -> Batch | None:
+        """Carry out a batch that nothing is read for, if queries over the groups of others have not come as far as the
+        watermark, and something waits for that; return None if not.
+        """
+        return self._go_on(None)
+
+    def _go_on(self, clock_ms: int | None) -> Batch | None:
         before, epoch = self.before, self.in_force
         if before is None or before.batch < 0 or before.ended:
             return None
-        watermark_us = watermark_after(epoch.streams, before.sources, self._now_ms())
-        has_moved = watermark_us is not None and (before.watermark_us is None or watermark_us > before.watermark_us)
-        if not has_moved:
-            return None
-        if not (awaits_groups(before, epoch, watermark_us) or awaits_certain(before, epoch, watermark_us)):
+        if not awaits(before, epoch, clock_ms):
             return None
         work = self._carry_out(before.batch + 1, tuple, lambda: None, is_fed=False)
         note_unfed(self._storage, work.settled.unfed)
         return work
 
     def end(self) -> Batch:
-        """Carry out the last batch: nothing more will come, so all that waits is decided."""
+        """Carry out the last batch, or the next one of the last: nothing more will come, so all that waits is decided,
+        level by level where queries read the groups of others.
+        """
         batch = 0 if self.before is None else self.before.batch + 1
         return self._carry_out(batch, tuple, lambda: None, is_fed=False, is_end=True)
 
@@ -241,7 +250,7 @@ class BatchProcessor:
         is over, at which a kill has other consequences than before.
         """
         return (
-            ("ingest", "stored", lambda work: replace(work, ingested=ingest())),
+            ("ingest", "stored", lambda work: replace(work, ingested=(*ingest(), *self._take_groups(work)))),
             ("probe", "probed", lambda work: self._probe_all(self._with_taken_up(work, take_up))),
             ("close", "closed", self._close),
             ("deliver", "delivered", self.handover.deliver),
@@ -253,6 +262,9 @@ class BatchProcessor:
             ),
             ("tidy", None, self._tidier.tidy),
         )
+
+    def _take_groups(self, work: Batch) -> tuple[IngestReport, ...]:
+        return take_groups(self._spark, self._storage, work, self._settings.chunk_rows)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
@@ -307,6 +319,7 @@ class BatchProcessor:
             self._settings.history,
             work.sample,
             is_end=work.is_end,
+            taken=taken_after(work.before, work.epoch.makers),
         )
         for concerns, find in self._finders:
             if concerns(work):

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from plait.operators.close.closing import Closed
+from plait.operators.close.levels import have_ended
 from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.operators.traversal.slicing import Taken
 from plait.runtime.checkpoint.epoch import Epoch
@@ -55,11 +56,18 @@ class Batch:
 
     @property
     def rows(self) -> Counter[str]:
-        """How many rows arrived, by stream."""
-        rows = Counter[str]()
+        """How many rows arrived, by stream; groups of queries do not arrive."""
+        rows, derived = Counter[str](), {stream.name for stream in self.epoch.derived}
         for report in self.ingested:
-            rows[report.source] += report.rows
+            if report.source not in derived:
+                rows[report.source] += report.rows
         return rows
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all that waited is decided, because nothing will arrive any more: of queries over groups, too."""
+        derived = (stream.name for stream in self.epoch.derived)
+        return self.is_end and self.closed is not None and have_ended(derived, self.closed.sources)
 
     @property
     def after(self) -> Manifest | None:

@@ -44,12 +44,14 @@ def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: M
     """Return the event of a batch. `lacking`: what queries find nothing of in the rows that came before them;
     `seconds`: of each phase, and under ``""`` of the batch.
     """
-    epoch, manifest, ingested, probed = work.epoch, work.settled, work.ingested, work.found
+    epoch, manifest, probed = work.epoch, work.settled, work.found
+    derived = {stream.name for stream in epoch.derived}
+    ingested = tuple(report for report in work.ingested if report.source not in derived)
     rows, published_ms = results_by_query(probed), work.published_ms or work.clock_ms
     return BatchEvent(
         batch=manifest.batch,
         unfed=manifest.unfed,
-        rows_in=sum(report.rows for report in ingested),
+        rows_in=work.rows.total(),
         late=sum(report.late for report in ingested),
         bad=sum(report.bad for report in ingested),
         results=tuple((query, rows.get(query, 0)) for query in sorted(epoch.bindings)),

@@ -36,10 +36,17 @@ class Asked:
     running: Former | None = None
 
     def streams_of(self, plan: Plan | None) -> tuple[Stream, ...]:
-        """Return the streams that the plan reads, in order of registration. None: all."""
+        """Return the streams that arrive and that the plan reads, in order of registration. None: all."""
         used = set(self.sources) if plan is None else {store.source for store in plan.stores}
         registered = (opened.source for opened in self.sources.values())
-        return tuple(source for source in registered if isinstance(source, Stream) and source.name in used)
+        streams = (source for source in registered if isinstance(source, Stream) and source.derived is None)
+        return tuple(stream for stream in streams if stream.name in used)
+
+    @property
+    def derived(self) -> tuple[Stream, ...]:
+        """The streams whose rows are the groups of queries, those that others read."""
+        registered = (opened.source for opened in self.sources.values())
+        return tuple(source for source in registered if isinstance(source, Stream) and source.derived is not None)
 
 
 __all__ = ["Asked"]

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.operators.close.keeping import with_all_kept
 from plait.operators.close.lacking import Lacking, lacking_after
+from plait.operators.close.levels import with_streams
 from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.derivable import Taking, derivation_from_running, taking_in
 from plait.operators.ingest.deriving import Derivation
-from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.ingest.projection import IngestSpec, ingest_spec, spec_in
 from plait.operators.ingest.readings import NO_READINGS, Readings
 from plait.operators.reports import IngestReport
 from plait.plan.codec import PartTexts
@@ -32,6 +33,7 @@ from plait.runtime.checkpoint.recovery import (
     Whose,
     finish_last_batch,
     open_checkpoint,
+    refuse_changed,
     refuse_ended,
     whose,
     without_dropped,
@@ -44,7 +46,7 @@ from plait.runtime.inputs.loading import load_table
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
 from plait.runtime.spark.session import has_named_sources, is_ansi
-from plait.state.model import Bucket, Manifest
+from plait.state.model import END_OF_TIME_US, Bucket, Manifest
 from plait.state.storage import Storage
 
 
@@ -104,6 +106,7 @@ def prepare(asked: Asked) -> Prepared:
     opened = _opened(asked)
     bindings, streams = asked.bindings.values(), asked.streams_of(None)
     refuse_ended(opened.storage, opened.owner, opened.manifest, bindings, streams, asked.dropped)
+    refuse_changed(asked.checkpoint, opened.manifest, asked.derived)
     catalog = _evolved(asked, opened)
     plan, way = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
@@ -154,7 +157,7 @@ def go_on(
         epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.before, prepared.epoch.past)),
         stream_specs=prepared.stream_specs,
         taken_in=taken_in,
-        specs={spec.source: spec for spec in specs},
+        specs={spec.source: spec for spec in (*specs, *_derived_specs(asked, plan))},
         written=prepared.written,
     )
 
@@ -192,7 +195,7 @@ def _evolved(asked: Asked, opened: Opened) -> Catalog:
     """Take what is registered into the catalog; refuse what does not fit."""
     return evolve(
         opened.catalog,
-        [opened.source for opened in asked.sources.values()],
+        [opened.source for opened in asked.sources.values() if opened.source not in asked.derived],
         asked.bindings,
         opened.next_batch,
         named=has_named_sources(asked.spark),
@@ -228,10 +231,10 @@ def _kept(asked: Asked, opened: Opened, catalog: Catalog, plan: Plan, readings: 
     """
     if opened.manifest is None:
         return None
-    all_kept = with_all_kept(plan, opened.manifest)
+    all_kept = with_all_kept(plan, with_streams(opened.manifest, asked.derived))
     kept = rewritten(asked, opened.storage, all_kept, catalog, plan, readings or NO_READINGS)
     kept = without_dropped(kept, asked.dropped, asked.bindings)
-    if readings is not None:
+    if readings is not None or kept.watermark_us == END_OF_TIME_US:
         return kept
     sources = tuple(replace(known, active_ms=asked.clock_ms) for known in kept.sources)
     watermark_us = watermark_after(asked.streams_of(plan), sources, asked.clock_ms)
@@ -264,6 +267,7 @@ def _ready(
         plan_id=plan_id,
         bindings=asked.bindings,
         streams=streams,
+        derived=asked.derived,
         readings=readings,
     )
     stored = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
@@ -302,8 +306,13 @@ def _with_takings(asked: Asked, ready: Prepared) -> Prepared:
         ready,
         stream_specs=tuple(taking.handed for taking in takings),
         taken_in={taking.handed.source: taking.how for taking in takings if taking.how is not None},
-        specs={spec.source: spec for spec in specs},
+        specs={spec.source: spec for spec in (*specs, *_derived_specs(asked, ready.epoch.plan))},
     )
+
+
+def _derived_specs(asked: Asked, plan: Plan) -> list[IngestSpec]:
+    """Return how the groups of queries are taken in that others read."""
+    return [spec_in(plan, stream) for stream in asked.derived]
 
 
 def _spec(opened: OpenSource, plan: Plan, before: IngestSpec | None = None) -> IngestSpec:

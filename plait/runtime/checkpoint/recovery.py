@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from plait.errors import CheckpointError, OptionError, SinkError
+from plait.operators.close.levels import changed_streams
 from plait.query.model import Stream
 from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
 from plait.runtime.checkpoint.offsets import check_offsets, complete_offsets
@@ -72,6 +73,7 @@ def open_checkpoint(checkpoint: str, cache_bytes: int | None = None) -> tuple[St
         check_offsets(checkpoint, manifest)
         verify_all(storage, manifest.named)
         require_gathered(storage, (file for groups in manifest.groups for file in groups.files))
+        require_gathered(storage, (file for made in manifest.made for file in made.files))
     return storage, catalog, manifest
 
 
@@ -157,6 +159,16 @@ def refuse_ended(
             f"the input of checkpoint '{posixpath.dirname(storage.uri)}' has ended: it was run with --close (in Python "
             "close=True), which says that nothing more will come, so all there is to know has been written. For more "
             "input choose another checkpoint and other sinks"
+        )
+
+
+def refuse_changed(checkpoint: str, manifest: Manifest | None, streams: Iterable[Stream]) -> None:
+    """Refuse to let queries go on with the groups of another query than before. Raises CheckpointError."""
+    for name in () if manifest is None else changed_streams(manifest, streams):
+        raise CheckpointError(
+            f"query '{name}' was another one when its groups were last read on checkpoint '{checkpoint}', and queries "
+            "read them: what they have gathered would be of both. Give the new query another name, and those that read "
+            "it too; or run once without those that read it, and they begin anew."
         )
 
 

@@ -66,6 +66,14 @@ def rewrite(
     return task_reports
 
 
+def store_rows(
+    rows: DataFrame, spec: IngestSpec, storage: Storage, *, batch: int, chunk_rows: int
+) -> tuple[IngestReport, ...]:
+    """Store these rows with those of a batch; return the tasks' accounts. Raises ComputationError as `load_table`."""
+    tasks = select_ingest(rows, spec).mapInArrow(table_ingest(spec, storage, chunk_rows, batch), REPORT)
+    return _taken_in(tasks, rows, spec)
+
+
 def _taken_in(tasks: DataFrame, rows: DataFrame, spec: IngestSpec) -> tuple[IngestReport, ...]:
     """Return the accounts of tasks that take in these rows; where they fail, say which expressions do."""
     try:

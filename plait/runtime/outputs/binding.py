@@ -144,7 +144,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined=joined,
         joined_schema=StructType(fields),
         output=output,
-        arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) else None,
+        arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) or _may_be_read(query) else None,
         joined_arrow=_arrow_schema(spark, StructType(fields)) if query.joins and fields else None,
         made=None if query.aggregation else _made(spark, query, dict(zip(joined, fields, strict=True)), output),
     )
@@ -213,6 +213,11 @@ def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _wants_schema(sink: Sink, output: StructType) -> bool:
     return kind_of(sink.spec).wants_schema([spark_type(field.dataType) for field in output.fields])
+
+
+def _may_be_read(query: Query) -> bool:
+    """Tell whether other queries may read its results."""
+    return query.aggregation is not None and query.aggregation.end is not None
 
 
 def check_output(query: str, sink: Sink, output: StructType) -> None:

@@ -154,14 +154,14 @@ def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, ch
     return task
 
 
-def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int) -> Task:
-    """Return the task that stores a share of a table."""
+def table_ingest(spec: IngestSpec, storage: Storage, chunk_rows: int, batch: int = TABLE_BATCH) -> Task:
+    """Return the task that stores a share of rows that are no stream of Spark's: a table, or what came with a batch."""
 
     def task(batches: Batches) -> Batches:
         me = enter(storage)
         context = IngestContext(
             storage=storage,
-            batch=TABLE_BATCH,
+            batch=batch,
             late_before_us=None,
             attempt=me.attempt,
             task=me.index,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from plait.errors import SqlError
 from plait.query.model import Column, ColumnRef, Source
+from plait.query.origin import UNTOLD
 from plait.sql.lexis.ddl import struct_fields
 from plait.sql.lexis.names import did_you_mean, folded
 
@@ -170,7 +171,7 @@ class Scope:
     ) -> Meaning:
         column = relation.column(parts[1])
         reference = ColumnRef(relation=relation.alias, column=column.name if column else parts[1])
-        type_ = _follow(column.type, parts[used:], parts[1], complain) if column else None
+        type_ = _follow(column.type, parts[used:], parts[1], complain) if column and column.type != UNTOLD else None
         return Meaning(column=reference, used=used + offset, type=type_)
 
     def _unknown_name(self, parts: Sequence[str], relation: BoundRelation | None) -> str:

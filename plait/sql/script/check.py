@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from plait.errors import OptionError, PlacedError, SqlError
-from plait.query.model import Query, Source, Stream
+from plait.query.model import Query, Relation, Source, Stream
 from plait.query.windows import with_narrow_windows
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.lexis.names import backquoted, did_you_mean, folded
@@ -17,6 +17,7 @@ from plait.sql.script.set_options import checked_option, source_option_problem
 from plait.sql.script.sinks import Mistake, overlap_problems, partition_problems, sink_problems
 from plait.sql.script.sources import SchemaOf, SourceCheck
 from plait.sql.select.binder import bind_statement, view_problems
+from plait.sql.select.derived import derived_stream, still_read
 from plait.sql.select.view_parts import View
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, CreateView, DropQuery, SetOption
 
@@ -27,15 +28,21 @@ _PATTERNS = "spark.sql.legacy.timeparserpolicy"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """What a script amounts to: its sources, views and options, the queries left after its drops, the names it dropped,
-    and what in it is probably not meant.
+    and what in it is probably not meant. `derived`: the groups of queries that others read, as streams.
     """
 
     sources: tuple[Source, ...] = ()
+    derived: tuple[Stream, ...] = ()
     views: tuple[View, ...] = ()
     queries: tuple[Query, ...] = ()
     options: tuple[SetOption, ...] = ()
     drops: tuple[str, ...] = ()
     warnings: tuple[ScriptWarning, ...] = ()
+
+    @property
+    def read(self) -> tuple[Source, ...]:
+        """All that queries read: what the script creates, and the groups of other queries."""
+        return (*self.sources, *self.derived)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -107,6 +114,7 @@ class _Loader:
         self._broken: set[str] = set()
         self._views: dict[str, View] = {}
         self._queries: dict[str, Query | None] = {}
+        self._derived: dict[str, Stream] = {}
         self._query_statements: dict[str, CreateQuery] = {}
         self._source_statements: dict[str, CreateStream | CreateTable] = {}
         self._options: list[SetOption] = []
@@ -129,6 +137,7 @@ class _Loader:
                 self._add_query(reading.statement)
             elif isinstance(reading.statement, DropQuery):
                 self._drop(reading.statement)
+        self._check_views()
         for option in self._options:
             self._check_source_of(option)
         sources = [(statement, self._sources[name]) for name, statement in self._source_statements.items()]
@@ -136,11 +145,13 @@ class _Loader:
 
     def script(self) -> Script:
         queries = tuple(query for query in self._queries.values() if query is not None)
+        read = {relation.source for query in queries for relation in query.relations}
         return Script(
             sources=tuple(self._sources.values()),
+            derived=tuple(stream for stream in self._derived.values() if stream.name in read),
             views=tuple(self._views.values()),
             queries=queries,
-            warnings=tuple(forgotten_windows(queries, self._by_name, self._windowless, self._file)),
+            warnings=tuple(forgotten_windows(queries, self._known(), self._windowless, self._file, self._said())),
             options=tuple(self._options),
             drops=tuple(self._drops),
         )
@@ -198,12 +209,17 @@ class _Loader:
                 self._report(f"'{statement.name}' exists already; give this view another name", place)
                 continue
             self._views[name] = _view_of(statement, self._file)
+
+    def _check_views(self) -> None:
         for view in self._views.values():
             self._note(view_problems(view, self._known(), views=self._views.values(), predicates=self._predicates))
 
     def _known(self) -> dict[str, Source]:
         """Return the sources there are, those that could not be read with columns that nobody knows."""
-        return {**{name: Stream(name=name, time="") for name in self._broken - set(self._views)}, **self._by_name}
+        broken = {name: Stream(name=name, time="") for name in self._broken - set(self._views)}
+        taken = {*self._views, *self._sources}
+        derived = {stream.name: stream for name, stream in self._derived.items() if name not in taken}
+        return {**broken, **derived, **self._by_name}
 
     def _note(self, problems: Iterable[PlacedError]) -> None:
         """Note mistakes that are not noted yet: those of a view are those of all that read it."""
@@ -232,10 +248,13 @@ class _Loader:
         self._query_statements[name] = statement
         if query is not None:
             self._report_all(partition_problems(statement, query))
+            derived = derived_stream(query, self._known())
+            if derived is not None:
+                self._derived[name] = derived
 
     def _with_known_types(self, query: Query) -> Query:
         try:
-            return resolve_known_residuals(query, self._by_name)
+            return resolve_known_residuals(query, self._known())
         except SqlError as problem:
             self.problems.append(problem)
             return query
@@ -248,9 +267,27 @@ class _Loader:
                 message = f"there is no query '{statement.name}' to drop{hint}"
                 self._report(message, (statement.line, statement.column))
             return
+        stream = self._derived.get(name)
+        reader = None if stream is None else self._reader_of(stream)
+        if reader is not None:
+            self._report(still_read(statement.name, reader), (statement.line, statement.column))
+            return
+        self._derived.pop(name, None)
         dropped = self._queries.pop(name)
         self._query_statements.pop(name, None)
         self._drops.append(dropped.name if dropped else statement.name)
+
+    def _said(self) -> frozenset[tuple[str, str]]:
+        """Return the queries and their relations that have a window of their own."""
+        statements = self._query_statements.values()
+        return frozenset((each.name, folded(one.alias)) for each in statements for one in each.windows)
+
+    def _reader_of(self, stream: Stream) -> str | None:
+        """Return a query that reads the groups of another one."""
+        if self._known().get(stream.name) is not stream:
+            return None
+        queries = (query for query in self._queries.values() if query is not None)
+        return next((each.name for each in queries if any(one.source == stream.name for one in each.relations)), None)
 
 
 def _view_of(statement: CreateView | CreateQuery, file: str | None) -> View:
@@ -279,11 +316,13 @@ def forgotten_windows(
     sources: Mapping[str, Source],
     windowless: Mapping[str, tuple[int, int]],
     file: str | None,
+    said: Collection[tuple[str, str]] = (),
 ) -> Iterator[ScriptWarning]:
     """Yield a warning for each stream that is kept for ever because nobody said for how long.
 
-    `windowless`: the streams without a WINDOW clause, and where they are created. A stream that is joined with tables
-    only is not kept; nor is one for ever whose event time the query's own predicates bound.
+    `windowless`: the streams without a WINDOW clause, and where they are created; `said`: the relations of queries,
+    by folded alias, with a window in the query. A stream that is joined with tables only is not kept; nor is one for
+    ever whose event time the query's own predicates bound.
     """
     told: set[str] = set()
     for query in queries:
@@ -291,9 +330,14 @@ def forgotten_windows(
             continue
         narrowed = with_narrow_windows(query, lambda source: _time_of(sources.get(source)))
         for relation in narrowed.relations:
-            if relation.is_table or relation.window_us is not None or relation.source not in windowless:
+            if relation.is_table or relation.window_us is not None or relation.source in told:
                 continue
-            if relation.source not in told:
+            source = sources.get(relation.source)
+            is_said = (query.name, folded(relation.alias)) in said
+            if isinstance(source, Stream) and source.derived is not None and not is_said:
+                told.add(relation.source)
+                yield _forgotten_groups(query, relation, file)
+            elif relation.source in windowless:
                 told.add(relation.source)
                 line, column = windowless[relation.source]
                 message = (
@@ -302,6 +346,16 @@ def forgotten_windows(
                     "long as its rows have to wait for others), or WINDOW UNBOUNDED if that is meant"
                 )
                 yield ScriptWarning(stream=relation.source, message=message, file=file, line=line, column=column)
+
+
+def _forgotten_groups(query: Query, relation: Relation, file: str | None) -> ScriptWarning:
+    message = (
+        f"query '{query.name}' joins the groups of query '{relation.source}' with streams and gives them no WINDOW, so "
+        f"all of them are kept for ever; write CREATE QUERY {query.name} ... WINDOW ({relation.alias} INTERVAL 1 HOUR) "
+        "AS SELECT ... (as long as they have to wait for others), or UNBOUNDED if that is meant"
+    )
+    line, column = query.place.line, query.place.column
+    return ScriptWarning(stream=relation.source, message=message, file=file, line=line, column=column)
 
 
 def _time_of(source: Source | None) -> str | None:

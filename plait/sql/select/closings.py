@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from plait.plan.explain.closings import Closing, Grouped, closing_of
-from plait.query.model import ColumnRef, Operand, Query, Source, with_predicates
+from plait.query.model import ColumnRef, Operand, Query, Source, Stream, with_predicates
+from plait.query.origin import UNTOLD
 from plait.query.predicates import Equality, Predicate
 from plait.query.types import common_type, typed
 from plait.sinks.delivery import Fold
@@ -16,8 +17,11 @@ from plait.sql.select.why_pairs import why_pairs
 
 def closings_of(queries: Iterable[Query], sources: Iterable[Source]) -> tuple[Closing, ...]:
     """Return it of each query of which something does, in their order."""
-    types = {(source.name, column.name): column.type for source in sources for column in source.schema or ()}
-    found = (closing_of(query, _grouped(query, types)) for query in queries)
+    read = list(sources)
+    types = {(source.name, column.name): column.type for source in read for column in source.schema or ()}
+    types = {column: type_ for column, type_ in types.items() if type_ != UNTOLD}
+    derived = {source.name for source in read if isinstance(source, Stream) and source.derived is not None}
+    found = (closing_of(query, _grouped(query, types), derived) for query in queries)
     return tuple(closing for closing in found if closing is not None)
 
 

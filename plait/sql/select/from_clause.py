@@ -189,4 +189,4 @@ def _side(scope: Scope, at: Token, name: str, expressions: ExpressionBinder) -> 
 def _type_of(scope: Scope, column: ColumnRef) -> str | None:
     relation = scope.relation(column.relation)
     declared = relation.column(column.column) if relation else None
-    return declared.type if declared else None
+    return declared.type or None if declared else None

@@ -8,7 +8,7 @@ says when it confirms the query.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
@@ -20,6 +20,7 @@ from plait.sql.expressions.scope import Scope
 from plait.sql.lexis.names import backquoted, folded
 from plait.sql.lexis.operations import called
 from plait.sql.lexis.tokens import Token, depths, split
+from plait.sql.select.group_columns import group_columns
 from plait.sql.select.ordered import ordered
 from plait.sql.select.output import without_alias
 from plait.sql.select.syntax import SelectSyntax
@@ -105,7 +106,14 @@ def _bound_groups(
     _require_grouped(whole[: len(items)], whole[len(items) : len(items) + len(groups)], syntax, expressions)
     time = ColumnRef(relation=window.window.relation, column=window.window.column)
     texts = [each.over_join(ordered(each, time, window.edits, expressions.text)) for each in whole]
-    return _put_together(syntax, items, sets, whole, texts, window)
+    found = _put_together(syntax, items, sets, whole, texts, window)
+    time_of = scope.relation(time.relation)
+    time_column = None if time_of is None else time_of.column(time.column)
+    columns, end = group_columns(
+        [(name, each) for name, each in zip(found.aggregation.names, whole, strict=False)],
+        None if time_column is None else time_column.type,
+    )
+    return replace(found, aggregation=replace(found.aggregation, columns=columns, end=end))
 
 
 def _put_together(

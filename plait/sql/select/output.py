@@ -158,7 +158,7 @@ def _refuse_unkept_column(ref: ColumnRef, start: int, scope: Scope, expressions:
 def _type_of(ref: ColumnRef, scope: Scope) -> str | None:
     relation = scope.relation(ref.relation)
     column = None if relation is None else relation.column(ref.column)
-    return None if column is None else column.type
+    return None if column is None else column.type or None
 
 
 def refuse_type(type_: str | None, bound: BoundExpression, expressions: ExpressionBinder) -> None:

@@ -18,6 +18,7 @@ from plait.sql.lexis.cursor import Cursor
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.text import SourceText
 from plait.sql.lexis.tokens import Token
+from plait.sql.select.derived import HOW
 from plait.sql.select.from_clause import FromClause, bind_from
 from plait.sql.select.join_parts import without_needless
 from plait.sql.select.local_views import view_within, without_with
@@ -81,10 +82,7 @@ class Views:
         syntax, written, read = self.read(view.text, problems, view.known)
         if syntax.at is not None:
             raise view.text.error(
-                f"Plait does not run queries over groups, and '{view.name}' groups: let it be a query that writes its "
-                "results to files, and read these by CREATE STREAM in another script",
-                syntax.at.start,
-                UnsupportedQueryError,
+                f"'{view.name}' groups, and cannot be read so: {HOW}", syntax.at.start, UnsupportedQueryError
             )
         if read is None:
             return None

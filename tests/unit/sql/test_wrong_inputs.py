@@ -110,7 +110,7 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
         "CREATE QUERY g INTO noop AS SELECT count(*) AS n FROM o ▸GROUP BY window(ts, '1 day');\n"
         "CREATE QUERY q INTO noop AS SELECT n FROM g",
         UnsupportedQueryError,
-        "queries over groups, and 'g' groups",
+        "'g' groups, and cannot be read so: other queries read the groups of a CREATE QUERY if",
     ),
     ("CREATE ▸MATERIALIZED VIEW v AS SELECT 1", SqlError, "CREATE QUERY name INTO parquet"),
     ("CREATE ▸SINK s FROM v", SqlError, "one statement: CREATE QUERY"),

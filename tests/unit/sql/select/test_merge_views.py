@@ -215,7 +215,7 @@ def test_no_alias_of_a_view_is_taken_for_one_of_the_query() -> None:
         ("SELECT c.k FROM c WHERE c.k IN (SELECT k FROM pairs)", "pairs", "one for each relation"),
         ("SELECT c.k FROM c JOIN d ON c.k = d.k JOIN lone l ON l.k + d.k = c.k + 1", "(`c`", "by one condition"),
         ("SELECT large.y + 1 FROM large", "large.y", "write AS and a name"),
-        ("SELECT count(*) AS n FROM groups", "groups", "queries over groups"),
+        ("SELECT count(*) AS n FROM groups", "groups", "'groups' groups, and cannot be read so"),
         (
             "SELECT count(*) AS n FROM large GROUP BY window(large.y, '1 day')",
             "large.y",
@@ -255,7 +255,7 @@ def test_mistakes_that_only_the_whole_shows_are_told_where_they_were_written() -
         ("SELECT k FROM w", "'v' reads 'w' reads 'v', a circle", 15),
         ("SELECT nope FROM a", "no column 'nope'", 8),
         ("SELECT a.k FROM a, b", "nothing joins", 20),
-        ("SELECT DISTINCT k FROM a", "queries over groups", 1),
+        ("SELECT DISTINCT k FROM a", "'v' groups, and cannot be read so", 1),
         ("SELECT a.k FROM a JOIN b ON a.k = b.addr", "", 29),
     ],
 )
