@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import sqlglot
 from sqlglot import exp
@@ -30,6 +31,11 @@ class Reference:
     ends: tuple[int, ...]
     is_bare: bool = False
 
+    def moved(self, by: int) -> Reference:
+        """Return the same so much farther on."""
+        ends = tuple(end + by for end in self.ends)
+        return Reference(parts=self.parts, start=self.start + by, ends=ends, is_bare=self.is_bare)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
@@ -39,8 +45,31 @@ class Parsed:
     alias: Token | None = None
 
 
+_MOST_READ: Final = 1 << 12
+_READ: Final[dict[tuple[str, tuple[int, ...]], tuple[tuple[Reference, ...], bool]]] = {}
+"""The references of expressions read lately, counted from where each starts, and whether it ends in an alias; by its
+text and where its tokens end. Queries are alike, and the parser takes most of the time in which one is bound.
+"""
+
+
 def parse_expression(source: SourceText, masked: str, tokens: Sequence[Token]) -> Parsed:
     """Find the references of an expression. Raises SqlError if it is none, or something Spark would expand."""
+    start = tokens[0].start
+    key = masked[start : tokens[-1].end], tuple(token.end - start for token in tokens)
+    known = _READ.get(key)
+    if known is None:
+        parsed = _parsed(source, masked, tokens)
+        known = tuple(reference.moved(-start) for reference in parsed.references), parsed.alias is not None
+        if len(_READ) >= _MOST_READ:
+            _READ.clear()
+        _READ[key] = known
+    references, has_alias = known
+    return Parsed(
+        references=tuple(reference.moved(start) for reference in references), alias=tokens[-1] if has_alias else None
+    )
+
+
+def _parsed(source: SourceText, masked: str, tokens: Sequence[Token]) -> Parsed:
     start = tokens[0].start
     for _ in cast_types(source, masked, tokens):
         pass  # a type that Spark does not have is refused where it stands

@@ -52,7 +52,7 @@ class Operation:
 def taken_apart(text: str, tokens: Sequence[Token]) -> Operation | None:
     """Return the outermost operation; None for a name, a literal and whatever else has no parts known here."""
     inner = without_outer_parentheses(tokens)
-    if not inner or _at_level(inner, ","):
+    if len(inner) < 2 or _at_level(inner, ","):
         return None
     for step in (_connective, _predicate, _binary, _sign, _typed_by_colons, _case, _call):
         operation = step(text, inner)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
 
 from sqlglot import TokenType
 from sqlglot.dialects.spark import Spark
@@ -22,21 +23,28 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A token at ``[start, end)``. `value`: the name or string it stands for; `keyword`: a bare word in upper case."""
+    """A token at ``[start, end)``. `value`: the name or string it stands for; `keyword`: a bare word in upper case,
+    blanks made single, '' for anything else.
+    """
 
     kind: Kind
     value: str
     start: int
     end: int
+    keyword: str = field(init=False, compare=False, repr=False)
 
-    @property
-    def keyword(self) -> str:
-        """The word in upper case, blanks made single; '' for anything but a bare word."""
-        return " ".join(self.value.upper().split()) if self.kind == "word" else ""
+    def __post_init__(self) -> None:
+        # Asked for a dozen times of every token.
+        object.__setattr__(self, "keyword", _keyword(self.value) if self.kind == "word" else "")
 
     def is_symbol(self, *symbols: str) -> bool:
         """Tell whether this is one of these symbols."""
         return self.kind == "symbol" and self.value in symbols
+
+
+@lru_cache(maxsize=1 << 12)
+def _keyword(word: str) -> str:
+    return " ".join(word.upper().split())
 
 
 def tokenize(source: SourceText, masked: str, start: int, end: int) -> tuple[Token, ...]:
@@ -99,12 +107,25 @@ def depths(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Token]]:
     """Yield (index, depth, token); brackets and CASE ... END open a level, and belong to the level outside."""
     depth = 0
     for index, token in enumerate(tokens):
-        after_dot = index > 0 and tokens[index - 1].is_symbol(".")
-        if token.is_symbol(")", "]", "}") or (token.keyword == "END" and not after_dot and depth):
-            depth -= 1
-        yield index, depth, token
-        if token.is_symbol("(", "[", "{") or (token.keyword == "CASE" and not after_dot):
-            depth += 1
+        if token.kind == "symbol":
+            if token.value in _CLOSING:
+                depth -= 1
+            yield index, depth, token
+            if token.value in _OPENING:
+                depth += 1
+        elif token.keyword in _ENCLOSING and not (index > 0 and tokens[index - 1].is_symbol(".")):
+            if token.keyword == "END" and depth:
+                depth -= 1
+            yield index, depth, token
+            if token.keyword == "CASE":
+                depth += 1
+        else:
+            yield index, depth, token
+
+
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_ENCLOSING: Final = frozenset(("CASE", "END"))
 
 
 def split(tokens: Sequence[Token], at: Iterable[int]) -> list[tuple[Token, ...]]:

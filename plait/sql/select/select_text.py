@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from plait.sql.lexis.text import SourceText, scan, unclosed_error
 from plait.sql.lexis.tokens import Token, tokenize
 
 
+@lru_cache(maxsize=16)  # it is read for views first, and then bound
 def select_tokens(text: SourceText) -> tuple[str, tuple[Token, ...]]:
     """Return the masked text and the tokens of its one statement. Raises SqlError if it has none, or several."""
     scanned = scan(text.text)
