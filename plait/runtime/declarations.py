@@ -260,7 +260,7 @@ class Declarations(ABC):
             sources=self.sources(),
             views=self._registry.readable(),
             predicates=self._registry.predicates,
-            is_function=self._spark.catalog.functionExists,
+            is_function=self._registry.is_function,
         )
 
     def _add_query(self, binding: Binding) -> Request:

@@ -60,6 +60,10 @@ class Registry:
         """Return what arrives, in order of registration, and behind it the groups of queries."""
         return self.opened | {name: made for name, made in self.derived.items() if name not in self.opened}
 
+    def is_function(self, name: str) -> bool:
+        """Tell whether Spark has a function of this name. It is asked only about names that are no built-in ones."""
+        return bool(self._spark.catalog.functionExists(name))
+
     def streams(self) -> list[str]:
         """Return the names of the streams that arrive."""
         return [name for name, opened in self.opened.items() if isinstance(opened.source, Stream)]
@@ -120,7 +124,7 @@ class Registry:
         """Return the stream with its event time bound; Spark is asked for a type that only it knows."""
         text = SourceText(text=stream.time)
         try:
-            bound = bind_event_time(stream, text, self._spark.catalog.functionExists)
+            bound = bind_event_time(stream, text, self.is_function)
             if bound.computed is None:
                 return bound
             with reading(stream):
@@ -144,9 +148,8 @@ class Registry:
         if problem is not None:
             raise OptionError(problem)
         known = (*self.views.values(), view)
-        is_function = self._spark.catalog.functionExists
         for mistake in view_problems(
-            view, self.sources(), views=known, predicates=self.predicates, is_function=is_function
+            view, self.sources(), views=known, predicates=self.predicates, is_function=self.is_function
         ):
             raise mistake
         self.views[name] = view
@@ -155,7 +158,7 @@ class Registry:
         """Register a join predicate. Raises OptionError for a name that SQL could take for something else."""
         if not _NAME.fullmatch(name):
             raise OptionError(f"predicate '{name}': a name consists of letters, digits and _, and starts with a letter")
-        if self._spark.catalog.functionExists(name):
+        if self.is_function(name):
             raise OptionError(f"predicate '{name}': Spark has a function of this name; choose another one")
         if not callable(function):
             raise OptionError(f"predicate '{name}': expected a function, found {type(function).__name__}")
@@ -236,7 +239,7 @@ class Registry:
             sources=self.sources(),
             windows={relation.alias: relation.window_us for relation in query.relations if not relation.is_table},
             predicates=self.predicates,
-            is_function=self._spark.catalog.functionExists,
+            is_function=self.is_function,
             file=query.place.file,
             line=query.place.line,
             column=query.place.column,

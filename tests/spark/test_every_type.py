@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
 import plait
 from plait.errors import OptionError, PlaitError, SourceError, SqlError
 from plait.query.types import is_key_type
+from plait.runtime.outputs.arrow_schemas import arrow_schema
 from plait.sql import check_script, load_script
 
 pytestmark = pytest.mark.spark
@@ -366,3 +368,19 @@ def test_a_connector_that_is_missing_is_named(
     engine = plait.Engine(spark, checkpoint=f"{tmp_path}/checkpoint")
     with pytest.raises(SourceError, match=f"stream 's' cannot be read: this Spark has no data source '{connector}'"):
         engine.load(load_script(script))
+
+
+def test_a_type_that_spark_was_asked_about_is_known_in_any_schema(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ddl = "a BIGINT, b ARRAY<STRUCT<x: TIMESTAMP, y: STRING>>, c MAP<STRING, DECIMAL(10, 2)>, d TIMESTAMP_NTZ NOT NULL"
+    schema = StructType.fromDDL(f"{ddl}, e DATE COMMENT 'a day'")
+    frame = spark.createDataFrame([], StructType([*schema.fields[:3], StructField("d", TimestampNTZType())]))
+    expected = frame.toArrow().schema
+    assert arrow_schema(spark, schema).remove(4) == expected
+    assert arrow_schema(spark, schema).field("e").metadata == {b"SPARK::metadata::json": b'{"comment": "a day"}'}
+    monkeypatch.setattr(type(spark), "range", lambda *_: pytest.fail("it is known"))
+    again = StructType.fromDDL("k TIMESTAMP_NTZ, l ARRAY<STRUCT<x: TIMESTAMP, y: STRING>>, m BIGINT")
+    other = arrow_schema(spark, again)
+    assert other.names == ["k", "l", "m"]
+    assert other.types == [expected.field(name).type for name in ("d", "b", "a")]

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.query.model import Column, Operand, Query, SinkSpec, Source, Stream, Table
 from plait.query.types import resolve_types
+from plait.runtime.outputs.plain_queries import plain_output
 from plait.sql import bind_query
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import REFUSED
@@ -178,6 +179,29 @@ def test_a_bound_query_means_what_spark_makes_of_its_text(select: str, frames: d
     found = evaluated(resolve_types(query, type_of), frames)
     assert types(found) == types(expected)
     assert Counter(map(str, found.collect())) == Counter(map(str, expected.toDF(*found.columns).collect()))
+
+
+PLAIN = (
+    "SELECT O.ID, i.sku `a b`, I.`ORDER` FROM orders o JOIN items i ON o.id = i.oid WHERE o.cust > 5 AND i.sku = 'a'",
+    "SELECT o.ts, i.Qty q, tags FROM orders o, items i WHERE o.id = i.oid AND i.qty IN (1, 2) AND o.city IS NOT NULL",
+    "SELECT * FROM orders o JOIN items i ON o.city = i.sku AND i.qty BETWEEN -1 AND 99999999999 AND NOT o.cust <=> 1",
+    "SELECT o.qty FROM orders o JOIN nation n ON o.cust = n.cust WHERE o.qty <= 1.5 AND (o.cust = 1 OR o.cust > 10)",
+    "SELECT o.cust, attrs FROM orders o, nation n WHERE o.city = n.city AND o.ts > TIMESTAMP'2024-01-01 00:00:01'",
+    "SELECT a.`we.ird`, b.addr FROM orders a JOIN orders b ON a.qty = b.qty WHERE 3 >= a.cust AND a.city <> NULL",
+)
+
+
+def test_what_is_known_of_plain_queries_without_asking_spark_is_what_it_says(frames: dict[str, DataFrame]) -> None:
+    spark, schemas = frames["orders"].sparkSession, {name: frame.schema for name, frame in frames.items()}
+    found = {}
+    for select in (*QUERIES, *PLAIN):
+        query = bind_query(name="q", select=select, sink=SinkSpec(format="memory"), sources=sources())
+        plain = plain_output(query, schemas)
+        if plain is not None:
+            found[select] = plain
+            read = {relation.source: frames[relation.source] for relation in query.relations}
+            assert plain == spark.sql(query.spark_text, **read).schema, select
+    assert found.keys() >= set(PLAIN)
 
 
 def test_spark_looks_at_the_arguments_of_registered_predicates(frames: dict[str, DataFrame]) -> None:

@@ -6,9 +6,8 @@ yields the output columns' names and types, and the type of every operand of a j
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -19,10 +18,12 @@ from plait.errors import OptionError, SqlError
 from plait.query.model import ColumnRef, JoinedExpression, Operand, Query, with_countable
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
+from plait.runtime.outputs.arrow_schemas import arrow_schema
 from plait.runtime.outputs.grouping import Grouping, grouped, grouping_of
-from plait.runtime.outputs.rejections import nullable, refuse_types, rejected
+from plait.runtime.outputs.plain_queries import plain_output
+from plait.runtime.outputs.rejections import refuse_types, rejected
 from plait.runtime.outputs.shape import Shape
-from plait.runtime.spark.session import is_ansi
+from plait.runtime.spark.session import is_ansi, time_zone
 from plait.sinks.delivery import Delivery, Gathering, Made, Projection, Spooled
 from plait.sinks.kind import Sink
 from plait.sinks.kinds import kind_of
@@ -123,9 +124,10 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         return _type_name(field)
 
     try:
-        output = spark.sql(query.spark_text, **frames).schema
+        plain = plain_output(query, {source: frame.schema for source, frame in frames.items()})
+        output = spark.sql(query.spark_text, **frames).schema if plain is None else plain
         query = resolve_types(query, type_of)
-        query = resolve_residuals(query, type_of, time_zone=_time_zone(spark))
+        query = resolve_residuals(query, type_of, time_zone="UTC" if plain is not None else time_zone(spark))
         query = with_narrow_windows(query, time_of)
     except PySparkException as error:
         raise rejected(query, error) from error
@@ -144,12 +146,14 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
         joined=joined,
         joined_schema=StructType(fields),
         output=output,
-        arrow_output=_arrow_schema(spark, output) if _wants_schema(sink, output) or _may_be_read(query) else None,
-        joined_arrow=_arrow_schema(spark, StructType(fields)) if query.joins and fields else None,
+        arrow_output=arrow_schema(spark, output) if _wants_schema(sink, output) or _may_be_read(query) else None,
+        joined_arrow=arrow_schema(spark, StructType(fields)) if query.joins and fields else None,
         made=None if query.aggregation else _made(spark, query, dict(zip(joined, fields, strict=True)), output),
     )
+    if query.aggregation is None:
+        return binding
     grouping = grouping_of(
-        query, joined, StructType(fields), output, time_zone=_time_zone(spark), can_fold=is_ansi(spark)
+        query, joined, StructType(fields), output, time_zone=time_zone(spark), can_fold=is_ansi(spark)
     )
     return binding if grouping is None else _of_groups(spark, binding, grouping)
 
@@ -184,31 +188,19 @@ def _made(
 ) -> Made | None:
     """Return how results are made without Spark; without ANSI mode Spark computes other things."""
     expressions = [column.expression for column in query.output]
-    if not is_ansi(spark) and any(_is_computed(expression) for expression in expressions):
+    is_computed = any(map(_is_computed, expressions))
+    if is_computed and not is_ansi(spark):
         return None
     types = [_type_name(field) for field in output.fields]
     return made_of(
         list(zip(expressions, types, strict=True)),
         {ref: _type_name(field) for ref, field in joined.items()},
-        time_zone=_time_zone(spark),
+        time_zone=time_zone(spark) if is_computed else "UTC",
     )
-
-
-def _time_zone(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
 
 
 def _type_name(field: StructField) -> str:
     return str(field.dataType.simpleString()).lower()
-
-
-def _arrow_schema(spark: SparkSession, schema: StructType) -> pa.Schema:
-    """Return the schema as Arrow has it. No task runs for it: of no rows Spark computes nothing."""
-    return spark.range(0).mapInArrow(_as_it_is, cast(StructType, nullable(schema))).limit(0).toArrow().schema
-
-
-def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return batches
 
 
 def _wants_schema(sink: Sink, output: StructType) -> bool:

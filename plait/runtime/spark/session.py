@@ -103,6 +103,11 @@ def is_ansi(session: SparkSession) -> bool:
     return all(str(session.conf.get(name, value)).lower() == value for name, value in wanted)
 
 
+def time_zone(session: SparkSession) -> str:
+    """Return the time zone that the session's expressions are in."""
+    return str(session.conf.get("spark.sql.session.timeZone", "UTC"))
+
+
 def open_session(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
