@@ -7,11 +7,11 @@ anything of late, the average of all that was ever counted stands in; what the u
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Final
+from operator import is_
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -87,13 +87,28 @@ def _read_tables(sources: Iterable[Source], buckets: Iterable[Bucket]) -> Iterat
 def measured_and_forecast(
     progress: Iterable[SourceProgress], cycles: Cycles, outlook: Outlook, live: Iterable[LiveKeys] = ()
 ) -> Statistics:
-    """Return what finished batches showed, the series among it as they are forecast."""
-    return _shown(tuple(progress), cycles, outlook, tuple(live))
+    """Return what finished batches showed, the series among it as they are forecast.
+
+    Planning, weighing and sampling ask for the same after one batch: that is known again by being the very same, since
+    to compare or to hash all that was counted takes about as long as to forecast it.
+    """
+    asked = tuple(progress), cycles, tuple(live)
+    for known, their_outlook, shown in tuple(_RECENT):  # another thread may ask meanwhile
+        if their_outlook == outlook and all(map(is_, known, asked)):
+            return shown
+    shown = _shown(*asked, outlook)
+    _RECENT.append((asked, outlook, shown))
+    return shown
 
 
-@lru_cache(maxsize=2)  # planning, weighing and sampling ask for the same after one batch
+_Asked: TypeAlias = tuple[tuple[SourceProgress, ...], Cycles, tuple[LiveKeys, ...]]
+
+_RECENT: Final[deque[tuple[_Asked, Outlook, Statistics]]] = deque(maxlen=2)
+"""What was asked last, and what was shown for it."""
+
+
 def _shown(
-    progress: tuple[SourceProgress, ...], cycles: Cycles, outlook: Outlook, live: tuple[LiveKeys, ...]
+    progress: tuple[SourceProgress, ...], cycles: Cycles, live: tuple[LiveKeys, ...], outlook: Outlook
 ) -> Statistics:
     averages = measured_statistics(
         (

@@ -14,12 +14,11 @@ from typing import Final, TypeAlias
 from plait.plan.conditions import conditions_of, conditions_text, renamed
 from plait.plan.model import Member, Output, Plan, ProbeTree, Requirement, ResidualFilter, Selection, Step, Store
 from plait.plan.relations import (
-    kept_us_of,
+    needs_of,
     one_per_query,
     one_per_source,
     projected_columns,
     requirement_of,
-    requirements_of,
     selection_of,
     window_of,
 )
@@ -36,10 +35,10 @@ def each_start_once(plan: Plan, queries: Queries) -> Iterator[str]:
     expected = {
         (query.name, relation.alias) for query in queries for relation in query.relations if not relation.is_table
     }
-    for query, alias in sorted(expected | set(starts)):
+    wrong = {start for start, count in starts.items() if count > 1} | (expected ^ starts.keys())
+    for query, alias in sorted(wrong):
         wanted = int((query, alias) in expected)
-        if starts[query, alias] != wanted:
-            yield f"query '{query}' has {starts[query, alias]} paths starting at '{alias}', expected {wanted}"
+        yield f"query '{query}' has {starts[query, alias]} paths starting at '{alias}', expected {wanted}"
     names = sorted(query.name for query in queries)
     if names != list(plan.queries):
         yield f"the plan is for queries {list(plan.queries)}, expected {names}"
@@ -165,17 +164,18 @@ def stores_keep_no_more(plan: Plan, queries: Queries) -> Iterator[str]:
     """
     store_name = one_per_source if all(store.id == store.source for store in _of_sources(plan)) else one_per_query
     wanted: dict[str, set[Requirement]] = {store.id: set() for store in _of_sources(plan)}
+    columns = {store.id: frozenset(store.columns) for store in _of_sources(plan)}
     for query in queries:
-        for relation in query.relations:
-            name = store_name(query.name, relation.source)
+        for need in needs_of(query):
+            name = store_name(query.name, need.source)
             if name not in wanted:
-                yield f"query '{query.name}' has no store for '{relation.alias}'"
+                yield f"query '{query.name}' has no store for '{need.alias}'"
                 continue
-            wanted[name].update(requirements_of(query, relation))
-            store, window_us = plan.store(name), kept_us_of(relation)
-            missing = set(projected_columns(query, relation.alias)).difference(store.columns)
+            wanted[name].update(need.requirements)
+            store, window_us = plan.store(name), need.kept_us
+            missing = sorted(need.projected - columns[name])
             if missing:
-                yield f"store '{name}' lacks columns {sorted(missing)} of query '{query.name}'"
+                yield f"store '{name}' lacks columns {missing} of query '{query.name}'"
             is_short = store.window_us is not None and (window_us is None or window_us > store.window_us)
             if is_short and not store.is_table:
                 yield f"store '{name}' keeps {store.window_us} us, query '{query.name}' needs {window_us} us"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Generic, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias
 
 from plait.plan.columns import SELECTED, TAU, StoredColumn
 from plait.plan.expected import UNKNOWN, Estimate, Solution, StoredEstimate
@@ -111,13 +111,26 @@ class Selection:
 
     conjuncts: tuple[SourceExpression, ...] = ()
     any_of: tuple[Selection, ...] = ()
+    _sql: str = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Members, stores and trees are looked up and ordered by it, thousands of them with every query that comes.
+        if self.any_of:
+            sql = " OR ".join(f"({selection.sql})" for selection in self.any_of)
+        else:
+            sql = " AND ".join(f"({conjunct.sql})" for conjunct in self.conjuncts) or "true"
+        object.__setattr__(self, "_sql", sql)
+
+    def __hash__(self) -> int:
+        return hash(self._sql)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _selection, (self.conjuncts, self.any_of)
 
     @property
     def sql(self) -> str:
         """The condition as Spark SQL, ``true`` when empty: the selection's identity."""
-        if self.any_of:
-            return " OR ".join(f"({selection.sql})" for selection in self.any_of)
-        return " AND ".join(f"({conjunct.sql})" for conjunct in self.conjuncts) or "true"
+        return self._sql
 
     @property
     def alternatives(self) -> tuple[Selection, ...]:
@@ -128,6 +141,11 @@ class Selection:
     def column(self) -> str:
         """The name of the column that says of each tuple whether the selection holds, where a plan asks for that."""
         return SELECTED + self.sql
+
+
+def _selection(conjuncts: tuple[SourceExpression, ...], any_of: tuple[Selection, ...]) -> Selection:
+    """Return a selection that was pickled: its text need not travel."""
+    return Selection(conjuncts=conjuncts, any_of=any_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

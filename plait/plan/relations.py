@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -137,6 +137,45 @@ def projected_columns(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}
     return tuple(sorted(column.column for column in read if column.relation == alias))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreNeed:
+    """What a relation of a query needs of the store of its source: `requirements` say which tuples; `columns` of the
+    user, `keys` and `values` what of them; `kept_us` how long, in microseconds, None: for ever. `waits`: it may have
+    rows without a partner, or with the first one only.
+    """
+
+    alias: str
+    source: str
+    requirements: tuple[Requirement, ...]
+    projected: frozenset[str]
+    columns: frozenset[str]
+    keys: tuple[KeyColumn, ...]
+    values: tuple[ValueColumn, ...]
+    kept_us: int | None
+    waits: bool
+
+
+@lru_cache(maxsize=_REMEMBERED)  # of hundreds of queries each time that one of them comes or goes
+def needs_of(query: Query) -> tuple[StoreNeed, ...]:
+    """Return what each relation of a query needs of a store, in the order of FROM."""
+    return tuple(_need_of(query, relation) for relation in query.relations)
+
+
+def _need_of(query: Query, relation: Relation) -> StoreNeed:
+    read, projected = values_read(query, relation.alias), projected_columns(query, relation.alias)
+    return StoreNeed(
+        alias=relation.alias,
+        source=relation.source,
+        requirements=requirements_of(query, relation),
+        projected=frozenset(projected),
+        columns=frozenset((*projected, *(each for each in read if isinstance(each, str)))),
+        keys=keys_of(query, relation.alias),
+        values=tuple(each for each in read if not isinstance(each, str)),
+        kept_us=kept_us_of(relation),
+        waits=relation.waiting is not None,
+    )
 
 
 def member_name(member: Member) -> str:

@@ -15,7 +15,7 @@ from typing_extensions import assert_never
 
 from plait.errors import InvalidPlanError
 from plait.plan import coverage, intermediates
-from plait.plan.model import Encoding, Member, Plan, Probed, Store
+from plait.plan.model import Encoding, Member, Plan, Probed, Selection, Store
 from plait.plan.pruning import only_queries
 from plait.plan.traversals import endings, members, path_members, probes
 from plait.query.model import Query
@@ -38,11 +38,13 @@ def validate(plan: Plan, queries: Iterable[Query] | None = None) -> None:
 def validate_change(before: Plan, plan: Plan, queries: Iterable[Query], touched: frozenset[str]) -> None:
     """Raise InvalidPlanError if a plan is broken that was made of one that is not. `touched`: the queries whose paths
     may be others. Trees that are the very same are looked at only for what the whole plan has to add up to: they find
-    in their stores what they did, if these keep what all queries require.
+    in their stores what they did, if these keep what all queries require. Of stores that are the very same nothing is
+    looked at but their place among the others.
     """
     known = tuple(queries)
-    same = frozenset(map(id, before.trees))
+    same = frozenset(map(id, (*before.trees, *before.stores)))
     changed = replace(plan, trees=tuple(tree for tree in plan.trees if id(tree) not in same))
+    laid_out = replace(changed, stores=tuple(store for store in plan.stores if id(store) not in same))
     concerned = only_queries(changed, touched)
     theirs = tuple(query for query in known if query.name in touched)
     has_stored = any(store.intermediate is not None for store in plan.stores)
@@ -50,10 +52,13 @@ def validate_change(before: Plan, plan: Plan, queries: Iterable[Query], touched:
         if number in _OF_THE_WHOLE:
             if has_stored or number not in intermediates.INVARIANTS:
                 _raise_first(plan, number, statement, check(plan))
+        elif number in _OF_STORES:
+            _raise_first(plan, number, statement, check(laid_out))
         elif number == _INDEXED:
             _raise_first(plan, number, statement, probes_without_index(changed))
         else:
             _raise_first(plan, number, statement, check(changed))
+    _raise_first(plan, 1, INVARIANTS[1][0], _not_ascending("stores", [store.id for store in plan.stores]))
     for number, (statement, covers) in coverage.INVARIANTS.items():
         is_of_paths = number in coverage.OF_PATHS
         _raise_first(plan, number, statement, covers(concerned, theirs) if is_of_paths else covers(plan, known))
@@ -61,6 +66,7 @@ def validate_change(before: Plan, plan: Plan, queries: Iterable[Query], touched:
 
 _INDEXED = 7
 _OF_THE_WHOLE = frozenset({2, 18, 20})
+_OF_STORES = frozenset({1, 5})
 
 
 def _raise_first(plan: Plan, number: int, statement: str, violations: Iterator[str]) -> None:
@@ -111,8 +117,10 @@ def members_have_stores(plan: Plan) -> Iterator[str]:
 
 def members_are_selected(plan: Plan) -> Iterator[str]:
     """Yield members whose selection has no bit in their store."""
-    told = {store.id: frozenset(store.selections) for store in plan.stores}
+    told: dict[str, frozenset[Selection]] = {}
     for member in members(plan):
+        if member.store not in told:
+            told[member.store] = frozenset(plan.store(member.store).selections)
         if not told[member.store].issuperset(member.selection.alternatives):
             yield f"store '{member.store}' does not tell which tuples satisfy {member.selection.sql}"
 

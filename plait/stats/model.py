@@ -24,6 +24,20 @@ class SourceStatistics:
     rows: float | None = None
     distinct: tuple[tuple[str, float], ...] = ()
     selectivity: tuple[tuple[str, float], ...] = ()
+    _distinct: Mapping[str, float] = field(init=False, repr=False, compare=False)
+    _selectivity: Mapping[str, float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_distinct", dict(self.distinct))
+        object.__setattr__(self, "_selectivity", dict(self.selectivity))
+
+    def distinct_of(self, name: str) -> float | None:
+        """Return how many values a key or column has, None if nobody knows."""
+        return self._distinct.get(name)
+
+    def selectivity_of(self, sql: str) -> float | None:
+        """Return the share of rows that pass a selection, None if nobody knows."""
+        return self._selectivity.get(sql)
 
 
 Side: TypeAlias = tuple[str, str]
@@ -128,11 +142,17 @@ class Statistics:
     _by_source: Mapping[str, SourceStatistics] = field(init=False, repr=False, compare=False)
     _by_sides: Mapping[tuple[Side, Side], JoinSelectivity] = field(init=False, repr=False, compare=False)
     _by_key: Mapping[Side, float] = field(init=False, repr=False, compare=False)
+    _joined: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_joined", frozenset(each.before for each in self.steps))
         object.__setattr__(self, "_by_source", {each.source: each for each in self.sources})
         object.__setattr__(self, "_by_sides", {each.sides: each for each in self.joins})
         object.__setattr__(self, "_by_key", {(each.store, each.key): each.kept for each in self.keys})
+
+    def has_step_from(self, joined: str) -> bool:
+        """Tell whether a step was measured that tuples of this join take (`StepStatistics.before`)."""
+        return joined in self._joined
 
     def selectivity(self, left: Side, right: Side) -> float | None:
         """Return the measured selectivity of an equality, None if it was not measured."""

@@ -7,6 +7,7 @@ is known to be Spark's (`plait.sql.predicates.column_tests`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,9 +48,7 @@ def selection_index(selections: Sequence[Selection | None], types: Mapping[str, 
             by_column.setdefault(column, {}).setdefault(place, []).append(test)
     return SelectionIndex(
         places=tuple(asked),
-        columns=tuple(
-            _column_classes(column, types[column] == "string", tests) for column, tests in sorted(by_column.items())
-        ),
+        columns=tuple(_column_classes(column, types[column], tests) for column, tests in sorted(by_column.items())),
     )
 
 
@@ -69,16 +68,40 @@ def _tests(selection: Selection | None, types: Mapping[str, str]) -> _Asked | No
     return tuple(tests)
 
 
-def _column_classes(column: str, is_text: bool, asked: Mapping[int, Sequence[Test]]) -> ColumnClasses:
-    bounds: list[Any] = sorted(
-        {_ordered(bound) for tests in asked.values() for test in tests for bound in bounds_of(test)}
-    )
+def _column_classes(column: str, type_: str, asked: Mapping[int, Sequence[Test]]) -> ColumnClasses:
+    own = {place: _own_classes(tuple(tests), type_) for place, tests in asked.items()}
+    bounds: list[Any] = sorted({bound for theirs, _ in own.values() for bound in theirs})
     places = {bound: place for place, bound in enumerate(bounds)}
     runs: list[tuple[int, int, int]] = []
-    for place, tests in asked.items():
-        holds = np.logical_and.reduce([_truth(test, places)[0] for test in tests])
-        runs += [(place, first, last) for first, last in _runs(holds)]
+    for place, (theirs, held) in own.items():
+        firsts, lasts = _among(theirs, places)
+        runs += [(place, firsts[first], lasts[last]) for first, last in held]
+    is_text = type_ == "string"
     return ColumnClasses(column=column, bounds=tuple(bounds), is_text=is_text, asking=tuple(asked), runs=tuple(runs))
+
+
+_OwnClasses: TypeAlias = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]
+"""The bounds of some tests, ascending, and the runs of classes, as these alone cut them, for which all of them hold."""
+
+
+@lru_cache(maxsize=1 << 14)  # with every query that comes or goes all are asked for again
+def _own_classes(tests: tuple[Test, ...], type_: str) -> _OwnClasses:
+    """Return that for a column of this type: 1 and 1.0 are equal, but not as bounds."""
+    bounds: list[Any] = sorted({_ordered(bound) for test in tests for bound in bounds_of(test)})
+    places = {bound: place for place, bound in enumerate(bounds)}
+    holds = np.logical_and.reduce([_truth(test, places)[0] for test in tests])
+    return tuple(bounds), tuple(_runs(holds))
+
+
+def _among(own: Sequence[Any], places: Mapping[Any, int]) -> tuple[list[int], list[int]]:
+    """Return the first and the last of all classes that each class is which some bounds alone cut: between two of them
+    there may be others.
+    """
+    count = len(places)
+    at = [2 * places[bound] + 1 for bound in own]
+    firsts = [0, *(each for place in at for each in (place, place + 1)), 2 * count + 1]
+    lasts = [*(each for place in at for each in (place - 1, place)), 2 * count, 2 * count + 1]
+    return firsts, lasts
 
 
 def _ordered(bound: Bound) -> int | bytes:

@@ -97,14 +97,16 @@ class Cardinality:
 
     def selectivity(self, source: str, selection: Selection) -> float:
         """Return the selectivity of a selection, its conjuncts independent unless measured together."""
-        known = dict(self.statistics.of(source).selectivity)
-        if selection.sql in known:
-            return known[selection.sql]
+        known = self.statistics.of(source)
+        measured = known.selectivity_of(selection.sql)
+        if measured is not None:
+            return measured
         if selection.any_of:
             return self._any_of(source, selection.any_of)
         passing = 1.0
         for conjunct in selection.conjuncts:
-            passing *= known.get(Selection(conjuncts=(conjunct,)).sql, self.assumed.conjunct_selectivity)
+            share = known.selectivity_of(Selection(conjuncts=(conjunct,)).sql)
+            passing *= self.assumed.conjunct_selectivity if share is None else share
         return passing
 
     def _any_of(self, source: str, alternatives: tuple[Selection, ...]) -> float:
@@ -140,8 +142,8 @@ class Cardinality:
         return self._known_distinct(extent, key) is not None
 
     def _known_distinct(self, extent: Extent, key: KeyColumn) -> float | None:
-        known = dict(self.statistics.of(extent.source).distinct)
-        return next((known[name] for name in _names(key) if name in known), None)
+        known = map(self.statistics.of(extent.source).distinct_of, _names(key))
+        return next((count for count in known if count is not None), None)
 
     def join(self, equalities: Iterable[tuple[Operand, Operand]]) -> float:
         """Return the selectivity of equalities between two relations that hold at once, 1 without any.

@@ -5,5 +5,5 @@ computes them as a plan from scratch does; steps and stores that only a dropped 
 added query has in common with others is one step; what nothing touches is the very same object as before.
 
 `former` says what changed and when that is too much, `dropping` takes queries out of a plan, `extending` plans those
-that are added beside it, `uniting` puts both together, `replan` is the way through it.
+that are added beside it, `growing` is the plan while they are added, `replan` is the way through it.
 """

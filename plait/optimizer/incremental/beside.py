@@ -7,20 +7,22 @@ left the others never meets them again, so sequences are looked at only as far a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from plait.optimizer.assemble.intermediate_stores import Subset, member_of
 from plait.optimizer.assemble.probe_trees import arrow_to
 from plait.optimizer.estimate.join_sizes import arriving
+from plait.optimizer.incremental.growing import Growing
 from plait.optimizer.pick.best_order import Units
 from plait.optimizer.pick.query_costs import QueryCosts
 from plait.optimizer.probe_orders import ProbeOrder
 from plait.plan.conditions import between, key_pairs
-from plait.plan.model import Plan, Step, part_column
+from plait.plan.model import Step, Store, part_column
 from plait.plan.relations import StoreName, one_per_source
 from plait.query.masks import Mask, positions
+from plait.query.model import Query
 
 Weight: TypeAlias = Callable[[Mask, Mask], float]
 """(what has been joined, what is probed) → the cost of all tuples that take this step, per window contents."""
@@ -28,30 +30,31 @@ Weight: TypeAlias = Callable[[Mask, Mask], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """Probe orders, and what they cost per second beyond what others take."""
+    """Probe orders of a query as it is joined, and what they cost per second beyond what others take."""
 
+    query: Query
     orders: tuple[ProbeOrder, ...]
     cost: float
 
 
-def cheapest_beside(plan: Plan, costs: QueryCosts, weight: Weight, store_name: StoreName) -> Beside:
+def cheapest_beside(plan: Growing, costs: QueryCosts, weight: Weight) -> Beside:
     """Return the cheapest order from each stream of a query, by way of the intermediate stores that the plan has.
     A wide query has the orders of `greedy`, of which nothing is said what they cost.
     """
     if costs.is_wide:
         ways = ((alias, costs.greedy(costs.mask(alias))) for alias in costs.query.starts)
-        return Beside(orders=tuple(_order(costs, alias, units) for alias, units in ways), cost=0.0)
-    kept = {store.id for store in plan.stores if store.intermediate is not None}
-    costs.kept = frozenset(mask for mask in costs.connected() if costs.streams & ~mask and costs.store(mask) in kept)
-    search = _Search(costs, weight, store_name)
-    trees = {tree.start: tree for tree in plan.trees}
+        return Beside(query=costs.query, orders=tuple(_order(costs, alias, units) for alias, units in ways), cost=0.0)
+    kept = plan.intermediates
+    sets = costs.connected() if kept else ()
+    costs.kept = frozenset(mask for mask in sets if costs.streams & ~mask and costs.store(mask) in kept)
+    search = _Search(costs, weight, plan.store_name)
     orders, cost = [], 0.0
     for alias in costs.query.starts:
-        tree = trees.get(member_of(costs.query, alias, store_name))
+        tree = plan.trees.get(member_of(costs.query, alias, plan.store_name))
         found, units = search.beside(costs.mask(alias), (alias,), () if tree is None else tree.children)
         cost += found * costs.sizes.pace(alias)
         orders.append(_order(costs, alias, units))
-    return Beside(orders=tuple(orders), cost=cost)
+    return Beside(query=costs.query, orders=tuple(orders), cost=cost)
 
 
 def _order(costs: QueryCosts, start: str, units: Units) -> ProbeOrder:
@@ -114,10 +117,9 @@ def _parts(costs: QueryCosts, unit: Mask) -> dict[str, int]:
     return {alias: part for part, alias in enumerate(subset.aliases)}
 
 
-def probe_tuples(costs: QueryCosts, plan: Plan) -> Weight:
-    """Let steps cost the tuples sent along them (papers 000 and 002)."""
+def probe_tuples(costs: QueryCosts, stores: Mapping[str, Store]) -> Weight:
+    """Let steps cost the tuples sent along them (papers 000 and 002). `stores`: those there are, by id."""
     query, aliases = costs.query, costs.aliases
-    stores = {store.id: store for store in plan.stores}
 
     def copies(joined: Mask, unit: Mask) -> int:
         store = stores.get(costs.store(unit))

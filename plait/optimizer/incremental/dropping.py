@@ -16,10 +16,11 @@ from plait.optimizer.assemble.covering import CoveredQueries
 from plait.optimizer.assemble.draft import Draft
 from plait.optimizer.assemble.intermediate_stores import lay_out_intermediate_stores
 from plait.optimizer.assemble.orders_of_plan import reading_choices, store_name_of
-from plait.optimizer.assemble.source_stores import Use, keeps_all, source_store
+from plait.optimizer.assemble.source_stores import keeps_all, source_store
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Fill, Output, Plan, ProbeTree, Step, Store
+from plait.plan.relations import StoreNeed, needs_of
 from plait.query.model import Query
 
 _Ending = TypeVar("_Ending", Output, Fill)
@@ -36,14 +37,28 @@ class Leaving:
 def without(plan: Plan, leaving: Leaving, options: PlanOptions, cardinality: Cardinality) -> Plan:
     """Return the plan for the queries that stay."""
     names = frozenset(query.name for query in leaving.gone)
-    trees = _pruned(plan.trees, lambda output: output.query not in names, lambda fill: True)
-    trees, probed = _without_idle_fills(plan, trees)
+    trees, probed = _without_idle_fills(plan, _without_outputs(plan.trees, names))
     left = replace(plan, queries=tuple(name for name in plan.queries if name not in names), trees=trees)
     stores = _source_stores(left, leaving, options)
     stores += _intermediate_stores(replace(left, stores=stores), plan, probed, leaving.staying, options, cardinality)
     touched = frozenset(store.id for store in stores if store is not plan.store(store.id))
     reached = _reached(tuple(stores), trees, touched | _probed_in_others(plan, trees), options)
     return replace(left, stores=tuple(sorted(reached, key=lambda store: store.id)))
+
+
+def _without_outputs(trees: Iterable[ProbeTree], queries: frozenset[str]) -> tuple[ProbeTree, ...]:
+    """Return the trees without what ends in these queries, those in which nothing does the very same."""
+
+    def ends(outputs: tuple[Output, ...]) -> bool:
+        return any(output.query in queries for output in outputs)
+
+    found: list[ProbeTree] = []
+    for tree in trees:
+        if ends(tree.outputs) or any(ends(step.outputs) for step in tree.steps()):
+            found += _pruned((tree,), lambda output: output.query not in queries, lambda fill: True)
+        else:
+            found.append(tree)
+    return tuple(found)
 
 
 def _without_idle_fills(plan: Plan, trees: tuple[ProbeTree, ...]) -> tuple[tuple[ProbeTree, ...], frozenset[str]]:
@@ -108,20 +123,20 @@ def _source_stores(plan: Plan, leaving: Leaving, options: PlanOptions) -> tuple[
     """Return the stores of sources, those laid out anew that a query which is gone has used."""
     store_name = store_name_of(plan)
     touched = {store_name(query.name, each.source) for query in leaving.gone for each in query.relations}
-    uses: dict[str, list[Use]] = {name: [] for name in touched}
+    needs: dict[str, list[StoreNeed]] = {name: [] for name in touched}
     for query in leaving.staying:
-        for relation in query.relations:
-            name = store_name(query.name, relation.source)
+        for need in needs_of(query):
+            name = store_name(query.name, need.source)
             if name in touched:
-                uses[name].append(Use(query=query, relation=relation))
+                needs[name].append(need)
     stores = []
     for store in (each for each in plan.stores if each.intermediate is None):
         if store.id not in touched:
             stores.append(store)
             continue
         source = options.source(store.source or "", reader="")
-        if uses[store.id] or (keeps_all(source) and store.id == store_name("", source.name)):
-            made = source_store(store.id, source, uses[store.id], options)
+        if needs[store.id] or (keeps_all(source) and store.id == store_name("", source.name)):
+            made = source_store(store.id, source, needs[store.id], options)
             stores.append(_as_before(made, store))
     return tuple(stores)
 

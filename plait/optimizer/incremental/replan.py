@@ -17,7 +17,7 @@ from plait.optimizer.assemble.source_stores import keeps_all, source_store
 from plait.optimizer.incremental.dropping import Leaving, without
 from plait.optimizer.incremental.extending import Given, extension
 from plait.optimizer.incremental.former import Former, QueryChange
-from plait.optimizer.incremental.uniting import united
+from plait.optimizer.incremental.growing import Growing
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Member, Plan, Selection
 from plait.plan.relations import selection_of, widest_window, window_of
@@ -50,12 +50,15 @@ def replan(
     narrowed = _narrowed(plan, staying, change.dropped) if change.dropped else ()
     again = frozenset(query.name for query in narrowed)
     plan = _without(plan, former, change.dropped | again, given)
-    for query in change.added:
-        plan = united(plan, extension(plan, (query,), given), given.cardinality)
-    if narrowed:
-        by_name = {query.name: query for query in staying}
-        own = tuple(by_name[query.name] for query in narrowed)
-        plan = united(plan, extension(plan, own, given, narrowed), given.cardinality)
+    if change.added or narrowed:
+        growing = Growing(plan)
+        for query in change.added:
+            growing.add(extension(growing, (query,), given), given.cardinality)
+        if narrowed:
+            by_name = {query.name: query for query in staying}
+            own = tuple(by_name[query.name] for query in narrowed)
+            growing.add(extension(growing, own, given, narrowed), given.cardinality)
+        plan = growing.plan
     plan = _with_kept_streams(replace(plan, solution=None), given.options)
     plan = with_stored(plan, given.cardinality, former.plan)
     validate_change(former.plan, plan, queries, again | {query.name for query in change.added})

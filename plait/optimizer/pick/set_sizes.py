@@ -154,8 +154,8 @@ class SetSizes:
 
     def _named_sets(self, statistics: Statistics) -> Mapping[str, Mask]:
         """Return the sets that steps were measured of, by name, with others where that is no work."""
-        if not statistics.steps:
-            return {}
+        if not statistics.steps or not any(map(statistics.has_step_from, map(_alone, self._members))):
+            return {}  # what is measured begins with a relation, and then goes on from there
         near = _near(len(self._members), self._pairs)
         if has_more_sets(near, MOST_SETS):
             names = {name for step in statistics.steps for name in (step.before, step.after)}
@@ -226,6 +226,12 @@ def _near(count: int, pairs: Pairs) -> tuple[Mask, ...]:
             near[left] |= 1 << right
             near[right] |= 1 << left
     return tuple(near)
+
+
+@lru_cache(maxsize=1 << 12)  # as above
+def _alone(member: Member) -> str:
+    """Return the name of a single relation."""
+    return joined_name((member,), frozenset())
 
 
 def _name(members: Sequence[Member], pairs: Pairs, mask: Mask) -> str:

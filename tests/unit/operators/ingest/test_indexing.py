@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from plait.kernels.bands import ordered_int64
 from plait.operators.column_names import SELECTIONS_PER_WORD, word_names
 from plait.operators.ingest.indexed import indexed_words
 from plait.operators.ingest.indexing import selection_index
@@ -118,3 +119,11 @@ def test_all_rows_of_hundreds_of_ranges_are_counted_as_often_as_they_are_in_one(
     found = holding([selection(f"`c_l` BETWEEN {low} AND {low + 9}") for low in range(490)], rows)
     assert {sum(holds) for holds in found.values()} == {10}
     assert pc.sum(pa.array([sum(holds) for holds in found.values()])).as_py() == 4900
+
+
+def test_equal_constants_of_two_types_of_columns_are_other_bounds() -> None:
+    whole, fractional = selection("`c_l` <= 1"), selection("`c_d` <= 1.0D")
+    types = {"c_l": "bigint", "c_d": "double"}
+    found = {each.column: each for each in selection_index([whole, fractional], types).columns}
+    assert found["c_l"].bounds == (1,)
+    assert found["c_d"].bounds == tuple(ordered_int64(np.array([1.0])).tolist())
