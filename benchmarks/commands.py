@@ -29,6 +29,7 @@ _COMPONENTS = {
     ),
     "counting": ("benchmarks.components.counts_and_pairs", "counts and sums of a join, with pairs and without"),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),
+    "requests": ("benchmarks.components.request_costs", "what one more query takes of the driver, by pieces"),
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
     "overhead": ("benchmarks.components.overhead", "what statistics and planning take of the processor"),
     "following": ("benchmarks.simulator.following", "how well plans follow the data, by counts"),
