@@ -54,6 +54,17 @@ def partition_of(keys: Int64s, parallelism: int) -> Int32s:
     return out
 
 
+def key_group_of(keys: Int64s, groups: int) -> Int64s:
+    """Return which of so many equal ranges of hashes each key falls into (int64[n] → int64[n], 0 to `groups` - 1).
+
+    Twice as many groups halve every range: group g becomes 2g and 2g + 1, and no key goes anywhere else.
+    """
+    if not 1 <= groups < 1 << 31:
+        raise ValueError(f"{groups} key groups; expected 1 to {(1 << 31) - 1}")
+    upper = xxhash64(keys).view(np.uint64) >> np.uint64(32)
+    return ((upper * np.uint64(groups)) >> np.uint64(32)).astype(np.int64)
+
+
 @helper
 def mix(value: int | np.int64, seed: int | np.int64) -> np.uint64:
     """Return XXH64 of one value as unsigned; callable from kernels."""

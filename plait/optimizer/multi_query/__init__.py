@@ -8,7 +8,7 @@ The way through it: `patterns` (queries by content), `explore` (the network of a
 (its independent parts with prices), `solver` (local search, relaxation, branch and bound), `choose_plan` (all of it).
 """
 
+from plait.optimizer.linear.highs import Limits
 from plait.optimizer.multi_query.choose_plan import Decision, Space, cheapest_orders, decide, explore, quick_cost
-from plait.optimizer.multi_query.highs import Limits
 
 __all__ = ["Decision", "Limits", "Space", "cheapest_orders", "decide", "explore", "quick_cost"]

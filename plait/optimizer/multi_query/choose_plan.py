@@ -12,8 +12,8 @@ import numpy as np
 
 from plait.optimizer.estimate.cardinality import Cardinality
 from plait.optimizer.estimate.storage_budget import storage_budget
+from plait.optimizer.linear.highs import Limits
 from plait.optimizer.multi_query.explore import Explorer
-from plait.optimizer.multi_query.highs import Limits
 from plait.optimizer.multi_query.network import Intermediate, Network
 from plait.optimizer.multi_query.patterns import ContentSizes, distinct_patterns
 from plait.optimizer.multi_query.problem import Component, Weights, components, problem

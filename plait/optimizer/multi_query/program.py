@@ -31,97 +31,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from plait.optimizer.linear.linear_program import NONE, Bools, Columns, LinearProgram, Rows
 from plait.optimizer.multi_query.network import Floats, Ints
 from plait.optimizer.multi_query.problem import AncestorArcs, Problem
-
-_NONE = -1
 
 _COUNTED = range(4, 7)
 """Sizes of queries whose steps are counted; below, that follows from the other rows."""
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """min cost·v, lower ≤ v ≤ upper, row_lower ≤ A v ≤ row_upper, with A by rows: `start`, `index`, `value`.
+class Program(LinearProgram):
+    """The program, and what its columns stand for.
 
     `x`, `z`, `w` and `b` give the column of a node, a store or an arc, -1 where it has none; w[s] is that of the
     store's first key. The y come first. `flows` are (column, arc, goal) of each f that has its own column.
     """
 
-    cost: Floats
-    lower: Floats
-    upper: Floats
-    is_integer: Bools
-    row_lower: Floats
-    row_upper: Floats
-    start: Ints
-    index: Ints
-    value: Floats
     x: Ints
     z: Ints
     w: Ints
     b: Ints
     flows: Ints
-
-
-class _Columns:
-    """Columns while they are numbered."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def block(self, size: int, which: Ints) -> Ints:
-        """Return by index the new columns of those in `which`, -1 for others."""
-        columns = np.full(size, _NONE)
-        columns[which] = np.arange(self.count, self.count + len(which))
-        self.count += len(which)
-        return columns
-
-
-class _Rows:
-    """Rows while they are gathered: blocks of (row, column, value), and the bounds of each row."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._rows: list[Ints] = [np.zeros(0, dtype=np.int64)]
-        self._columns: list[Ints] = [np.zeros(0, dtype=np.int64)]
-        self._values: list[Floats] = [np.zeros(0)]
-        self._lower: list[Floats] = [np.zeros(0)]
-        self._upper: list[Floats] = [np.zeros(0)]
-
-    def open(self, count: int, lower: float, upper: float) -> Ints:
-        """Add rows and return their numbers."""
-        self._lower.append(np.full(count, lower))
-        self._upper.append(np.full(count, upper))
-        self.count += count
-        return np.arange(self.count - count, self.count)
-
-    def bound(self, rows: Ints, value: float) -> None:
-        """Make the sums of rows opened last equal to a value."""
-        first = self.count - len(self._lower[-1])
-        self._lower[-1][rows - first] = value
-        self._upper[-1][rows - first] = value
-
-    def put(self, rows: Ints, columns: Ints, value: float | Floats) -> None:
-        """Add one entry to each of these rows."""
-        self._rows.append(rows)
-        self._columns.append(columns)
-        self._values.append(np.broadcast_to(np.asarray(value, dtype=np.float64), rows.shape))
-
-    def matrix(self) -> tuple[Floats, Floats, Ints, Ints, Floats]:
-        """Return lower and upper bounds, and the matrix by rows."""
-        rows, columns = np.concatenate(self._rows), np.concatenate(self._columns)
-        order = np.lexsort((columns, rows))
-        start = np.searchsorted(rows[order], np.arange(self.count + 1))
-        values = np.concatenate(self._values)[order]
-        return np.concatenate(self._lower), np.concatenate(self._upper), start, columns[order], values
 
 
 def program(problem: Problem) -> Program:
@@ -139,19 +72,19 @@ class _Writer:
         self.paying, self.price = _surcharges(problem)
         self.stores = np.flatnonzero([bool(fills) for fills in problem.fills])
         self.open = np.flatnonzero(problem.is_open)
-        columns = _Columns()
+        columns = Columns()
         self.y = columns.block(len(problem.tail), np.arange(len(problem.tail)))
         reached = np.unique(np.concatenate((self.filling, problem.tail[self.helps])))
         self.x = columns.block(len(problem.is_root), reached[~problem.is_root[reached]])
         self.z = columns.block(len(problem.fills), self.stores)
-        self.w = np.full(len(problem.fills), _NONE)
+        self.w = np.full(len(problem.fills), NONE)
         for store in self.open.tolist():
             self.w[store] = columns.count
             columns.count += int(problem.choices[store])
         self.b = columns.block(len(problem.tail), self.paying)
         self.flows = self._flows(columns)
         self.count = columns.count
-        self.rows = _Rows()
+        self.rows = Rows()
 
     def program(self) -> Program:
         """Return the finished program."""
@@ -200,7 +133,7 @@ class _Writer:
                 helps[arc] = wanted[problem.tail[arc]] = True
         return helps
 
-    def _flows(self, columns: _Columns) -> Ints:
+    def _flows(self, columns: Columns) -> Ints:
         """Return (column, arc, goal) of every arc on the way to every goal."""
         ways = AncestorArcs(self.problem)
         flows = []
@@ -216,7 +149,7 @@ class _Writer:
         """x[n] = Σ y into n; y[a] ≤ x[tail]."""
         problem, rows = self.problem, self.rows
         nodes = np.flatnonzero(self.x >= 0)
-        sums = np.full(len(self.x), _NONE)
+        sums = np.full(len(self.x), NONE)
         sums[nodes] = rows.open(len(nodes), 0.0, 0.0)
         rows.put(sums[nodes], self.x[nodes], 1.0)
         into = np.flatnonzero(sums[problem.head] >= 0)

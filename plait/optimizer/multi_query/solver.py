@@ -12,7 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
-from plait.optimizer.multi_query.highs import SAFETY, Limits, optimize, relax
+from plait.optimizer.linear.highs import SAFETY, Limits, optimize, relax
 from plait.optimizer.multi_query.local_search import Search
 from plait.optimizer.multi_query.network import Floats
 from plait.optimizer.multi_query.problem import Problem

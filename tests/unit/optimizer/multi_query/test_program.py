@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from plait.optimizer.linear.highs import optimize, relax
 from plait.optimizer.multi_query import Limits, Space, decide, explore, program
-from plait.optimizer.multi_query.highs import optimize, relax
 from plait.optimizer.multi_query.problem import components
 from plait.optimizer.multi_query.solution import ArcSolution
 from plait.optimizer.multi_query.solver import chosen, search, simple_bound, values_of

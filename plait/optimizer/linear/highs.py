@@ -8,8 +8,7 @@ import highspy
 import numpy as np
 
 from plait.errors import PlaitError
-from plait.optimizer.multi_query.network import Floats
-from plait.optimizer.multi_query.program import Program
+from plait.optimizer.linear.linear_program import Bools, Floats, LinearProgram
 
 _SEED = 1
 _SIMPLEX_ROWS = 10_000
@@ -45,7 +44,7 @@ class _Solver(highspy.Highs):  # type: ignore[misc, unused-ignore]
         """Do not."""
 
 
-def relax(made: Program, limits: Limits) -> Outcome:
+def relax(made: LinearProgram, limits: Limits) -> Outcome:
     """Solve the relaxation, in which every column may take fractions."""
     solver = _loaded(made, limits, is_integer=np.zeros_like(made.is_integer))
     if len(made.row_lower) > _SIMPLEX_ROWS:
@@ -62,7 +61,7 @@ def relax(made: Program, limits: Limits) -> Outcome:
     )
 
 
-def _dual_bound(made: Program, prices: Floats) -> float:
+def _dual_bound(made: LinearProgram, prices: Floats) -> float:
     """Return the lower bound that any prices of the rows give, however far from optimal: all columns are bounded."""
     prices = np.where(np.isinf(made.row_upper), np.maximum(prices, 0.0), prices)
     prices = np.where(np.isinf(made.row_lower), np.minimum(prices, 0.0), prices)
@@ -73,7 +72,7 @@ def _dual_bound(made: Program, prices: Floats) -> float:
     return float((prices[prices != 0] * paid[prices != 0]).sum() + columns.sum())
 
 
-def optimize(made: Program, start: Floats, limits: Limits) -> Outcome:
+def optimize(made: LinearProgram, start: Floats, limits: Limits) -> Outcome:
     """Solve the program itself, from a feasible `start`."""
     solver = _loaded(made, limits, is_integer=made.is_integer)
     known = highspy.HighsSolution()
@@ -88,7 +87,7 @@ def optimize(made: Program, start: Floats, limits: Limits) -> Outcome:
     )
 
 
-def _loaded(made: Program, limits: Limits, *, is_integer: np.typing.NDArray[np.bool_]) -> _Solver:
+def _loaded(made: LinearProgram, limits: Limits, *, is_integer: Bools) -> _Solver:
     solver = _Solver()  # type: ignore[no-untyped-call]
     for name, value in (
         ("output_flag", False),
@@ -110,5 +109,5 @@ def _loaded(made: Program, limits: Limits, *, is_integer: np.typing.NDArray[np.b
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[integer] for integer in is_integer.tolist()]
     if solver.passModel(lp) == highspy.HighsStatus.kError:
-        raise PlaitError("HiGHS refused the program of a shared plan: use strategy 'greedy', and report this")
+        raise PlaitError("HiGHS refused the program it was to solve: use strategy 'greedy', and report this")
     return solver

@@ -1,0 +1,1 @@
+"""Mixed-integer linear programs in arrays, and HiGHS that solves them."""
