@@ -33,6 +33,8 @@ _COMPONENTS = {
     "costs": ("benchmarks.components.step_prices", "what a look-up and a match cost, for the strategy dppick"),
     "overhead": ("benchmarks.components.overhead", "what statistics and planning take of the processor"),
     "following": ("benchmarks.simulator.following", "how well plans follow the data, by counts"),
+    "tables": ("benchmarks.components.table_choice", "the optimizer of shared partitioning on the grid of paper 001"),
+    "sending": ("benchmarks.simulator.sending_compared", "rows and bytes that shared partitioning sends, by counts"),
     "trees": ("benchmarks.components.trees", "join trees under a storage budget, as in paper 002"),
 }
 _EVERYTHING = {"all": ("benchmarks.suite.everything", "every workload, and the page of what was found: 80 minutes")}
