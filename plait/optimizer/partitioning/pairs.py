@@ -29,8 +29,7 @@ def rows_shared(sample: Sampled, one: int, other: int, sizes: tuple[int, int]) -
     left, right = sample.key_groups[:, one], sample.key_groups[:, other]
     both = (left != UNWANTED) & (right != UNWANTED)
     counts = np.bincount(left[both] * sizes[1] + right[both], minlength=sizes[0] * sizes[1])
-    found: Floats = counts.reshape(sizes) * sample.rows_each
-    return found
+    return np.asarray(counts.reshape(sizes) * sample.rows_each, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
