@@ -11,7 +11,6 @@ judged by the next attempt, which goes without the others. If there are only suc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from plait.errors import ComputationError, Failure, PredicateError
 from plait.operators.reports import ProbeReport
@@ -20,6 +19,7 @@ from plait.plan.relations import keys_of, operand_name, requirements_of, source_
 from plait.plan.traversals import path_members, split_part
 from plait.query.model import Operand, Query, Relation
 from plait.query.predicates import Residual
+from plait.query.remembering import remembered
 
 
 def failure_of_step(error: PredicateError, plan: Plan, tree: ProbeTree, edge: str) -> Failure:
@@ -99,7 +99,7 @@ def _identity(query: Query, residual: Residual[Operand]) -> tuple[str, tuple[tup
     return residual.sql, tuple(operands)
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def computed_of(query: Query, relation: Relation) -> frozenset[str]:
     """Return what is computed of the rows of a relation for a query: keys and values by their columns, selections by
     their texts.

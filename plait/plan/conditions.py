@@ -6,7 +6,6 @@ Only the order of what tells the relations apart matters, so that one predicate 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from typing_extensions import assert_never
@@ -25,6 +24,7 @@ from plait.query.predicates import (
     negated,
     with_sides,
 )
+from plait.query.remembering import remembered
 
 Conditions: TypeAlias = frozenset[Predicate[Place[Any]]]
 """All that joins some relations, equalities and bands with the smaller place on their left."""
@@ -130,7 +130,7 @@ def between(query: Query, left: str, right: str) -> Joining:
     return joined_by(query.between(left, right), left, right)
 
 
-@lru_cache(maxsize=1 << 12)  # planning asks about the same few pairs of relations at every step
+@remembered(1 << 12)  # planning asks about the same few pairs of relations at every step
 def joined_by(predicates: Conjunction[Operand], left: str, right: str) -> Joining:
     """Return what these predicates between two relations join them by, as `between` does."""
     joining: dict[object, Joined] = {}

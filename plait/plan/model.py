@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Generic, Literal, TypeAlias
 
 from plait.plan.columns import SELECTED, TAU, StoredColumn
 from plait.plan.expected import UNKNOWN, Estimate, Solution, StoredEstimate
 from plait.query.model import SourceExpression
 from plait.query.predicates import At, Band, Conjunction, Equality, Order
+from plait.query.remembering import remembered
 
 _EXACT = re.compile(
     r"tinyint|smallint|int|bigint|date|timestamp|timestamp_ntz|float|double|boolean|decimal\((\d+),.*\)|interval .*"
@@ -77,7 +77,7 @@ def _key(by_size: bool, type_: str, sql: str) -> StoredColumn:
     return StoredColumn(kind="ordered key" if by_size else "key", type=type_, text=sql)
 
 
-@lru_cache(maxsize=1 << 14)  # planning asks for the same few names a million times
+@remembered(1 << 14)  # planning asks for the same few names a million times
 def _key_name(by_size: bool, type_: str, sql: str, part: int | None) -> str:
     return part_column(part, _key(by_size, type_, sql).name)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TypeAlias
 
 from typing_extensions import assert_never
@@ -13,6 +12,7 @@ from typing_extensions import assert_never
 from plait.plan.model import KeyColumn, Member, Plan, Requirement, Selection, ValueColumn
 from plait.query.model import Column, Operand, Query, Relation, SourceExpression, Waiting, relations_of
 from plait.query.predicates import Band, Equality, Order, Residual
+from plait.query.remembering import remembered
 from plait.query.types import is_calendar
 from plait.spelling import backquoted
 
@@ -26,7 +26,7 @@ UNKNOWN_TYPE = "?"
 """Stands for the type of an operand until Spark has been asked (`Operand.type` is None)."""
 
 
-@lru_cache(maxsize=1 << 12)  # planning asks about the same few relations at every step
+@remembered(1 << 12)  # planning asks about the same few relations at every step
 def selection_of(relation: Relation) -> Selection:
     """Return the relation's conjuncts, each once, ordered by text: what makes two selections the same."""
     conjunctions: dict[str, Selection] = {}
@@ -60,7 +60,7 @@ def key_of(operand: Operand, order: Order | None = None) -> KeyColumn:
     return key if order is None or key.encoding == order else replace(key, by_size=True)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@remembered(_REMEMBERED)
 def keys_of(query: Query, alias: str) -> tuple[KeyColumn, ...]:
     """Return the keys of a relation, each once, ordered by name."""
     keys: dict[str, KeyColumn] = {}
@@ -112,13 +112,13 @@ def values_read(query: Query, alias: str, others: Collection[str] | None = None)
     )
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@remembered(_REMEMBERED)
 def requirement_of(query: Query, relation: Relation) -> Requirement:
     """Return why a store keeps tuples for this relation."""
     return Requirement(selection=selection_of(relation), keys=tuple(key.name for key in keys_of(query, relation.alias)))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@remembered(_REMEMBERED)
 def requirements_of(query: Query, relation: Relation) -> tuple[Requirement, ...]:
     """Return all reasons why a store keeps tuples for this relation: that it joins, and that it may have no partner."""
     waiting = () if relation.waiting is None else waiting_selections(relation.waiting)
@@ -132,7 +132,7 @@ def kept_us_of(relation: Relation) -> int | None:
     return widest_window((window_of(relation), relation.waiting.kept_us))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@remembered(_REMEMBERED)
 def projected_columns(query: Query, alias: str) -> tuple[str, ...]:
     """Return the columns of a relation that the projection reads after the join, ordered by name."""
     read = {column for output in query.output for column in output.expression.columns}
@@ -157,7 +157,7 @@ class StoreNeed:
     waits: bool
 
 
-@lru_cache(maxsize=_REMEMBERED)  # of hundreds of queries each time that one of them comes or goes
+@remembered(_REMEMBERED)  # of hundreds of queries each time that one of them comes or goes
 def needs_of(query: Query) -> tuple[StoreNeed, ...]:
     """Return what each relation of a query needs of a store, in the order of FROM."""
     return tuple(_need_of(query, relation) for relation in query.relations)

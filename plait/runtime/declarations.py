@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from plait.arguments import mapping, number, option_text, path, shown, text
 from plait.errors import ComputationError, OptionError, PlaitError
 from plait.query.model import Column, DeclaredStatistics, Keep, Placement, Query, Source, Stream, Table
+from plait.query.remembering import Gone
 from plait.runtime.checkpoint.set_aside import SetAside
 from plait.runtime.engine_options import EngineOptions
 from plait.runtime.inputs.opening import (
@@ -92,6 +93,7 @@ class Declarations(ABC):
         self._of_script: list[Notice] = []
         self._requests = Requests()
         self._setting_aside = SettingAside(lambda: state_of(checkpoint))
+        self._gone = Gone()
         self._declaring = threading.RLock()
 
     @abstractmethod
@@ -226,6 +228,7 @@ class Declarations(ABC):
                 raise
             self._dropped.add(name)
             self._setting_aside.forget(name)
+            self._gone.note(1, left=len(self._registry.bindings))
         return self._handle(binding, request)
 
     def retry(self, name: str) -> QueryHandle:
@@ -296,6 +299,7 @@ class Declarations(ABC):
             self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
             self._setting_aside.forget(name)
             self._dropped.add(name)
+            self._gone.note(1, left=len(self._registry.bindings))
             gone = OptionError(f"query '{name}' was dropped before it took effect")
             for waiting in self._requests.waiting():
                 if waiting.query == name and not waiting.is_drop:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from itertools import combinations
 from operator import or_
 
@@ -29,6 +29,7 @@ from plait.plan.conditions import Joining, conditions, key_pairs, placed
 from plait.plan.model import Member
 from plait.plan.step_names import joined_name
 from plait.query.masks import Mask, connected_levels, has_more_sets, positions
+from plait.query.remembering import remembered
 from plait.stats.model import Statistics
 
 _GUESSED = 30.0
@@ -185,7 +186,7 @@ class SetSizes:
         }
 
 
-@lru_cache(maxsize=1 << 11)  # plans are made again and again for the same relations
+@remembered(1 << 11)  # plans are made again and again for the same relations
 def _sets_by_name(
     members: tuple[Member, ...], pairs: tuple[tuple[tuple[int, int], Joining], ...]
 ) -> Mapping[str, Mask]:
@@ -228,7 +229,7 @@ def _near(count: int, pairs: Pairs) -> tuple[Mask, ...]:
     return tuple(near)
 
 
-@lru_cache(maxsize=1 << 12)  # as above
+@remembered(1 << 12)  # as above
 def _alone(member: Member) -> str:
     """Return the name of a single relation."""
     return joined_name((member,), frozenset())

@@ -1,14 +1,22 @@
-"""Add up the batches of a run. What is held does not grow with their number."""
+"""Add up the batches of a run. What is held grows neither with their number nor with that of the queries that came and
+went: of those that are gone only the last ones are remembered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.losses.counts import EdgeFlow, RelationCounts, SourceCounts
 from plait.runtime.notice import Notice, NoticeKind
 from plait.state.model import Bucket
+
+MOST_GONE: Final = 1_000
+"""Of so many queries that are gone it is known what they had found, and so many warnings are remembered."""
+
+_SPARE_EDGES: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -41,6 +49,10 @@ class Totals:
             if self._identity(notice) not in told:
                 told.add(self._identity(notice))
                 self.warnings.append(notice)
+        spare = min(len(self.warnings) - MOST_GONE, self._told)
+        if spare > 0:
+            del self.warnings[:spare]
+            self._told -= spare
 
     @staticmethod
     def _identity(notice: Notice) -> tuple[str, str, str]:
@@ -74,7 +86,7 @@ class Totals:
         self.filling_tuples += event.filling_tuples
         self.shuffled_bytes += event.shuffled_bytes
         for query, rows in event.results:
-            self.queries[query] = self.queries.get(query, 0) + rows
+            self.queries[query] = self.queries.pop(query, 0) + rows
         for counts in event.sources:
             known = self.sources.get(counts.source)
             self.sources[counts.source] = counts if known is None else known.plus(counts)
@@ -86,6 +98,19 @@ class Totals:
             self.flows[flow.edge] = EdgeFlow(
                 edge=flow.edge, sent=was.sent + flow.sent, matched=was.matched + flow.matched
             )
+
+        self._forget(event)
+
+    def _forget(self, event: BatchEvent) -> None:
+        """Let go of what is known of queries that are gone, the longest gone first, and of edges of earlier plans."""
+        queries = {query for query, _ in event.results}
+        while len(self.queries) > len(queries) + MOST_GONE:
+            del self.queries[next(iter(self.queries))]
+        if len(self.relations) > len(event.relations) and not queries.issuperset(query for query, _ in self.relations):
+            self.relations = {key: counts for key, counts in self.relations.items() if key[0] in queries}
+        if len(self.flows) > 2 * len(event.flows) + _SPARE_EDGES:
+            live = {flow.edge for flow in event.flows}
+            self.flows = {edge: flow for edge, flow in self.flows.items() if edge in live}
 
     def summary(
         self, queries: Iterable[str], *, wall_seconds: float, hints: tuple[tuple[str, str], ...] = ()

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from typing_extensions import assert_never
 
+from plait.query.remembering import remembered
 from plait.query.types import common_type
 from plait.sql.lexis.literals import NOTHING, literal
 from plait.sql.lexis.literals import Literal as Constant
@@ -90,7 +90,7 @@ def is_classed(type_: str) -> bool:
     return is_short or type_ in (*INTEGERS, *TIMES, "date", "boolean", "float", "double", "string")
 
 
-@lru_cache(maxsize=1 << 14)  # with every query that comes or goes all are asked for again
+@remembered(1 << 14)  # with every query that comes or goes all are asked for again
 def class_test(sql: str, column: str, type_: str) -> Test | None:
     """Return what a condition asks of the value of the only column that it reads, of this type; None if that is more
     than how it compares with constants.

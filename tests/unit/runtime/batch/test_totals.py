@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from plait.runtime.batch.totals import Totals
+from plait.runtime.batch.events import BatchEvent
+from plait.runtime.batch.totals import MOST_GONE, Totals
+from plait.runtime.losses.counts import EdgeFlow, RelationCounts
 from plait.runtime.notice import Notice
 from tests.unit.state.builders import described
 
@@ -24,3 +26,35 @@ def test_a_run_that_finds_nothing_new_tells_what_was_stored_before_it() -> None:
     totals.begin_with(stored)
     summary = totals.summary(("q",), wall_seconds=0)
     assert (summary.batches, summary.stored_tuples, summary.stored_bytes) == (0, 7, 700)
+
+
+def event(batch: int, *queries: str, edges: tuple[str, ...] = ()) -> BatchEvent:
+    return BatchEvent(
+        batch=batch,
+        rows_in=1,
+        late=0,
+        bad=0,
+        results=tuple((query, 2) for query in queries),
+        epoch=batch,
+        probe_tuples=0,
+        stored_tuples=0,
+        stored_bytes=0,
+        seconds=1.0,
+        relations=tuple(RelationCounts(query=query, alias="r", source="r", rows=3, outside=1) for query in queries),
+        flows=tuple(EdgeFlow(edge=edge, sent=1, matched=0) for edge in edges),
+    )
+
+
+def test_of_queries_and_edges_that_are_gone_no_more_is_known_than_of_the_last_thousand() -> None:
+    totals, many = Totals(), 3 * MOST_GONE
+    for batch in range(many):
+        totals.add(event(batch, "stays", f"q{batch}", edges=("r>s", f"e{batch}")))
+        totals.warn([Notice(kind="query to be filled", of=f"q{batch}", text="")])
+        assert [notice.of for notice in totals.untold()] == [f"q{batch}"]
+    assert totals.queries["stays"] == 2 * many
+    assert set(totals.queries) == {"stays", *(f"q{batch}" for batch in range(many - MOST_GONE - 1, many))}
+    assert set(totals.relations) == {("stays", "r"), (f"q{many - 1}", "r")}
+    assert totals.relations["stays", "r"].rows == 3 * many
+    assert totals.flows["r>s"].sent == many
+    assert len(totals.flows) < 2 * MOST_GONE
+    assert [notice.of for notice in totals.warnings] == [f"q{batch}" for batch in range(many - MOST_GONE, many)]
