@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from plait.errors import OptionError
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
 from plait.sql.script.set_options import checked_option
+from plait.state.ended import refuse_finished
 from plait.state.sole_run import sole_run
 
 if TYPE_CHECKING:
@@ -118,6 +120,7 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     `explained`: explain the plan as text when it is over.
     """
     _require_query(execution.script)
+    refuse_finished(execution.checkpoint)
     formats = execution.script.formats()
     opening = opened_session(execution.master, execution.conf, output.noticed, makes_archive=True, formats=formats)
     with sole_run(execution.checkpoint), opening as spark:
@@ -169,8 +172,19 @@ def _described(execution: Execution, script: Script) -> RunInfo:
         strategy=execution.strategy,
         checkpoint=execution.checkpoint,
         queries=tuple(query.name for query in script.queries),
-        warnings=tuple(map(str, script.warnings)),
+        warnings=(*map(str, script.warnings), *_unread(script)),
     )
+
+
+def _unread(script: Script) -> Iterator[str]:
+    """Yield that results which are kept in this process alone can be read by nobody."""
+    for query in script.queries:
+        if query.sink.format == "memory":
+            yield (
+                f"query '{query.name}' goes INTO memory, which is gone when this run ends, and only a program that "
+                "runs the engine by itself can read it (engine.results in Python). Write INTO parquet, csv or json to "
+                "keep results, or INTO console to look at them"
+            )
 
 
 def _wait(handle: RunHandle, stop: StopOnSignal, output: Output) -> Summary:

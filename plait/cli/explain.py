@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -53,7 +54,7 @@ def explain(
     from plait.query.model import Stream
     from plait.runtime.admission.survey import explained_bounds
     from plait.runtime.checkpoint.observed import observe, with_types_of
-    from plait.runtime.explaining import explained_plan
+    from plait.runtime.explaining import explained_alone, explained_plan
 
     format = checked_format(output_format)
     shown = Shown(queries=tuple(dict.fromkeys(query or ())), streams=tuple(dict.fromkeys(stream or ())))
@@ -75,8 +76,24 @@ def explain(
         return
     observed = observe(checkpoint)
     request = PlanRequest(queries=with_types_of(observed.plan, request.queries), options=request.options)
+    aside = _set_aside(checkpoint, set(shown.queries).difference(observed.plan.queries))
+    if aside:
+        asked = tuple(each for each in request.queries if each.name in shown.queries)
+        alone = PlanRequest(queries=asked, options=request.options)
+        typer.echo(explained_alone(alone, observed.manifest, aside, format, shown), nl=False)
+        return
     plan, manifest, measured = observed.plan, observed.manifest, observed.measured
     typer.echo(explained_plan(request, plan, manifest, measured, format, bounds, shown), nl=False)
+
+
+def _set_aside(checkpoint: str, missing: Collection[str]) -> list[str]:
+    """Return why those of these queries are in no plan that are set aside."""
+    if not missing:
+        return []
+    from plait.runtime.checkpoint.set_aside import read_set_aside
+    from plait.state.place import state_of
+
+    return [each.text for each in read_set_aside(state_of(checkpoint)) if each.query in missing]
 
 
 def _history(checkpoint: str, format: str) -> str:

@@ -80,6 +80,17 @@ def closing_us(query: Query, part: LeftPart) -> int | None:
     return max(known) if known and len(known) == len(others) and not part.certain else None
 
 
+def kept_alone(query: Query) -> frozenset[str]:
+    """Return the relations of which a row without a partner is in a result: that it meets nothing does not lose it."""
+    kept: set[str] = set()
+    for step, part in left_parts(query):
+        if step.kind in KEEPS_LEFT or step.kind == "anti":
+            kept.update(part.aliases)
+        if step.kind in KEEPS_RIGHT:
+            kept.add(step.alias)
+    return frozenset(kept)
+
+
 def window_us_of(relation: Relation) -> int | None:
     """Return the window as the user has it, which may be longer than what joins of all relations need."""
     return relation.window_us if relation.waiting is None else relation.waiting.window_us
@@ -194,6 +205,7 @@ __all__ = [
     "closing_us",
     "has_stream",
     "is_in_every_row",
+    "kept_alone",
     "left_parts",
     "window_us_of",
     "with_waiting",

@@ -71,7 +71,10 @@ class Answering(Declarations):
         if is_of_spark(error) and course.batches.processor.is_taking_in and len(course.asked.bindings) > 1:
             self._setting_aside.suspected = error
             return True
-        return self._set_aside(error, course.asked, course.next_batch)
+        if self._setting_aside.finds_out(error):
+            return True
+        queries = (each.query for each in course.asked.bindings.values())
+        return self._set_aside(self._setting_aside.explained(error, queries), course.asked, course.next_batch)
 
     def _set_aside(self, error: BaseException, asked: Asked, batch: int) -> bool:
         """Set the queries aside that are to blame for an error; tell whether there are any, and others beside them."""

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from plait.adapt.planning import PlanRequest
 from plait.arguments import names, path, shown
 from plait.errors import ComputationError, OptionError, PlaitError
-from plait.plan.explain import ExplainFormat, Shown
+from plait.plan.explain import ExplainFormat, Shown, checked_format
 from plait.plan.model import Plan
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
 from plait.query.model import Query, Stream
@@ -30,7 +30,7 @@ from plait.runtime.checkpoint.partition_offsets import lag_of
 from plait.runtime.course import Carried, Course
 from plait.runtime.declarations import QueryHandle
 from plait.runtime.engine_options import RoutingChoice, written
-from plait.runtime.explaining import explained_plan
+from plait.runtime.explaining import explained_alone, explained_plan
 from plait.runtime.losses.malformed import Explainer
 from plait.runtime.losses.skipped import skipped_files
 from plait.runtime.run_handle import RunHandle
@@ -245,7 +245,7 @@ class Engine(Answering):
         return Asked(
             spark=self._spark,
             checkpoint=self._checkpoint,
-            settings=self._options.settings(self._spark, self._warming.slots),
+            settings=self._options.settings(self._spark, 1 if self._setting_aside.is_singly else self._warming.slots),
             request=self._request(tuple(each.query for each in bindings.values())),
             sources=self._registry.read_by(bindings.values()),
             bindings=bindings,
@@ -296,9 +296,15 @@ class Engine(Answering):
         It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.
         """
         shown = Shown(queries=names("explain", "queries", queries), streams=names("explain", "streams", streams))
-        request = self._request()
         storage = state_of(self._checkpoint)
         manifest = ManifestLog(storage).latest()
+        aside = [
+            each.text for each in self._setting_aside.among(self._registry.bindings) if each.query in shown.queries
+        ]
+        if aside:
+            asked = (each.query for name, each in self._registry.bindings.items() if name in shown.queries)
+            return explained_alone(self._request(tuple(asked)), manifest, aside, checked_format(format), shown)
+        request = self._request()
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
         notes = () if self._course is None else (self._course.batches.admission.text,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plait.adapt.forecast import forecast
 from plait.adapt.planning import PlanRequest
 from plait.optimizer.advise.comparing import compare
@@ -41,6 +43,16 @@ def explained_plan(
         closings=closings_of(request.queries, request.options.sources),
         shown=shown,
     )
+
+
+def explained_alone(
+    request: PlanRequest, manifest: Manifest | None, aside: Iterable[str], format: ExplainFormat, shown: Shown
+) -> str:
+    """Return how the queries of a request would be answered by themselves, where some of them are set aside, so that no
+    plan in force knows them: why is what `aside` tells. Raises OptionError as `explained_plan` does.
+    """
+    more = (*aside, "Shown is how what is asked about would be answered by itself, not what is in force")
+    return explained_plan(request, request.plan(manifest), manifest, None, format, more, shown)
 
 
 def _notes(plan: Plan, queries: tuple[Query, ...], fits: bool, measured: Measured | None) -> list[str]:

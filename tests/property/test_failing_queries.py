@@ -23,10 +23,12 @@ import pytest
 import plait
 from plait import faults
 from plait.errors import ComputationError, OptionError, PlaitError, PredicateError
+from plait.operators.probe.calling import FOLDER
 from plait.runtime.checkpoint.set_aside import FILE
 from plait.runtime.engine import Engine, QueryHandle
 from plait.sql import load_script
 from tests.property.life_running import Killed
+from tests.property.standin.frames import WorkerEnded
 from tests.property.standin.session import Session
 from tests.property.test_undelivered import JOIN, Place, place
 
@@ -42,7 +44,7 @@ SCRIPT = "".join(
 NEVER = 10_000
 """A value that does not arrive."""
 
-KINDS = ("selection", "key", "residual", "function")
+KINDS = ("selection", "key", "residual", "function", "worker")
 POINTS = ("stored", "probed", "closed", "delivered", "committed", "published")
 
 
@@ -65,6 +67,8 @@ class Asked:
                 return f"SELECT a.k, b.v FROM a JOIN b ON a.v * {once} = b.v * {once}"
             case "residual":
                 return f"{JOIN} AND a.v * b.v * {twice} % 7 >= 0"
+            case "worker":
+                return f"{JOIN} AND lives_up_to_{self.last}(a.v, b.v)"
             case _:
                 return f"{JOIN} AND up_to_{self.last}(a.v, b.v)"
 
@@ -89,6 +93,17 @@ def function(last: int) -> Any:
     return up_to
 
 
+def deadly(last: int) -> Any:
+    """Return a predicate that ends its worker beyond a value."""
+
+    def lives_up_to(left: pa.Array, right: pa.Array) -> pa.Array:
+        if pc.max(left).as_py() > last:
+            raise WorkerEnded
+        return pc.equal(left, right)
+
+    return lives_up_to
+
+
 def opened(place: Place, queries: list[Asked], **options: str) -> tuple[Engine, Session]:
     """Return an engine on the checkpoint, with these queries, and its session."""
     session = Session()
@@ -98,6 +113,8 @@ def opened(place: Place, queries: list[Asked], **options: str) -> tuple[Engine, 
     engine.load(load_script(SCRIPT.format(place.folder)))
     for last in {each.last for each in queries if each.kind == "function"}:
         engine.predicate(f"up_to_{last}", function(last))
+    for last in {each.last for each in queries if each.kind == "worker"}:
+        engine.predicate(f"lives_up_to_{last}", deadly(last))
     for each in queries:
         engine.query(each.name, each.select, sink=plait.sinks.parquet(str(place.folder / each.name)))
     return engine, session
@@ -166,6 +183,46 @@ def test_predicates_that_fail_together_take_one_more_start(place: Place, starts:
     assert sorted(aside(engine)) == sorted(each.name for each in failing)
     assert len(starts) == 2
     assert {found(place, each.name) == [1] for each in failing} == {True}
+
+
+def test_a_function_that_ends_its_worker_sets_aside_the_queries_alone_that_call_it(
+    place: Place, starts: list[int]
+) -> None:
+    place.arrive(1)
+    place.arrive(9)
+    others = [Asked("steady", "worker", NEVER), Asked("calm", "function", NEVER)]
+    engine, _ = opened(place, [*others, Asked("deadly", "worker", 5), Asked("twin", "worker", 5)])
+    summary = engine.run_available()
+    assert sorted(aside(engine)) == ["deadly", "twin"]
+    assert aside(engine)["twin"].startswith("predicate 'lives_up_to_5' ended the Python worker that called it")
+    assert [found(place, name) for name in ("steady", "calm", "deadly", "twin")] == [[1, 9], [1, 9], [1], [1]]
+    assert (len(starts), summary.batches) == (2, 2)
+
+
+def test_where_several_workers_end_with_the_job_one_at_a_time_tells_whose_function_it_was(
+    place: Place, starts: list[int]
+) -> None:
+    place.arrive(1)
+    place.arrive(9)
+    notes, calls, slots = place.folder / "checkpoint" / "plait" / FOLDER, list[str](), list[int]()
+
+    def ends(left: pa.Array, right: pa.Array) -> pa.Array:
+        if pc.max(left).as_py() > 5:
+            if not calls:  # another worker is in the middle of another function when the job is given up
+                (notes / "up_to_50.77").touch()
+            calls.append("ends")
+            raise WorkerEnded
+        return pc.equal(left, right)
+
+    engine, session = opened(place, [Asked("steady", "selection", NEVER), Asked("calm", "function", 50)])
+    engine.predicate("ends", ends)
+    engine.query("deadly", f"{JOIN} AND ends(a.v, b.v)", sink=plait.sinks.parquet(str(place.folder / "deadly")))
+    session.boundary = lambda batch, done: slots.append(engine._asked().settings.slots)
+    engine.run_available()
+    assert list(aside(engine)) == ["deadly"]
+    assert [found(place, name) for name in ("steady", "calm", "deadly")] == [[1, 9], [1, 9], [1]]
+    assert (len(calls), len(starts)) == (2, 3)
+    assert slots[:4] == [2, 2, 1, 2]  # before each attempt of a batch
 
 
 def test_the_last_query_that_is_left_ends_the_run(place: Place) -> None:
@@ -363,3 +420,17 @@ def test_files_of_the_checkpoint_tell_who_is_set_aside(place: Place, tmp_path: P
     opened(place, [Asked("steady", "selection", NEVER), Asked("failing", "residual", 5)])[0].run_available()
     (noted,) = json.loads((tmp_path / "checkpoint" / "plait" / FILE).read_text())["queries"]
     assert (noted["query"], noted["batch"]) == ("failing", 0)
+
+
+def test_explain_shows_how_a_query_that_is_set_aside_would_be_answered_and_why_it_is_not(place: Place) -> None:
+    place.arrive(9)
+    engine, _ = opened(place, [Asked("steady", "selection", NEVER), Asked("failing", "residual", 5)])
+    engine.run_available()
+    for queries in (("failing",), ("steady", "failing")):
+        text = " ".join(engine.explain(queries=queries).split())
+        assert "query 'failing' is set aside from batch 0 on" in text
+        assert "would be answered by itself, not what is in force" in text
+        assert "a.v * b.v" in text
+    assert "set aside" not in engine.explain(queries="steady")
+    with pytest.raises(OptionError, match="no query 'other'"):
+        engine.explain(queries=("failing", "other"))

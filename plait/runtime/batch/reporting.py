@@ -48,6 +48,7 @@ def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: M
     derived = {stream.name for stream in epoch.derived}
     ingested = tuple(report for report in work.ingested if report.source not in derived)
     rows, published_ms = results_by_query(probed), work.published_ms or work.clock_ms
+    queries = tuple(binding.query for binding in epoch.bindings.values())
     return BatchEvent(
         batch=manifest.batch,
         unfed=manifest.unfed,
@@ -70,8 +71,8 @@ def event_of(work: Batch, story: Story, lacking: tuple[Lacking, ...], seconds: M
         laggard=laggard(epoch.streams, manifest.sources, work.clock_ms),
         failing=failing_after(work),
         dropped=tuple(sorted(map(settled_id, work.dropped))),
-        sources=counts_of(ingested),
-        relations=relation_counts((binding.query for binding in epoch.bindings.values()), ingested),
+        sources=counts_of(ingested, queries),
+        relations=relation_counts(queries, ingested),
         flows=edge_flows(probed),
         lacking=lacking,
         change=story.change,

@@ -137,6 +137,11 @@ def _damaged_log(checkpoint: str) -> str | None:
         return None
 
 
+def is_of_ended_worker(error: BaseException) -> bool:
+    """Tell whether a Python worker has ended in the middle of its task."""
+    return any(sign in str(error) for sign in _WORKER_ENDED)
+
+
 def _blamed_predicates(text: str, predicates: Collection[str]) -> PredicateError | None:
     """Return the error if a Python worker has ended, or could not be told what to do, and the user's functions are the
     only thing in it that is not Plait's.

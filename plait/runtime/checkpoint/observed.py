@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, OptionError
 from plait.operators.traversal.scheduling import by_store
 from plait.plan.changelog import changelog
 from plait.plan.codec import decode
@@ -36,10 +36,10 @@ class Observed:
 
 
 def observe(checkpoint: str) -> Observed:
-    """Return what a checkpoint says. Raises CheckpointError if it is none, or if no batch has been finished in it."""
+    """Return what a checkpoint says. Raises OptionError if it is none, CheckpointError if it has no batch."""
     storage = state_of(checkpoint)
     if read_catalog(storage, __version__) is None:
-        raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
+        raise OptionError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
     manifest = ManifestLog(storage).latest()
     if manifest is None or not manifest.plan:
         raise CheckpointError(f"no batch has been finished in checkpoint '{checkpoint}' yet; explain it without")

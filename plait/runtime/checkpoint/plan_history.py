@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plait.adapt.decision import Change, Outcome
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, OptionError
 from plait.plan.coming import settled_id
 from plait.plan.model import Plan
 from plait.plan.traversals import endings
@@ -123,10 +123,10 @@ def _go_on(orders: set[str], noted: Mapping[str, Any]) -> None:
 
 
 def history_of(checkpoint: str) -> tuple[Entry, ...]:
-    """Return the epochs of a checkpoint. Raises CheckpointError if it is none."""
+    """Return the epochs of a checkpoint. Raises OptionError if it is none."""
     storage = state_of(checkpoint)
     if read_catalog(storage, __version__) is None:
-        raise CheckpointError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
+        raise OptionError(f"there is no Plait checkpoint at '{checkpoint}'; name the one that a run was given")
     entries = read_history(storage)
     return (*entries[:-1], _with_what_is_left(entries[-1], ManifestLog(storage).latest())) if entries else ()
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from plait.errors import CheckpointError, OptionError, SinkError
+from plait.errors import CheckpointError, SinkError
 from plait.operators.close.levels import changed_streams
 from plait.query.model import Stream
 from plait.runtime.checkpoint.catalog import PATH, Catalog, read_catalog
@@ -19,6 +19,7 @@ from plait.sinks.claims import Claim, ClaimedPlace, Owner, remove_later, tag_of
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, Unpublished, discard_staged, publish
 from plait.state.batch_numbers import note_unfed
+from plait.state.ended import ended_error
 from plait.state.garbage import collect
 from plait.state.gathered import require_gathered
 from plait.state.identity import identity_of, keep_identity, kept_identity
@@ -155,11 +156,7 @@ def refuse_ended(
         ManifestLog(storage).amend(manifest)
     finished = finish_last_batch(storage, owner, manifest, bindings, streams)
     if not (finished.unpublished or manifest.undelivered):
-        raise OptionError(
-            f"the input of checkpoint '{posixpath.dirname(storage.uri)}' has ended: it was run with --close (in Python "
-            "close=True), which says that nothing more will come, so all there is to know has been written. For more "
-            "input choose another checkpoint and other sinks"
-        )
+        raise ended_error(posixpath.dirname(storage.uri))
 
 
 def refuse_changed(checkpoint: str, manifest: Manifest | None, streams: Iterable[Stream]) -> None:

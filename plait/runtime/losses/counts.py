@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from plait.operators.ingest.badrows import shortened
 from plait.operators.ingest.ingest import highest, lowest, merged_null_keys
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.explain import wording
-from plait.plan.relations import selection_of
+from plait.plan.relations import keys_of, selection_of
 from plait.query.model import Query, Relation
+from plait.query.partners import kept_alone
+from plait.query.remembering import remembered
 from plait.state.model import BadReason, BadRows, NullKey
 
 
@@ -129,9 +130,12 @@ class EdgeFlow:
     matched: int
 
 
-def counts_of(ingested: Iterable[IngestReport]) -> tuple[SourceCounts, ...]:
-    """Return what became of the rows of a batch, by source."""
+def counts_of(ingested: Iterable[IngestReport], queries: Iterable[Query] = ()) -> tuple[SourceCounts, ...]:
+    """Return what became of the rows of a batch, by source. Rows whose key is NULL are not lost where one of the
+    queries has them without a partner.
+    """
     by_source: dict[str, SourceCounts] = {}
+    coming_out = frozenset[tuple[str, str]]().union(*map(_keys_kept_alone, queries))
     for report in ingested:
         counts = SourceCounts(
             source=report.source,
@@ -140,12 +144,23 @@ def counts_of(ingested: Iterable[IngestReport]) -> tuple[SourceCounts, ...]:
             bad=tuple(_count(bad) for bad in report.bad_rows),
             outside=report.outside,
             null_keys=report.null_keys,
-            null_keys_by=report.null_keys_by,
+            null_keys_by=tuple(each for each in report.null_keys_by if (report.source, each.key) not in coming_out),
             tau_min=report.tau_min,
             tau_max=report.tau_max,
         )
         by_source[report.source] = by_source[report.source].plus(counts) if report.source in by_source else counts
     return tuple(by_source[source] for source in sorted(by_source))
+
+
+@remembered(1 << 12)  # the same ones are asked with every batch
+def _keys_kept_alone(query: Query) -> frozenset[tuple[str, str]]:
+    """Return the keys of which a row is in a result of a query although it is NULL there, each with its source."""
+    if not query.joins:
+        return frozenset()
+    relations = (query.relation(alias) for alias in kept_alone(query))
+    return frozenset(
+        (relation.source, key.expression.sql) for relation in relations for key in keys_of(query, relation.alias)
+    )
 
 
 def _count(bad: BadRows) -> BadCount:
@@ -181,7 +196,7 @@ def relation_counts(queries: Iterable[Query], ingested: Iterable[IngestReport]) 
     )
 
 
-@lru_cache(maxsize=1 << 13)  # the same ones are asked for with every batch
+@remembered(1 << 13)  # the same ones are asked for with every batch
 def _selection(relation: Relation) -> str:
     return selection_of(relation).sql
 

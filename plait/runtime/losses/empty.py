@@ -16,6 +16,7 @@ from plait.plan.model import Member, Plan, Step
 from plait.plan.relations import selection_of
 from plait.plan.traversals import endings, path_members
 from plait.query.model import Query, Relation
+from plait.query.partners import kept_alone
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.times import event_time_text
 from plait.spelling import plural
@@ -60,10 +61,18 @@ def hints_for(
 
 
 def _why(query: Query, evidence: Evidence, misses: Iterable[_Miss]) -> str | None:
+    is_kept_alone = bool(kept_alone(query))
     for relation in query.relations:
-        reason = None if relation.is_table else _unusable(relation, evidence)
+        reason = None if relation.is_table else _silent(relation, evidence)
+        if reason is None and not (relation.is_table or is_kept_alone):
+            reason = _unusable(relation, evidence)
         if reason is not None:
             return f"no result: {reason}"
+    if is_kept_alone:
+        return (
+            "no result yet: a row without a partner comes once the watermark has passed the last moment at which one "
+            "could come; a run with --available-now --close says that nothing more will come"
+        )
     # Of orders that end at different steps the one that came furthest tells most: an earlier end may only mean that
     # the partners came later.
     missed = max(misses, key=lambda miss: (len(miss.path), miss.sent), default=None)
@@ -75,12 +84,20 @@ def _why(query: Query, evidence: Evidence, misses: Iterable[_Miss]) -> str | Non
     return None if missed is None else f"no result: {_partnerless(missed, evidence)}"
 
 
-def _unusable(relation: Relation, evidence: Evidence) -> str | None:
-    """Return why no row of a relation that ever arrived can be in a result; None if some can."""
-    stream, alias = wording.name(relation.source), wording.name(relation.alias)
+def _silent(relation: Relation, evidence: Evidence) -> str | None:
+    """Tell that nothing has arrived on a relation; None if something has."""
     seen = evidence.progress.get(relation.source)
-    if seen is None or seen.rows == 0:
-        return f"nothing has arrived on stream {stream} yet"
+    is_silent = seen is None or seen.rows == 0
+    return f"nothing has arrived on stream {wording.name(relation.source)} yet" if is_silent else None
+
+
+def _unusable(relation: Relation, evidence: Evidence) -> str | None:
+    """Return why no row of a relation that ever arrived can meet others; None if some can."""
+    stream, alias, seen = (
+        wording.name(relation.source),
+        wording.name(relation.alias),
+        evidence.progress[relation.source],
+    )
     in_time = seen.rows - seen.bad - seen.late
     if in_time <= 0:
         fates = [f"{count:,} {fate}" for count, fate in ((seen.bad, "bad"), (seen.late, "late")) if count]

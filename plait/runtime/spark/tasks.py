@@ -10,7 +10,7 @@ import pickle
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from plait.operators.ingest.governing import changed_at
 from plait.operators.ingest.ingest import IngestContext, ingest, ingest_again
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.ingest.readings import NO_READINGS, Reading
+from plait.operators.probe.calling import noted
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.reader import Reader
 from plait.operators.traversal.results import task_file_name
@@ -218,6 +219,7 @@ def keep_open(context: ProbeContext) -> None:
 
 def _traversal(shipment: Shipment) -> Traversal:
     context, lasting = shipment.unpacked()
+    context = replace(context, predicates=noted(context.predicates, context.storage))
     return Traversal(context, lasting.deliveries, enter(context.storage).attempt, lasting.demands)
 
 

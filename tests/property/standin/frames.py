@@ -55,6 +55,10 @@ class TaskContext:
         return str(self.batch) if name == "streaming.sql.batchId" and self.batch is not None else None
 
 
+class WorkerEnded(BaseException):
+    """Ends the worker of the task in which it is raised, as ``os._exit`` does."""
+
+
 def _current_task() -> TaskContext | None:
     return getattr(_task, "context", None)
 
@@ -257,6 +261,8 @@ def _run(task: Task, part: pa.Table, context: TaskContext, declared: Schema) -> 
     _task.context = context
     try:
         batches = list(task(iter(part.combine_chunks().to_batches())))
+    except WorkerEnded as error:
+        raise PythonException("Python worker exited unexpectedly (crashed)") from error
     except Exception as error:
         raise PythonException(f"{type(error).__module__}.{type(error).__name__}: {error}") from error
     finally:

@@ -16,6 +16,8 @@ from plait.cli.execution import Choices, settle
 from plait.cli.main import main
 from plait.cli.script import read_script_file
 from plait.errors import OptionError
+from plait.state.manifest import encode
+from plait.state.model import Manifest
 
 SOURCES = """CREATE STREAM orders (id BIGINT, o_ts TIMESTAMP) USING mine TIMESTAMP BY o_ts WINDOW INTERVAL 30 SECONDS;
 CREATE STREAM items (oid BIGINT, i_ts TIMESTAMP) USING mine TIMESTAMP BY i_ts WINDOW INTERVAL 30 SECONDS;
@@ -217,3 +219,21 @@ def test_python_runs_the_package_as_the_command(
         runpy.run_module("plait", run_name="__main__")
     assert not ended.value.code
     assert "no mistakes" in capsys.readouterr().out
+
+
+def test_a_checkpoint_whose_input_has_ended_is_refused_before_spark_starts(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(execution, "opened_session", lambda *_, **__: pytest.fail("Spark is started"))
+    folder = script.parent / "both.checkpoint" / "plait" / "manifests"
+    folder.mkdir(parents=True)
+    (folder / "3.json").write_bytes(encode(Manifest(batch=3, watermark_us=None, plan="1-a", ended=True)))
+    assert plait(monkeypatch, "run", str(script), "--available-now") == 2
+    assert "has ended: it was run with --close" in capsys.readouterr().err
+
+
+def test_who_writes_into_memory_is_told_that_nobody_can_read_it(script: Path) -> None:
+    script.write_text(script.read_text() + QUERY.replace("both INTO noop", "other INTO memory"))
+    text = read_script_file(script)
+    told = execution._described(settle(text, Choices()), text.load()).warnings
+    assert [each.split(",")[0] for each in told] == ["query 'other' goes INTO memory"]

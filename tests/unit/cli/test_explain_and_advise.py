@@ -236,7 +236,7 @@ def test_explain_shows_the_history_of_plans_without_spark(
     assert json.loads(capsys.readouterr().out) == {"epochs": []}
     assert plait(monkeypatch, *asked, "--format", "mermaid") == 0
     assert capsys.readouterr().out.startswith("gantt\n")
-    assert plait(monkeypatch, "explain", str(script), "--history") == 1  # where `plait run` would have it, none is
+    assert plait(monkeypatch, "explain", str(script), "--history") == 2  # where `plait run` would have it, none is
     assert "there is no Plait checkpoint at" in capsys.readouterr().err
     assert "pyspark" not in sys.modules
 
@@ -259,10 +259,26 @@ def test_explain_says_when_the_script_has_changed_since(
         assert "measured 100" in text
 
 
+def test_explain_says_why_a_query_is_set_aside(
+    script: Path, checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "CREATE QUERY rt INTO noop AS SELECT r.a FROM r JOIN t ON r.a = t.b;"
+    script.write_text(SCRIPT + more)
+    asked = ("explain", str(script), "--checkpoint", checkpoint.uri, "--query", "rt")
+    assert plait(monkeypatch, *asked) == 2
+    assert "the plan has no query 'rt'" in capsys.readouterr().err
+    noted = {"query": "rt", "definition": "d", "reason": "it overflows", "batch": 1}
+    (Path(checkpoint.uri) / "plait" / "set-aside.json").write_text(json.dumps({"queries": [noted]}))
+    assert plait(monkeypatch, *asked) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "query 'rt' is set aside from batch 1 on: it overflows" in text
+    assert "t on r.a = t.b" in text
+
+
 def test_a_checkpoint_that_is_none_is_refused_with_a_message(
     script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert plait(monkeypatch, "explain", str(script), "--checkpoint", str(script.parent / "nowhere")) == 1
+    assert plait(monkeypatch, "explain", str(script), "--checkpoint", str(script.parent / "nowhere")) == 2
     assert "there is no Plait checkpoint at" in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, OptionError
 from plait.plan.codec import encode
 from plait.plan.explain import EdgeCount, StoreCount
 from plait.plan.model import Plan
@@ -173,7 +173,7 @@ def test_looking_at_a_checkpoint_changes_nothing_in_it(checkpoint: Checkpoint, t
 
 
 def test_a_directory_without_a_checkpoint_or_without_a_batch_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no Plait checkpoint at"):
+    with pytest.raises(OptionError, match="there is no Plait checkpoint at"):
         observe(str(tmp_path / "nowhere"))
     assert not (tmp_path / "nowhere").exists()
     checkpoint = Checkpoint(tmp_path)

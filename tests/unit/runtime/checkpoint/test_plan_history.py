@@ -11,7 +11,7 @@ import pytest
 from plait.adapt.decision import Change, Outcome
 from plait.cli.history_plot import history_mermaid
 from plait.cli.history_text import history_json, history_text
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, OptionError
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.runtime.checkpoint.epoch import Epoch
@@ -119,6 +119,6 @@ def test_one_that_cannot_be_read_ends_no_run_but_is_named_where_it_is_asked_for(
 
 
 def test_where_there_is_no_checkpoint_that_is_said_and_where_there_is_no_history_too(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="there is no Plait checkpoint at"):
+    with pytest.raises(OptionError, match="there is no Plait checkpoint at"):
         history_of(str(tmp_path / "nowhere"))
     assert history_text(()).startswith("No plan has been noted in this checkpoint yet")

@@ -21,6 +21,7 @@ from plait.runtime.losses.counts import (
     relation_counts,
 )
 from plait.runtime.losses.times import implausible_times
+from plait.sql import load_script
 from plait.state.model import BadRows, NullKey
 
 DAY_US = 86_400_000_000
@@ -126,3 +127,14 @@ def test_an_implausible_event_time_is_told_once_with_its_conversion(tau_us: int,
 
 def test_event_times_of_our_time_are_no_reason_to_warn() -> None:
     assert [*implausible_times([seen(NOW_US - 50 * 365 * DAY_US, NOW_US + 70 * 365 * DAY_US)], frozenset())] == []
+
+
+def test_rows_with_a_null_key_are_not_lost_where_a_query_has_them_without_a_partner() -> None:
+    streams = "".join(
+        f"CREATE STREAM {name} (a BIGINT, b BIGINT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 1 SECOND;"
+        for name in "rs"
+    )
+    for join, is_lost in (("LEFT JOIN", False), ("LEFT ANTI JOIN", False), ("JOIN", True), ("RIGHT JOIN", True)):
+        sql = f"{streams} CREATE QUERY q INTO noop AS SELECT 1 AS one FROM r {join} s ON r.a = s.a;"
+        (counts,) = counts_of([REPORT], load_script(sql).queries)
+        assert bool(counts.null_keys_by) is is_lost, join

@@ -13,6 +13,7 @@ from plait.query.model import Aggregation, Query, SourceExpression
 from plait.query.time_windows import TimeWindow
 from plait.runtime.losses.counts import EdgeFlow
 from plait.runtime.losses.empty import Evidence, hints_for
+from plait.sql import load_script
 from plait.state.model import NullKey, SourceProgress
 
 A, B = "#k bigint `a`", "#k bigint `b`"
@@ -116,3 +117,23 @@ def test_a_query_that_groups_and_found_partners_waits_for_its_windows() -> None:
     assert "--available-now --close" in told
     missed = hint(query=replace(QUERY, aggregation=groups), flows={path_from("r")[0]: (5, 0)})
     assert missed.startswith("no result: 5 tuples")
+
+
+OUTER = """
+    CREATE STREAM r (a BIGINT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
+    CREATE STREAM s (a BIGINT, ts TIMESTAMP) USING mine TIMESTAMP BY ts WINDOW INTERVAL 10 SECONDS;
+    CREATE QUERY q INTO noop AS SELECT r.a FROM r LEFT JOIN s ON r.a = s.a;
+"""
+
+
+def test_a_query_whose_rows_come_without_a_partner_waits_for_the_watermark() -> None:
+    (query,) = load_script(OUTER).queries
+    evidence = Evidence(
+        plan=planned(QUERY),
+        progress={"r": seen("r", null_keys_by=(NullKey(key="`a`", rows=10),)), "s": seen("s", bad=10)},
+        flows={},
+    )
+    ((_, said),) = hints_for([query], {}, frozenset("r"), evidence)
+    assert said.startswith("no result yet: a row without a partner comes once the watermark")
+    silent = replace(evidence, progress={"r": seen("r"), "s": seen("s", rows=0)})
+    assert hints_for([query], {}, frozenset("r"), silent) == (("q", "no result: nothing has arrived on stream s yet"),)
