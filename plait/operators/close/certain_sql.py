@@ -42,10 +42,15 @@ _META: Final = ("newest", "closes", "sure", "fresh", "bare")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What the watermark has passed: rows that are certain at `last_us` and were not before `since_us` are found."""
+    """What the watermark has passed: rows that are certain at `last_us` and were not before `since_us` are found.
+
+    `is_past`: the rows looked at arrived at any time, so that of those which time decides only `since_us` tells whether
+    they are wanted.
+    """
 
     since_us: int
     last_us: int
+    is_past: bool = False
 
 
 def compared_columns(query: Query, alias: str) -> tuple[str, ...]:
@@ -113,7 +118,8 @@ class _Writer:
             self._parts.append(f"x{number} AS MATERIALIZED ({self._numbered(rows)})")
         shown = [alias for alias in self._at if alias not in only_tested(self._query)]
         columns = ", ".join(self._column(alias, "i") for alias in shown)
-        wanted = f"(sure >= {self._span.since_us} OR fresh)" + (" AND bare" if finds_core(self._query) else "")
+        at_once = f"sure = {_AT_ONCE}" if self._span.is_past else "fresh"
+        wanted = f"(sure >= {self._span.since_us} OR {at_once})" + (" AND bare" if finds_core(self._query) else "")
         return f"WITH {', '.join(self._parts)} SELECT {columns} FROM x{len(self._query.joins)} WHERE {wanted}"
 
     def _first(self) -> str:

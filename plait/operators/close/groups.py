@@ -49,7 +49,8 @@ class Over:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedQuery:
     """A query that groups: by windows of the event time in column `time` of its joined rows. `identity` as in
-    `OpenGroups`, `fold` as in `Gathering`.
+    `OpenGroups`, `fold` as in `Gathering`. `complete_from_us`: of one that has gathered nothing yet, windows that began
+    before then have not all of their rows, and are left out; None: there are none.
     """
 
     query: str
@@ -57,6 +58,7 @@ class GroupedQuery:
     window: TimeWindow
     time: str
     fold: Fold | None = None
+    complete_from_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,9 @@ def resting_groups(before: Manifest | None, answered: Container[str]) -> tuple[O
 def gathered_after(before: OpenGroups | None, query: GroupedQuery, gathered: Sequence[GatheredRows]) -> OpenGroups:
     """Return what a query has gathered after a batch. Rows of another query that had its name are let go."""
     if before is None or before.identity != query.identity:
-        before = OpenGroups(query=query.query, identity=query.identity, over_until_us=None)
+        begins_us = query.complete_from_us
+        left_out = None if begins_us is None else query.window.last_end(begins_us - 1)
+        before = OpenGroups(query=query.query, identity=query.identity, over_until_us=left_out)
     return replace(before, files=(*before.files, *gathered))
 
 

@@ -12,21 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from plait.operators.ingest.ingest import highest
+from plait.operators.probe.partials import NO_LOW
 from plait.plan.model import Plan, Requirement, Selection, Store
 from plait.plan.relations import (
+    kept_us_of,
     keys_of,
     own_store,
     projected_columns,
-    requirement_of,
+    requirements_of,
     selection_of,
     values_read,
-    window_of,
+    waiting_selections,
 )
 from plait.query.model import Query, Relation
+from plait.query.remembering import remembered
 from plait.state.model import Bucket, Forgotten, KeptFor, Layout, Manifest, SourceProgress, Unstored
 
 _MOST_SPANS = 8
@@ -55,7 +57,7 @@ class Lacking:
         until = (
             "for good, because its window is unbounded"
             if self.until_us is None
-            else f"until the watermark has passed {_moment(self.until_us)}"
+            else f"until the watermark has passed {moment_text(self.until_us)}"
         )
         return f"{self._what}: its results go without them {until}. {self._advice}"
 
@@ -87,7 +89,8 @@ class Lacking:
         }
 
 
-def _moment(us: int) -> str:
+def moment_text(us: int) -> str:
+    """Return an event time for the user."""
     moment = datetime(1970, 1, 1) + timedelta(microseconds=us)
     return moment.isoformat(sep=" ", timespec="microseconds" if moment.microsecond else "seconds")
 
@@ -169,6 +172,23 @@ def lacking_after(
     return _merged(lacking)
 
 
+def complete_from(query: Query, plan: Plan, manifest: Manifest) -> int | None:
+    """Return the event time from which on all is stored that says what a query that is new to a manifest would have had
+    before, had it been there: rows that its joins decide about from that watermark on, and windows of time that begin
+    from then on. The smallest int64 if nothing is lacking; None: it cannot be told of any time.
+
+    Where every query has stores of its own those of a new one are empty.
+    """
+    own = {own_store(query.name, relation.source) for relation in query.relations if not relation.is_table}
+    if any(store.id in own for store in plan.stores):
+        return None
+    all_that_ever = lacking_after((query,), plan, replace(manifest, watermark_us=None), backfill=True)
+    untils = [each.until_us for each in all_that_ever]
+    if None in untils:
+        return None
+    return max((until + 1 for until in untils if until is not None), default=NO_LOW)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reasons:
     """Why rows of a time were stored: for a query of that time a look-up tells that its rows were among them."""
@@ -188,10 +208,10 @@ class _Reasons:
 def _unstored(
     query: Query, relation: Relation, spans: Iterable[_Reasons], watermark_us: int | None
 ) -> Iterable[Lacking]:
-    need = requirement_of(query, relation)
+    needs = requirements_of(query, relation)
     for each in spans:
-        until = _until(each.span.tau_max_us, window_of(relation))
-        if _matters(until, watermark_us) and not each.cover(need):
+        until = _until(each.span.tau_max_us, kept_us_of(relation))
+        if _matters(until, watermark_us) and not all(map(each.cover, needs)):
             yield Lacking(query=query.name, stream=relation.source, columns=(), rows=each.span.rows, until_us=until)
 
 
@@ -199,7 +219,7 @@ def _forgotten(
     query: Query, relation: Relation, progress: SourceProgress, watermark_us: int | None
 ) -> Iterable[Lacking]:
     """Yield what was let go too early for the query: whatever it still could join, had a window been as long."""
-    window = window_of(relation)
+    window = kept_us_of(relation)
     missed = [each for each in progress.forgotten if _matters(_until(each.tau_max_us, window), watermark_us)]
     if missed:
         yield Lacking(
@@ -253,7 +273,7 @@ class _Layouts:
             if held.issuperset(needed):
                 continue
             missing = tuple(dict.fromkeys(text for name, text in needed.items() if name not in held))
-            window = window_of(relation)
+            window = kept_us_of(relation)
             concerned = [bucket for bucket in buckets if _matters(_until(bucket.tau_max, window), watermark_us)]
             if concerned:
                 tau_max = max((bucket.tau_max for bucket in concerned if bucket.tau_max is not None), default=None)
@@ -271,7 +291,7 @@ class _Layouts:
         return own if own is not None and own.source == relation.source else self.only.get(relation.source)
 
 
-@lru_cache(maxsize=1 << 13)  # of hundreds of queries, each time that one of them comes or goes
+@remembered(1 << 13)  # of hundreds of queries, each time that one of them comes or goes
 def needed_of(query: Query, relation: Relation) -> dict[str, str]:
     """Return what a query needs of a relation's stored rows: names in a layout, each with the user's words for it."""
     alias = relation.alias
@@ -285,9 +305,10 @@ def needed_of(query: Query, relation: Relation) -> dict[str, str]:
             needed[operand] = operand
         else:
             needed[operand.name] = _shown(operand.expression.sql)
-    selection = selection_of(relation)
-    if selection.conjuncts:
-        needed[selection.sql] = " AND ".join(_shown(conjunct.sql) for conjunct in selection.conjuncts)
+    waiting = () if relation.waiting is None else waiting_selections(relation.waiting)
+    for selection in (selection_of(relation), *waiting):
+        if selection.conjuncts:
+            needed[selection.sql] = " AND ".join(_shown(conjunct.sql) for conjunct in selection.conjuncts)
     return needed
 
 
@@ -319,4 +340,14 @@ def _merged(parts: Iterable[Lacking]) -> tuple[Lacking, ...]:
     return tuple(merged[name] for name in sorted(merged))
 
 
-__all__ = ["Lacking", "keeps_all_of", "kept_for", "lacking_after", "needed_of", "with_forgotten", "with_unstored"]
+__all__ = [
+    "Lacking",
+    "complete_from",
+    "keeps_all_of",
+    "kept_for",
+    "lacking_after",
+    "moment_text",
+    "needed_of",
+    "with_forgotten",
+    "with_unstored",
+]

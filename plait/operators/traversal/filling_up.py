@@ -5,6 +5,9 @@ one relation of the query (`FillingUp.start`), whose tuples are taken in slices,
 time and no later one. These are kept as they were (`Past`) until the last slice is taken: a result that waits for its
 slice must not be lost because a tuple of it expires. The plan for it has no intermediate stores, which come and go,
 and is for this query alone: what was kept is read as it wants that, whatever queries that come later want of theirs.
+
+What the watermark had decided before then (rows without a partner, windows of time that were over) comes with the first
+batch, as far back as all is stored that decides it (`plait.operators.close.lacking.complete_from`).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from plait.plan.model import Plan
 from plait.plan.pruning import answering_from
 from plait.plan.relations import store_for
 from plait.query.model import Query
+from plait.query.partners import TESTS
 from plait.state.model import FillingUp, Left, Manifest, Past
 
 AT_ONCE_ROWS: Final = 50_000
@@ -59,10 +63,15 @@ def wanting(queries: Iterable[Query], manifest: Manifest | None, *, backfill: bo
         return ()
     known = {progress.query for progress in manifest.queries}
     waiting = {(each.query, each.asks) for each in manifest.filling_up}
-    inner = (query for query in queries if not query.joins)  # which rows had no partner then, nobody can tell any more
     return tuple(
-        query for query in inner if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
+        query for query in queries if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
     )
+
+
+def begins_with_past(manifest: Manifest | None, batch: int) -> frozenset[str]:
+    """Return the queries that a batch answers first, on top of this manifest, and that have results of the past."""
+    filling_up = () if manifest is None else manifest.filling_up
+    return frozenset(each.query for each in filling_up if each.since == batch)
 
 
 def begun(wanted: Iterable[PastPlan], manifest: Manifest, batch: int) -> Manifest:
@@ -101,10 +110,14 @@ def _begun(past: PastPlan, manifest: Manifest, batch: int) -> FillingUp:
         for alias, store in stores.items()
     }
     start = min(rows, key=lambda alias: (rows[alias], alias))
-    own = [bucket for bucket in manifest.buckets if bucket.store == stores[start] and bucket.rows]
+    is_found_late = any(step.kind in TESTS for step in query.joins)  # all of it where the watermark decides
+    stored = () if is_found_late else manifest.buckets
+    own = [bucket for bucket in stored if bucket.store == stores[start] and bucket.rows]
     own.sort(key=lambda bucket: (-bucket.batch_max, bucket.path))
     left = tuple(Left(path=bucket.path) for bucket in own)
-    return FillingUp(query=query.name, asks=asks(query), start=start, since=batch, rows=rows[start], left=left)
+    return FillingUp(
+        query=query.name, asks=asks(query), start=start, since=batch, rows=sum(each.rows for each in own), left=left
+    )
 
 
 def pasts_of(filling_up: Iterable[FillingUp], pasts: Iterable[Past]) -> tuple[Past, ...]:
@@ -187,6 +200,7 @@ __all__ = [
     "FilledUp",
     "PastPlan",
     "asks",
+    "begins_with_past",
     "begun",
     "fill_up",
     "pasts_of",

@@ -22,9 +22,12 @@ from plait.operators.close.closing import Closed
 from plait.operators.close.final_groups import final_groups
 from plait.operators.close.found import write_found
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
+from plait.operators.close.lacking import complete_from
 from plait.operators.close.levels import marks_of, watermark_of
 from plait.operators.evaluating import EvaluationError
 from plait.operators.failing import computation_error
+from plait.operators.probe.partials import NO_LOW
+from plait.operators.traversal.filling_up import begins_with_past
 from plait.runtime.batch.made_groups import written_groups
 from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
@@ -57,8 +60,16 @@ def close_groups(
     resting = resting_groups(work.before, work.epoch.bindings)
     if not groupings:
         return replace(closed, groups=resting)
+    complete_from_us = _complete_from(work)
     queries = [
-        GroupedQuery(query=name, identity=how.identity, window=how.window, time=how.time.name, fold=how.fold)
+        GroupedQuery(
+            query=name,
+            identity=how.identity,
+            window=how.window,
+            time=how.time.name,
+            fold=how.fold,
+            complete_from_us=complete_from_us.get(name),
+        )
         for name, how in sorted(groupings.items())
     ]
     name = f"{work.number}-{uuid.uuid4().hex[:12]}"
@@ -73,6 +84,20 @@ def close_groups(
         found += (write_found(rows, deliveries(), storage, batch=work.number),)
     made = written_groups(storage, work.epoch, rows, f"{name}-made")
     return replace(closed, groups=(*windows.waiting, *resting), found=found, made=made)
+
+
+def _complete_from(work: Batch) -> dict[str, int]:
+    """Return from when on windows are complete of queries that have results of the past with this batch, where not all
+    is stored that there was.
+    """
+    if work.before is None:
+        return {}
+    before = replace(work.before, buckets=work.epoch.seen(work.before.buckets))
+    queries = (work.epoch.bindings[name].query for name in begins_with_past(before, work.number))
+    found = (
+        (query, complete_from(query, work.epoch.plan, before)) for query in queries if query.aggregation is not None
+    )
+    return {query.name: begins_us for query, begins_us in found if begins_us is not None and begins_us > NO_LOW}
 
 
 def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None, marks: Mapping[str, int | None]) -> bool:

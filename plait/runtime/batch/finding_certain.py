@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from plait.errors import ComputationError, Failure
 from plait.operators.close.certain import certain_rows, mark_of_query, span_of
+from plait.operators.close.certain_sql import Span
 from plait.operators.close.closing import Closed
 from plait.operators.close.found import write_found
+from plait.operators.close.lacking import complete_from
 from plait.operators.close.levels import watermark_of
 from plait.operators.close.sides import Stored
 from plait.operators.failing import computation_error
 from plait.operators.probe.reader import Reader
+from plait.operators.traversal.filling_up import begins_with_past
 from plait.plan.relations import own_store
 from plait.query.model import Query
 from plait.runtime.batch.record import Batch
@@ -37,12 +40,15 @@ def with_certain(
     fresh = tuple(bucket for report in work.ingested for bucket in report.buckets)
     stored = Stored(reader=reader, before=reader.all_seen(live), fresh=reader.all_seen(fresh))
     before = () if work.before is None else work.before.sources
-    found, failures = {}, list[Failure]()
+    with_past, found, failures = begins_with_past(work.before, work.number), {}, list[Failure]()
     for name in sorted(deliveries):
         binding = work.epoch.bindings[name]
-        span = span_of(binding.query, before, closed.sources)
+        span, looked_at = span_of(binding.query, before, closed.sources), stored
+        if name in with_past and work.before is not None:
+            span = _with_past(binding.query, span, work.epoch, work.before)
+            looked_at = Stored(reader=reader, before=(), fresh=reader.all_seen((*work.before.buckets, *fresh)))
         try:
-            rows = certain_rows(binding.query, work.epoch.plan, stored, span, binding.joined_types)
+            rows = certain_rows(binding.query, work.epoch.plan, looked_at, span, binding.joined_types)
         except ComputationError as error:
             failures += error.failures or (Failure(query=name, reason=f"query '{name}': {error}"),)
             continue
@@ -54,6 +60,15 @@ def with_certain(
         return closed
     report = write_found(found, deliveries, storage, batch=work.number)
     return replace(closed, found=(*closed.found, report))
+
+
+def _with_past(query: Query, span: Span, epoch: Epoch, before: Manifest) -> Span:
+    """Return what the first batch of a query decides that has results of the past: as if all had arrived just now, and
+    as far back as what is stored says what had partners.
+    """
+    complete = complete_from(query, epoch.plan, replace(before, buckets=epoch.seen(before.buckets)))
+    since = span.since_us if complete is None else min(complete, span.since_us)
+    return replace(span, since_us=since, is_past=True)
 
 
 def awaits_certain(before: Manifest, epoch: Epoch, watermark_us: int | None, marks: Mapping[str, int | None]) -> bool:

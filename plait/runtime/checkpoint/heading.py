@@ -8,6 +8,7 @@ from typing import Final
 
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest, probing_only
+from plait.operators.close.lacking import complete_from
 from plait.operators.ingest.derivable import reading_of
 from plait.operators.ingest.readings import Reading, Readings
 from plait.operators.traversal.filling_up import PastPlan, wanting
@@ -18,7 +19,7 @@ from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.plan.strategy_names import StrategyName
 from plait.plan.traversals import intermediates
-from plait.query.model import Stream
+from plait.query.model import Query, Stream
 from plait.runtime.checkpoint.asked import Asked
 from plait.state.model import Manifest
 
@@ -51,9 +52,13 @@ def way_to(request: PlanRequest, goal: Plan, manifest: Manifest | None, running:
 def past_plans(
     asked: Asked, plan: Plan, manifest: Manifest | None, known: Iterable[PastPlan] = ()
 ) -> tuple[PastPlan, ...]:
-    """Return how queries get the results of before they came that want them, those as `known` that are."""
+    """Return how queries get the results of before they came that want them, those as `known` that are. The buckets of
+    the manifest are as they are read.
+    """
     asking = (binding.query for binding in asked.bindings.values())
-    queries = wanting(asking, manifest, backfill=asked.settings.backfill)
+    wanted = wanting(asking, manifest, backfill=asked.settings.backfill)
+    decided = decided_from(wanted, plan, manifest)
+    queries = tuple(query for query in wanted if decided.get(query.name, 0) is not None)
     made = {each.query.name: each for each in known}
     lacking = tuple(query for query in queries if query.name not in made or made[query.name].query is not query)
     if lacking:
@@ -64,6 +69,18 @@ def past_plans(
             alone = planned((query,), statistics, options)
             made[query.name] = PastPlan(query=query, plan=alone, readings=_readings(asked, alone))
     return tuple(made[query.name] for query in queries)
+
+
+def decided_from(queries: Iterable[Query], plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
+    """Return from which event time on queries can have of the past what the watermark decided: which rows had no
+    partner, and what was in windows of time. Of those that are new and have such; None: of no time. The buckets of the
+    manifest are as they are read.
+    """
+    if manifest is None:
+        return {}
+    known = {each.query for each in manifest.queries} | {each.query for each in manifest.filling_up}
+    new = (query for query in queries if query.name not in known and (query.joins or query.aggregation is not None))
+    return {query.name: complete_from(query, plan, manifest) for query in new}
 
 
 def _readings(asked: Asked, plan: Plan) -> Readings:
@@ -90,4 +107,4 @@ def _is_there(base: Plan, manifest: Manifest) -> bool:
     return needed <= there(base, manifest.buckets, manifest.fillings)
 
 
-__all__ = ["AT_ONCE_ROWS", "past_plans", "way_to"]
+__all__ = ["AT_ONCE_ROWS", "decided_from", "past_plans", "way_to"]

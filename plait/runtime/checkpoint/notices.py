@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from plait.operators.close.keeping import resting_windows
+from plait.operators.close.lacking import moment_text
+from plait.operators.probe.partials import NO_LOW
 from plait.plan.model import Plan
 from plait.runtime.checkpoint.catalog import Catalog
 from plait.runtime.notice import Notice
@@ -21,15 +23,16 @@ def notices(
     registered: frozenset[str],
     dropped: frozenset[str] = frozenset(),
     groupings: Mapping[str, Grouping | None] = MappingProxyType({}),
-    outer: Collection[str] = (),
+    decided_from: Mapping[str, int | None] = MappingProxyType({}),
     *,
     backfill: bool = False,
 ) -> tuple[Notice, ...]:
     """Return one notice for every stream that comes back, rests, or seems to have been renamed, for every query
     that is left out or was `dropped` although its sink has not taken all of its results or it has windows that are not
     over, for every one that comes back to such windows or cannot go on with them, and for every one that `backfill`
-    leaves as it is because it comes back or is `outer` (an outer, semi or anti join), or fills up with the next batch.
-    `groupings`: how today's queries group.
+    leaves as it is because it comes back or because nobody can tell what it would have had, or fills up with the next
+    batch. `groupings`: how today's queries group; `decided_from`: from which event time on the new ones have of the
+    past what the watermark decided, None: of no time.
     """
     if before is None or manifest is None:
         return ()
@@ -40,7 +43,7 @@ def notices(
         *_renamed(before, now, registered, read),
         *_undelivered(manifest, plan, dropped),
         *_open_windows(manifest, dropped, groupings),
-        *((*_not_filled(manifest, plan), *_filled_later(manifest, plan, outer)) if backfill else ()),
+        *((*_not_filled(manifest, plan), *_filled_later(manifest, plan, decided_from)) if backfill else ()),
     )
 
 
@@ -176,28 +179,36 @@ def _not_filled(manifest: Manifest, plan: Plan) -> list[Notice]:
     ]
 
 
-def _filled_later(manifest: Manifest, plan: Plan, outer: Collection[str]) -> list[Notice]:
+def _filled_later(manifest: Manifest, plan: Plan, decided_from: Mapping[str, int | None]) -> list[Notice]:
     known = {progress.query for progress in manifest.queries}
     new = sorted(set(plan.queries) - known) if manifest.batch >= 0 else []
-    return [_never_filled(query) if query in outer else _to_be_filled(query) for query in new]
+    return [_to_be_filled(query, decided_from.get(query, NO_LOW)) for query in new]
 
 
-def _to_be_filled(query: str) -> Notice:
-    return Notice(
-        kind="query to be filled",
-        of=query,
-        text=f"query '{query}' is new: the results of what is stored come with the next batch, or bit by bit "
-        "with those that follow if that is much, once something new has arrived",
+def _to_be_filled(query: str, decided_from_us: int | None) -> Notice:
+    if decided_from_us is None:
+        return _never_filled(query)
+    text = (
+        f"query '{query}' is new: the results of what is stored come with the next batch, or bit by bit "
+        "with those that follow if that is much, once something new has arrived"
     )
+    if decided_from_us > NO_LOW:
+        text += (
+            f"; rows without a partner and windows of time from event time {moment_text(decided_from_us)} on, because "
+            "of what was before not all is stored that decides them (OPTIONS (keep 'all') and a longer WINDOW on the "
+            "streams keep more)"
+        )
+    return Notice(kind="query to be filled", of=query, text=text)
 
 
 def _never_filled(query: str) -> Notice:
     return Notice(
         kind="query not filled",
         of=query,
-        text=f"query '{query}' is an outer, semi or anti join, which plait.backfill does not fill up: which rows of "
-        "the past had no partner nobody can tell any more. It has the rows that become certain from now on. To have "
-        "all, run it on a checkpoint of its own",
+        text=f"query '{query}' is not filled up with the past by plait.backfill: rows that it would need are not "
+        "stored any more, and of no event time it can be told which rows had no partner, or what was in a window of "
+        "time (windows are unbounded, or strategy 'independent' gives it stores of its own, which are empty). It has "
+        "what is decided from now on. To have all, run it on a checkpoint of its own",
     )
 
 

@@ -25,7 +25,7 @@ from plait.plan.model import Plan
 from plait.runtime.checkpoint.asked import Asked
 from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
 from plait.runtime.checkpoint.epoch import Epoch
-from plait.runtime.checkpoint.heading import past_plans, way_to
+from plait.runtime.checkpoint.heading import decided_from, past_plans, way_to
 from plait.runtime.checkpoint.notices import notices
 from plait.runtime.checkpoint.offsets import resume_streams
 from plait.runtime.checkpoint.recovery import (
@@ -92,6 +92,11 @@ class Prepared:
     specs: Mapping[str, IngestSpec] = field(default_factory=dict)
     written: PartTexts = field(default_factory=PartTexts)
 
+    @property
+    def as_read(self) -> Manifest | None:
+        """The manifest the next batch builds on, its buckets with the layouts that they are read under."""
+        return _as_read(self.epoch, self.before)
+
     def next_epoch(self, epoch: Epoch, way: Way) -> Epoch:
         """Return the epoch of the next stage of a way, on which only probing changes, and note it in the catalog."""
         plan = way.plan
@@ -116,7 +121,7 @@ def prepare(asked: Asked) -> Prepared:
     finished = _finished(asked, opened, plan)
     ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
     ready = _with_takings(asked, ready)
-    return replace(ready, epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.before)))
+    return replace(ready, epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read)))
 
 
 def go_on(
@@ -154,7 +159,7 @@ def go_on(
     ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings)
     return heading, replace(
         ready,
-        epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.before, prepared.epoch.past)),
+        epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read, prepared.epoch.past)),
         stream_specs=prepared.stream_specs,
         taken_in=taken_in,
         specs={spec.source: spec for spec in (*specs, *_derived_specs(asked, plan))},
@@ -270,7 +275,7 @@ def _ready(
         derived=asked.derived,
         readings=readings,
     )
-    stored = None if before is None else replace(before, buckets=epoch.seen(before.buckets))
+    stored = _as_read(epoch, before)
     return Prepared(
         storage=opened.storage,
         identity=opened.owner.identity,
@@ -288,10 +293,15 @@ def _ready(
             frozenset(asked.sources),
             asked.dropped,
             {name: binding.grouping for name, binding in asked.bindings.items()},
-            {name for name, binding in asked.bindings.items() if binding.query.joins},
+            decided_from(queries, plan, stored) if asked.settings.backfill else {},
             backfill=asked.settings.backfill,
         ),
     )
+
+
+def _as_read(epoch: Epoch, manifest: Manifest | None) -> Manifest | None:
+    """Return a manifest whose buckets have the layouts that they are read under."""
+    return None if manifest is None else replace(manifest, buckets=epoch.seen(manifest.buckets))
 
 
 def _with_takings(asked: Asked, ready: Prepared) -> Prepared:
