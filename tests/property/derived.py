@@ -26,7 +26,8 @@ SECOND_US = 1_000_000
 WINDOWS_S = {"a": 20, "b": 10}
 """How long the windows of the streams are."""
 
-STREAMS = "".join(
+TABLE = {"k": [0, 1, 1, None], "label": ["none", "one", "two", "null"]}
+STREAMS = "CREATE TABLE t (k BIGINT, label STRING) USING parquet OPTIONS (path '{0}/t');\n" + "".join(
     f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, id BIGINT) USING parquet OPTIONS (path '{{0}}/{name}', "
     "maxFilesPerTrigger '1')\n"
     f"  TIMESTAMP BY ts WINDOW INTERVAL {window_s} SECONDS DELAY INTERVAL 1 SECOND;\n"
@@ -90,8 +91,8 @@ def _random_query(rng: random.Random, name: str, level: int, known: list[Read], 
     if level == 0 or rng.random() < 0.5:
         is_joined = rng.random() < 0.4
         return _grouped(rng, name, [first, *([rng.choice(known)] if is_joined else [])])
-    if rng.random() < 0.3:
-        return _selected(rng, name, first)
+    if rng.random() < 0.4:
+        return (_selected if rng.random() < 0.7 else _labelled)(rng, name, first)
     return _joined(rng, name, [first, rng.choice(known)])
 
 
@@ -100,6 +101,13 @@ def _selected(rng: random.Random, name: str, read: Read) -> Made:
     columns = ", ".join(f"p.{column} AS c{place}" for place, column in enumerate((read.time, read.key, read.value)))
     text = f"SELECT {columns} FROM {read.name} p WHERE p.{read.value} > {least} OR p.{read.key} IS NULL"
     return Made(name=name, text=text, oracle=text, kind="selected", needs=(read.name,))
+
+
+def _labelled(rng: random.Random, name: str, read: Read) -> Made:
+    kind = rng.choice(("JOIN", "LEFT JOIN"))
+    columns = f"p.{read.time} AS at, p.{read.value} AS n, t.label AS label"
+    text = f"SELECT {columns} FROM {read.name} p {kind} t ON p.{read.key} = t.k"
+    return Made(name=name, text=text, oracle=text, kind="labelled", needs=(read.name,))
 
 
 def _from(rng: random.Random, reads: list[Read], kinds: tuple[str, ...]) -> tuple[str, str, str, dict[str, int]]:
@@ -171,20 +179,25 @@ class Place:
     rng: random.Random
     queries: tuple[Made, ...]
     files: int = 0
+    seconds: int = 0
 
-    def arrive(self, *, rows: int = 12, seconds: int = 6, keys: int = 4) -> None:
-        """Let one file of each stream arrive, as many seconds later than the one before as they bring."""
-        for stream in "ab":
+    def arrive(self, *, rows: int = 12, seconds: int = 6, keys: int = 4, streams: str = "ab") -> None:
+        """Let one file of these streams arrive, of the seconds that follow those that have arrived."""
+        for stream in streams:
             (self.folder / stream).mkdir(exist_ok=True)
-            start = self.files * seconds
-            taus = [(start + self.rng.randrange(seconds)) * SECOND_US for _ in range(rows)]
+            taus = [(self.seconds + self.rng.randrange(seconds)) * SECOND_US for _ in range(rows)]
             columns = {
                 "ts": pa.array(taus, pa.timestamp("us", "UTC")),
                 "k": pa.array([self.rng.choice((None, *range(keys))) for _ in range(rows)], pa.int64()),
                 "id": pa.array([self.rng.randrange(9) for _ in range(rows)], pa.int64()),
             }
             pq.write_table(pa.table(columns), self.folder / stream / f"{self.files:06d}.parquet")
-        self.files += 1
+        self.files, self.seconds = self.files + 1, self.seconds + seconds
+
+    def arrive_somehow(self) -> None:
+        """Let one file of each stream arrive, or of one alone; of the first time of both."""
+        streams = self.rng.choice(("ab", "ab", "a", "b")) if self.files else "ab"
+        self.arrive(rows=self.rng.choice((1, 12, 12)), seconds=self.rng.choice((2, 6, 15)), streams=streams)
 
     def engine(self, session: Session | None = None, **options: Any) -> plait.Engine:
         """Return an engine on the checkpoint with the queries; `options` are its own."""
@@ -215,6 +228,7 @@ class Place:
             for stream in "ab":
                 read = f"SELECT epoch_us(ts) AS ts, k, id FROM '{self.folder}/{stream}/*.parquet'"
                 connection.sql(f"CREATE TABLE {stream} AS {read}")
+            connection.register("t", pa.table(TABLE))
             for query in self.queries:
                 connection.sql(f"CREATE TABLE {query.name} AS {query.oracle}")
             return {each.name: Counter(connection.sql(f"FROM {each.name}").fetchall()) for each in self.queries}
@@ -236,6 +250,8 @@ def rows_in(folder: Path) -> Counter[tuple[Any, ...]]:
 def random_place(folder: Path, seed: int) -> Place:
     """Return a place with random queries, and nothing arrived yet."""
     rng = random.Random(f"derived {seed}")
+    (folder / "t").mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(TABLE), folder / "t" / "0.parquet")
     return Place(folder, rng, random_queries(rng))
 
 

@@ -16,7 +16,7 @@ from tests.property.derived import Place, Results, random_place, random_queries
 from tests.property.standin import frames
 from tests.property.test_undecided_kills import POINTS, Deaths, live, suppress_ended
 
-CASES = int(os.environ.get("PLAIT_CASES", "24"))
+CASES = int(os.environ.get("PLAIT_CASES", "16"))
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0"))
 
 
@@ -39,8 +39,8 @@ def test_random_queries_over_groups_find_what_duckdb_does(tmp_path: Path, deaths
     place, rng = random_place(tmp_path, seed), random.Random(seed)
     starts, found = rng.choice((1, 1, 3)), list[Results]()
     for start in range(starts):
-        for _ in range(rng.randrange(1, 5)):
-            place.arrive()
+        for _ in range(rng.randrange(1, 6)):
+            place.arrive_somehow()
         engine = place.engine(
             strategy=rng.choice(("greedy", "dppick", "fixed", "shared")), parallelism=rng.randrange(1, 4)
         )
@@ -61,7 +61,7 @@ def test_the_random_queries_are_of_all_kinds_and_of_three_levels() -> None:
             depth[query.name] = max(depth.get(name, 0) + (name not in "ab") for name in query.needs)
         levels[max(depth.values())] += 1
     assert min(kinds.values()) >= 3
-    assert len(kinds) == 10, kinds
+    assert len(kinds) == 11, kinds
     assert min(levels[2], levels[3]) >= 5, levels
 
 
@@ -70,9 +70,8 @@ def test_an_engine_that_dies_between_levels_loses_and_repeats_nothing(
     tmp_path: Path, deaths: Deaths, point: str
 ) -> None:
     rng, died = random.Random(f"derived deaths at {point}"), 0
-    for count in (1, rng.randrange(2, 6), rng.randrange(6, 12)):
+    for count in (rng.randrange(1, 4), rng.randrange(4, 10)):
         place = random_place(tmp_path / f"life {count}", rng.randrange(1000))
-        place.folder.mkdir()
         for _ in range(4):
             place.arrive()
         died += live(place, deaths, point, count)
@@ -80,7 +79,7 @@ def test_an_engine_that_dies_between_levels_loses_and_repeats_nothing(
     assert died, f"no engine came to {point}"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_lives_over_groups_in_which_engines_die_end_as_duckdb_says(tmp_path: Path, deaths: Deaths, seed: int) -> None:
     place, rng = random_place(tmp_path, 500 + seed), random.Random(seed)
     for number in range(3):

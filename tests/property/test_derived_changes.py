@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from plait.runtime.batch import closing_groups
 from plait.state.manifest import ManifestLog
 from plait.state.model import END_OF_TIME_US, Manifest
 from plait.state.place import state_of
-from tests.property.derived import Made, Place, Read, only, rows_in
+from tests.property.derived import Made, Place, Read, only, random_place, rows_in
 from tests.property.standin import frames
 from tests.property.standin.session import Session
 from tests.property.test_undecided_kills import Deaths
@@ -58,7 +57,9 @@ def deaths() -> Iterator[Deaths]:
 
 @pytest.fixture
 def place(tmp_path: Path, deaths: Deaths) -> Place:
-    return Place(tmp_path, random.Random(5), QUERIES)
+    made = random_place(tmp_path, 5)
+    made.queries = QUERIES
+    return made
 
 
 def manifest_of(place: Place) -> Manifest:
@@ -173,7 +174,13 @@ def test_a_program_asks_over_groups_as_a_script_does(place: Place) -> None:
 def test_other_groups_under_the_name_of_those_that_are_read_are_refused(place: Place) -> None:
     place.arrive()
     place.engine().run_available()
-    other = Place(place.folder, place.rng, (counted("fives", "b", "ts", 5), *QUERIES[1:]), files=place.files)
+    other = Place(
+        place.folder,
+        place.rng,
+        (counted("fives", "b", "ts", 5), *QUERIES[1:]),
+        files=place.files,
+        seconds=place.seconds,
+    )
     with pytest.raises(CheckpointError, match="query 'fives' was another one when its groups were last read"):
         other.engine().run_available()
     only(other, {"fives"}).engine().run_available()
