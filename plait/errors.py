@@ -43,6 +43,10 @@ class UnsupportedQueryError(SqlError):
     """The query is valid SQL that Plait does not run. The message names the construct and what to do instead."""
 
 
+class NotAllowedError(SqlError):
+    """A query that comes over the network says what only the script may say."""
+
+
 class OptionError(UserError):
     """An option has an unknown name or an impossible value."""
 

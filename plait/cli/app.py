@@ -15,6 +15,7 @@ from plait.cli.demo import demo
 from plait.cli.exit_status import report
 from plait.cli.explain import explain
 from plait.cli.run import run
+from plait.cli.why import why
 
 app = typer.Typer(
     name="plait",
@@ -30,6 +31,7 @@ app.command("run")(run)
 app.command("explain")(explain)
 app.command("advise")(advise)
 app.command("check")(check)
+app.command("why")(why)
 app.command("demo")(demo)
 app.add_typer(connectors, name="connectors")
 

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 from plait.cli.opened_session import opened_session
 from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
+from plait.cli.serving import ListenChoices, opened_service, service_rules
 from plait.cli.stopping import StopOnSignal
 from plait.errors import OptionError
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
-from plait.sql.script.set_options import checked_option
+from plait.sql.script.set_options import SERVICE_OPTIONS, checked_option
 from plait.state.ended import refuse_finished
 from plait.state.sole_run import sole_run
 
 if TYPE_CHECKING:
     from plait.runtime.batch.events import Summary
     from plait.runtime.engine import Engine, RunHandle
+    from plait.server.service import Rules
     from plait.sql import Script
 
 DEFAULT_TRIGGER = "1 second"
@@ -32,7 +34,8 @@ _POLL_SECONDS = 0.2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """How to run a script. `trigger` None: only what is there now, and nothing will come after that if it `closes`.
-    `conf`: Spark settings, `settings`: Plait's; `retry`: the queries that are tried again though they are set aside.
+    `conf`: Spark settings, `settings`: Plait's; `retry`: the queries that are tried again though they are set aside;
+    `rules`: of the service, None without one.
     """
 
     script: ScriptText
@@ -43,6 +46,7 @@ class Execution:
     settings: tuple[tuple[str, str], ...]
     closes: bool = False
     retry: tuple[str, ...] = ()
+    rules: Rules | None = None
 
     @property
     def strategy(self) -> StrategyName:
@@ -62,6 +66,7 @@ class Choices:
     available_now: bool = False
     close: bool = False
     retry: tuple[str, ...] = ()
+    listen: ListenChoices | None = None
 
 
 def settle(script: ScriptText, choices: Choices) -> Execution:
@@ -76,6 +81,8 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
     given = ((_STRATEGY, choices.strategy), (_TRIGGER, choices.trigger))
     said |= dict(checked_option(name, value) for name, value in given if value is not None)
     trigger = said.pop(_TRIGGER)
+    of_service = {name: said.pop(name) for name in SERVICE_OPTIONS if name in said}
+    base = str(script.file.parent)
     conf = {name: value for name, value in said.items() if name.startswith("spark.")}
     return Execution(
         script=script,
@@ -86,6 +93,7 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
         settings=tuple((name, value) for name, value in said.items() if name not in conf),
         closes=choices.close,
         retry=choices.retry,
+        rules=None if choices.listen is None else service_rules(choices.listen, of_service, base),
     )
 
 
@@ -123,22 +131,29 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
     refuse_finished(execution.checkpoint)
     formats = execution.script.formats()
     opening = opened_session(execution.master, execution.conf, output.noticed, makes_archive=True, formats=formats)
-    with sole_run(execution.checkpoint), opening as spark:
+    with sole_run(execution.checkpoint), opened_service(execution.rules) as service, opening as spark:
         from plait.runtime.engine import Engine
 
         with StopOnSignal(output.stopping) as stop:
             engine = Engine(spark, checkpoint=execution.checkpoint, listener=output.batch)
             for name, value in execution.settings:
                 engine.set_option(name, value)
-            script = _loaded(execution.script, engine)
+            script = loaded(execution.script, engine)
             engine.load(replace(script, options=()))
             for query in execution.retry:
                 engine.retry(query)
             output.starting(_described(execution, script))
+            if service is not None:
+                from plait.server.of_engine import ServedEngine
+
+                service.begin(ServedEngine(engine, execution.checkpoint))
+                output.noticed(f"listening on {service.url}")
             handle = engine.start(execution.trigger, close=execution.closes)
             for text in engine.notices():
                 output.noticed(text)
             summary = _wait(handle, stop, output)
+        if service is not None:
+            service.end()  # before the engine has nobody to ask any more
         output.finished(summary)
         return Outcome(
             summary=summary,
@@ -158,7 +173,7 @@ def _require_query(script: ScriptText) -> None:
         raise OptionError(f"there is no query to run in '{script.file}'; add one with CREATE QUERY")
 
 
-def _loaded(script: ScriptText, engine: Engine) -> Script:
+def loaded(script: ScriptText, engine: Engine) -> Script:
     """Return what the script says; Spark is asked for columns only where local files do not tell."""
     try:
         return script.load()

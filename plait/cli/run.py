@@ -12,6 +12,7 @@ from plait.cli.execution import Choices, execute, settle
 from plait.cli.exit_status import FAILED
 from plait.cli.output import open_output
 from plait.cli.script import read_sound_script
+from plait.cli.serving import AllowHost, Listen, TokenFile, listen_choices
 
 
 def run(
@@ -56,6 +57,9 @@ def run(
             help="Print one JSON object a line instead of a table: `event` is starting, batch, finished and others.",
         ),
     ] = False,
+    listen: Listen = None,
+    token_file: TokenFile = None,
+    allow_host: AllowHost = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="When it is over, explain the plan, with what was measured.")
     ] = False,
@@ -77,6 +81,7 @@ def run(
         available_now=available_now,
         close=close,
         retry=tuple(retry or ()),
+        listen=listen_choices(listen, token_file, allow_host),
     )
     execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:

@@ -36,7 +36,9 @@ class Planned:
 
 
 class Answering(Declarations):
-    """Takes up what is declared while a run goes on. `_planned`: what the next batch can begin with."""
+    """Takes up what is declared while a run goes on. `_planned`: what the next batch can begin with; `_since`: the
+    first of Spark's batches that answers a query which came while the run went on.
+    """
 
     _telling: Telling
 
@@ -46,6 +48,7 @@ class Answering(Declarations):
         self._run: Run | None = None
         self._course: Course | None = None
         self._planned: Planned | None = None
+        self._since: dict[str, int] = {}
 
     @abstractmethod
     def _asked(self, plan: Plan | None = None, without: Collection[str] = ()) -> Asked:
@@ -229,7 +232,14 @@ class Answering(Declarations):
         """Tell those who wait which batch answers them, and the user what these go without."""
         with self._declaring:
             self._requests.settle(waiting, course.asked.bindings, course.next_batch)
+        self._note_since(course, waiting)
         self._telling.totals.warn(course.notices)
+
+    def _note_since(self, course: Course, waiting: Iterable[Request]) -> None:
+        """Remember which of Spark's batches is the first that answers queries which came while the run went on."""
+        before = course.batches.processor.before
+        batch = course.next_batch - (0 if before is None else before.unfed)
+        self._since |= {each.query: batch for each in waiting if each.active_since is not None and not each.is_drop}
 
     def _added(self, course: Course) -> list[str]:
         """Return the queries that wait to be answered for the first time, or otherwise than before."""

@@ -312,6 +312,10 @@ class Declarations(ABC):
         """Return the registered streams and tables by name."""
         return self._registry.sources()
 
+    def queries(self) -> dict[str, Query]:
+        """Return the registered queries by name, those that are set aside too."""
+        return {name: binding.query for name, binding in tuple(self._registry.bindings.items())}
+
     def load(self, script: Script) -> None:
         """Apply a script (`plait.sql.load_script`): its options, sources, views and queries."""
         if not isinstance(script, Script):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.adapt.planning import PlanRequest
-from plait.arguments import names, path, shown
+from plait.arguments import names, path, shown, text
 from plait.errors import ComputationError, OptionError, PlaitError
 from plait.plan.explain import ExplainFormat, Shown, checked_format
 from plait.plan.model import Plan
@@ -39,6 +39,8 @@ from plait.runtime.spark.session import take_running_interpreter
 from plait.runtime.spark.warming import Warming
 from plait.runtime.status import part_of
 from plait.runtime.telling import Telling
+from plait.runtime.why.findings import Trace
+from plait.runtime.why.inquiry import Inquiry
 from plait.sinks.kinds import kind_of
 from plait.sql.script.set_options import checked_option
 from plait.sql.script.spark_settings import TIME_ZONE, spark_setting_problem
@@ -87,10 +89,18 @@ class Engine(Answering):
             self.set_option("plait.parallelism", parallelism)
         take_running_interpreter(spark)
         self._warming = Warming(spark)
-        self._listener = listener
+        self._listeners = [] if listener is None else [listener]
         self._explainer = Explainer(spark)
         self._telling = self._of_run(0)
         self._started = 0.0
+
+    def listen(self, listener: Callable[[BatchEvent], None]) -> None:
+        """Let another hear of every batch from now on."""
+        self._listeners.append(listener)
+
+    def _hear(self, event: BatchEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -176,7 +186,7 @@ class Engine(Answering):
             sources=self._registry.opened,
             arrivals=Arrivals(self._checkpoint),
             latencies=LatencyWindow(since_ms=since_ms),
-            listener=self._listener,
+            listener=self._hear,
         )
 
     def _start_streaming(self, run: Run, trigger: str | None) -> StreamingQuery | None:
@@ -216,6 +226,8 @@ class Engine(Answering):
             return self._start_streaming(run, trigger)
         with self._declaring:
             self._requests.settle(waiting, asked.bindings, self._course.next_batch)
+        if run.has_started:
+            self._note_since(self._course, waiting)
         self._telling.totals.begin_with(self._course.stored, self._course.failing)
         self._telling.totals.warn((*self._course.notices, *self._course.warnings))
         carry_out = self._course.batches.carry_out
@@ -288,12 +300,18 @@ class Engine(Answering):
         return binding.results()
 
     def explain(
-        self, format: ExplainFormat = "text", *, queries: str | Iterable[str] = (), streams: str | Iterable[str] = ()
+        self,
+        format: ExplainFormat = "text",
+        *,
+        queries: str | Iterable[str] = (),
+        streams: str | Iterable[str] = (),
+        baselines: bool = True,
     ) -> str:
         """Return the plan in force, or the plan as of now, as ``text``, ``json`` or ``mermaid``: all of it, or what
         these queries need and rows of these streams go through.
 
-        It is compared with the baselines; once a batch is done, what was measured stands beside the estimates.
+        It is compared with the `baselines`, which takes planning them; once a batch is done, what was measured stands
+        beside the estimates.
         """
         shown = Shown(queries=names("explain", "queries", queries), streams=names("explain", "streams", streams))
         storage = state_of(self._checkpoint)
@@ -308,7 +326,7 @@ class Engine(Answering):
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
         measured = None if manifest is None else measure(storage, plan, manifest)
         notes = () if self._course is None else (self._course.batches.admission.text,)
-        return explained_plan(request, plan, manifest, measured, format, notes, shown)
+        return explained_plan(request, plan, manifest, measured, format, notes, shown, baselines=baselines)
 
     def summary(self) -> Summary:
         """Return what this run has come to so far."""
@@ -318,6 +336,26 @@ class Engine(Answering):
         summary = self._telling.totals.summary(sorted(self._registry.bindings), wall_seconds=seconds, hints=hints)
         aside = tuple((each.query, each.reason) for each in self._setting_aside.among(self._registry.bindings))
         return replace(summary, set_aside=aside, lacking=() if course is None else course.lacking)
+
+    def why(self, query: str, row: str) -> Trace:
+        """Return what has become of a row of a query, and why there is no result of it yet: `row` is a condition on one
+        of its relations, such as ``o.id = 17``. The sources are read once more for that; nothing is changed.
+        """
+        if self._run is None:
+            self._setting_aside.read()
+        course = self._course
+        inquiry = Inquiry(
+            spark=self._spark,
+            checkpoint=self._checkpoint,
+            sources=self.sources(),
+            queries=self.queries(),
+            manifest=ManifestLog(state_of(self._checkpoint)).latest(),
+            plan=None if course is None else course.epoch.plan,
+            clock_ms=int(self._clock() * 1000),
+            set_aside={each.query: each.reason for each in self._setting_aside.among(self._registry.bindings)},
+            since=dict(self._since),
+        )
+        return inquiry.answer(names("why", "query", query)[0], text("why", "row", row, "'o.id = 17'"))
 
     def notices(self) -> tuple[str, ...]:
         """Return what the user should know of this start: streams that come back or rest, and what queries lack of

@@ -26,7 +26,7 @@ from plait.runtime.planning_options import PLANNING, PLANNING_DEFAULTS, planning
 from plait.runtime.settings import Routing, Settings
 from plait.runtime.spark.session import has_one_executor
 from plait.sql.lexis.durations import parse_duration_us
-from plait.sql.script.set_options import batches_of, checked_option, source_option_problem
+from plait.sql.script.set_options import SERVICE_OPTIONS, batches_of, checked_option, source_option_problem
 from plait.stats.cycles import TEN_SECONDS, CycleLength
 
 RoutingChoice: TypeAlias = Literal["auto"] | Routing
@@ -102,6 +102,8 @@ class EngineOptions:
             self.switches[key] = value.lower() in _TRUE
         elif key in PLANNING:
             self.planning |= planning_option(key, value)
+        elif f"plait.{key}" in SERVICE_OPTIONS:
+            return
         else:
             raise OptionError(f"unknown option 'plait.{key}'")
 

@@ -25,8 +25,10 @@ def explained_plan(
     format: ExplainFormat,
     more: tuple[str, ...] = (),
     shown: Shown = EVERYTHING,
+    *,
+    baselines: bool = True,
 ) -> str:
-    """Return the explanation. Plan and baselines are estimated from the same statistics, those of `manifest`.
+    """Return the explanation. Plan and `baselines` are estimated from the same statistics, those of `manifest`.
     `more`: what else the reader should know; `shown`: which part of the plan.
 
     Raises OptionError for an unknown format, and for a query or stream that is not there.
@@ -37,7 +39,7 @@ def explained_plan(
     return explain(
         reestimated(plan, Cardinality(statistics=statistics)),
         format,
-        comparison=compare(plan, request.queries, statistics, request.options) if fits else None,
+        comparison=compare(plan, request.queries, statistics, request.options) if fits and baselines else None,
         measured=measured,
         notes=(*_notes(plan, request.queries, fits, measured), *more),
         closings=closings_of(request.queries, request.options.sources),

@@ -56,6 +56,13 @@ def logged_files(checkpoint: str, stream: str, most: int | None = None) -> dict[
     return read
 
 
+def entries_of_files(checkpoint: str, stream: str) -> dict[str, int]:
+    """Return the entry of Spark's log of a source that names each file; none if there is no log."""
+    log = Storage.open(posixpath.join(checkpoint, "spark", "sources", spark_name(stream)))
+    lines = (line for path in _entries(log) for line in islice(_lines(log, path), 1, None) if line.strip())
+    return {entry["path"]: int(entry["batchId"]) for entry in map(json.loads, lines)}
+
+
 def _entries(log: Storage) -> list[str]:
     """Return the log's entries from the last one on that holds all before it, in order."""
     names = [file.path for file in log.list() if file.path.removesuffix(".compact").isdigit()]

@@ -39,7 +39,9 @@ class Arrivals:
         unknown = set()
         for stream, count in rows.items():
             name = spark_name(stream)
-            times = self._times(name, _entry(before.get(name)), _entry(now.get(name))) if count else []
+            times = (
+                self._times(name, entry_of_offset(before.get(name)), entry_of_offset(now.get(name))) if count else []
+            )
             arrived += [Arrived(at_ms=time, rows=count / len(times)) for time in times]
             unknown |= {stream} if count and not times else set()
         return arrived, frozenset(unknown)
@@ -68,7 +70,7 @@ class Arrivals:
         return times
 
 
-def _entry(offset: str | None) -> int | None:
+def entry_of_offset(offset: str | None) -> int | None:
     """Return the entry of a file source's log that an offset names; None for another kind of source."""
     try:
         stored = None if offset is None else json.loads(offset)

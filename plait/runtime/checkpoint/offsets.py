@@ -69,6 +69,12 @@ def offsets_at(checkpoint: str, batch: int) -> dict[str, str]:
     return _offsets(_read(_spark(checkpoint), batch) or [])
 
 
+def offsets_by_batch(checkpoint: str) -> dict[int, dict[str, str]]:
+    """Return where the sources had come to with each batch that the log has, by name."""
+    storage = _spark(checkpoint)
+    return {batch: _offsets(_read(storage, batch) or []) for batch in _entries(storage, "offsets")}
+
+
 def last_offsets(checkpoint: str, batch: int, names: Collection[str]) -> dict[str, str]:
     """Return where these sources had come to when last read, up to a batch and as far back as the log goes."""
     storage = _spark(checkpoint)

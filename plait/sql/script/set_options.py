@@ -22,10 +22,11 @@ UNBOUNDED: Final = frozenset({"none", "off"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionRule:
-    """`expects` completes "expected ..."; `accepts` judges a value in lower case."""
+    """`expects` completes "expected ..."; `accepts` judges a value in lower case, unless its case `matters`."""
 
     expects: str
     accepts: Callable[[str], bool]
+    matters: bool = False
 
 
 def _one_of(*values: str) -> OptionRule:
@@ -81,6 +82,12 @@ _CYCLES: Final = OptionRule(
     accepts=lambda value: re.fullmatch(r"\d{1,6}", value) is not None and 2 <= int(value) <= _MOST_CYCLES,
 )
 
+_PATHS: Final = OptionRule(
+    expects="paths or URIs with commas between, such as 'out, s3://bucket/results'",
+    accepts=lambda value: all(path.strip() and path.strip()[0] != "-" for path in value.split(",")),
+    matters=True,
+)
+
 _SWITCH: Final = _one_of("true", "false", "on", "off")
 
 _PARTITIONS_OF: Final = "plait.parallelism."
@@ -107,9 +114,15 @@ OPTIONS: Mapping[str, OptionRule] = MappingProxyType(
         "plait.cycle": _CYCLE,
         "plait.history": _CYCLES,
         "plait.forecast": _one_of("trends", "last"),
+        "plait.allow_paths": _PATHS,
+        "plait.max_queries": _SIZE,
     }
 )
 """Besides these there are ``plait.parallelism.<source>`` and ``spark.*``, which Spark judges."""
+
+
+SERVICE_OPTIONS: Final = frozenset({"plait.allow_paths", "plait.max_queries"})
+"""Those that say what the service lets others do; they mean nothing to the engine."""
 
 
 def checked_option(name: str, value: str) -> tuple[str, str]:
@@ -126,10 +139,10 @@ def checked_option(name: str, value: str) -> tuple[str, str]:
     rule = OPTIONS.get(name.lower())
     if rule is None:
         raise OptionError(f"'{name}' is not an option{did_you_mean(name, OPTIONS)}")
-    lower = value.strip().lower()
-    if not rule.accepts(lower):
+    taken = value.strip() if rule.matters else value.strip().lower()
+    if not rule.accepts(taken):
         raise OptionError(f"{name} is '{value}'; expected {rule.expects}")
-    return name.lower(), lower
+    return name.lower(), taken
 
 
 def source_option_problem(name: str, sources: Iterable[str]) -> str | None:
