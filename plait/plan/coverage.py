@@ -22,7 +22,7 @@ from plait.plan.relations import (
     selection_of,
     window_of,
 )
-from plait.plan.traversals import columns_kept, conditions_on, endings, path_members
+from plait.plan.traversals import KeptOfStores, columns_kept, conditions_on, endings, path_members
 from plait.query.model import Query, Relation
 
 Queries: TypeAlias = tuple[Query, ...]
@@ -145,12 +145,14 @@ def requirements_cover_relations(plan: Plan, queries: Queries) -> Iterator[str]:
         for query in queries
         for relation in query.relations
     }
+    known: KeptOfStores = {}
+    met = {store.id: frozenset(store.requirements) for store in plan.stores}
     for start, steps, output in endings(plan):
-        path, kept = path_members(start, steps), columns_kept(plan, start, steps)
+        path, kept = path_members(start, steps), columns_kept(plan, start, steps, known)
         for alias, position in output.positions:
             store = plan.store(path[position].store)
             need, columns = needs[output.query, alias]
-            if need not in store.requirements:
+            if need not in met[store.id]:
                 yield f"store '{store.id}' lacks requirement {need} of query '{output.query}'"
             told = {name for each in output.residual_filters if each.position == position for name in each.columns}
             missing = sorted((told | set(columns)) - kept[position])
