@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from benchmarks.workloads.ajoin_queries import STREAMS, WINDOWS_S
 from benchmarks.workloads.joins import JoinQuery
 from plait.adapt.forecast import forecast
+from plait.adapt.within_cycle import WithinCycle
 from plait.operators.ingest.derivable import derivation_from_running, reading_of, taking_in
 from plait.operators.ingest.projection import IngestSpec, ingest_spec, layout_of
 from plait.optimizer.incremental.former import Former
@@ -51,7 +52,7 @@ class Measures(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """Queries that run: their plan, how rows are taken in for it, what it was written as; `handed`: what Spark hands
-    over of each stream since the start.
+    over of each stream since the start; `known`: what plans are made on.
     """
 
     former: Former
@@ -59,6 +60,7 @@ class Running:
     written: PartTexts
     specs: Mapping[str, IngestSpec]
     handed: Mapping[str, IngestSpec]
+    known: WithinCycle
 
 
 def begun(queries: tuple[JoinQuery, ...], strategy: StrategyName) -> Running:
@@ -71,7 +73,7 @@ def begun(queries: tuple[JoinQuery, ...], strategy: StrategyName) -> Running:
     specs = {source.name: _spec(source, made) for source in _SOURCES}
     handed = {name: taking_in(spec, _BY_NAME[name]).handed for name, spec in specs.items()}
     former = Former(plan=made, queries=typed)
-    return Running(former=former, options=options, written=written, specs=specs, handed=handed)
+    return Running(former=former, options=options, written=written, specs=specs, handed=handed, known=WithinCycle())
 
 
 def deployed(running: Running, asked: tuple[JoinQuery, ...], meter: Measures, batch: int = 1) -> Running:
@@ -81,7 +83,7 @@ def deployed(running: Running, asked: tuple[JoinQuery, ...], meter: Measures, ba
     added = meter.of("types", lambda: [_typed(query) for query in bound])
     queries = (*before.queries, *added)
     manifest = _manifest(before.plan, batch)
-    statistics = meter.of("statistics", lambda: forecast(_SOURCES, manifest))
+    statistics = meter.of("statistics", lambda: forecast(_SOURCES, running.known.of(manifest)))
     made = meter.of("plan", lambda: plan(queries, statistics, running.options, replace(before, changed=0)))
     names = frozenset(query.name for query in added)
     meter.of("verified again", lambda: validate_change(before.plan, made, queries, names))

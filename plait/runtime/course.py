@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
@@ -18,6 +18,7 @@ from plait.adapt.decision import Change
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.adapt.planning import PlanRequest
 from plait.adapt.rule import NO_MEMORY, Memory
+from plait.adapt.within_cycle import WithinCycle
 from plait.errors import OptionError
 from plait.filesystems import for_spark
 from plait.operators.close.lacking import Lacking
@@ -95,7 +96,7 @@ class Course:
     """What `asked` has come to. `warnings`: what tables lost when they were read, and what has changed outside the
     checkpoint. `running`: what the streaming query's tasks were started for; `changes`: where they find what else they
     are to do since. `ahead`: the plan that was made last for what is asked meanwhile; `changed`: how many queries have
-    come or gone since all were planned at once.
+    come or gone since all were planned at once. `known`: what plans are made on.
     """
 
     asked: Asked
@@ -107,6 +108,7 @@ class Course:
     changes: str
     ahead: Ahead | None = None
     changed: int = 0
+    known: WithinCycle = field(default_factory=WithinCycle)
 
     @classmethod
     def begin(
@@ -191,7 +193,7 @@ class Course:
         former = ahead.made if ahead is not None and is_planned else self._former(asked, in_force)
         running = Former(plan=self.epoch.base, queries=self.asked.request.queries)
         made = former.plan if former is not None and is_planned else None
-        wanted = replace(asked, plan=made, former=former, running=running)
+        wanted = replace(asked, plan=made, former=_patient(former, asked), running=running)
         plan, prepared = go_on(wanted, self.prepared, before, self.running, within=within)
         if not is_planned:
             self._note_ahead(former, plan, asked.request, in_force)
@@ -225,7 +227,8 @@ class Course:
         if asked.settings != self.asked.settings:
             return None
         former = self._former(asked, in_force)
-        plan = sampling(asked.request, self.prepared.storage).plan(before, NEXT_CYCLE, former)
+        request = sampling(asked.request, self.prepared.storage)
+        plan = request.plan(self.known.of(before), NEXT_CYCLE, _patient(former, asked))
         return self._note_ahead(former, plan, asked.request, in_force)
 
     def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest, in_force: Plan) -> Ahead:
@@ -262,7 +265,7 @@ class Course:
             ahead, is_alike = self.ahead, _bare(request) == _bare(self.asked.request)
             is_ahead = is_alike and ahead is not None and ahead.goes_on_from(self.epoch.heading)
             memory, former = adapter.memory.for_other_queries(), ahead.made if ahead is not None and is_ahead else None
-            return Carried(memory=memory, former=former, adapter=adapter)
+            return Carried(memory=memory, former=_patient(former, self.asked), adapter=adapter)
         return Carried(change=self.batches.awaited, memory=adapter.memory, adapter=adapter)
 
     def start(self, trigger: str | None, process: Callable[[DataFrame, int], None]) -> StreamingQuery | None:
@@ -378,6 +381,13 @@ class Course:
 def _bare(request: PlanRequest) -> PlanOptions:
     """Return the options without the sources, which may come beside a plan that goes on."""
     return replace(request.options, sources=())
+
+
+def _patient(former: Former | None, asked: Asked) -> Former | None:
+    """Return a former plan beside which others are made however many queries have changed since it was, where the whole
+    plan is reconsidered beside the stream anyway: nobody who asks for a query is to wait until all are planned anew.
+    """
+    return former if former is None or not asked.settings.habits.adapts else replace(former, changed=0)
 
 
 def _changed_since(former: Former | None, plan: Plan, request: PlanRequest) -> int:

@@ -473,6 +473,24 @@ def test_what_was_planned_ahead_is_taken_up_and_what_came_since_is_added_to_it(
     assert sorted(engine.results("late")["left"].to_pylist()) == [4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("adapt", ["auto", "off"])
+def test_nobody_who_asks_waits_until_all_are_planned_anew_if_that_is_done_beside_the_stream_anyway(
+    place: Place, starts: list[int], planned: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, adapt: str
+) -> None:
+    monkeypatch.setattr(former, "MOST_CHANGED", 0.5)
+    for values in ((1, 2), (4, 5), (6, 7)):
+        place.arrive(*values)
+
+    def change(engine: Engine) -> None:
+        for number in range(4):
+            engine.query(f"more{number}", LARGE, sink=plait.sinks.memory())
+            engine._plan_ahead()
+
+    run(place, change, 1, script=f"SET plait.adapt = {adapt};\n{SCRIPT}{FIRST}")
+    beside = [len(queries) for queries in planned]
+    assert beside == ([2, 3, 4, 5] if adapt == "auto" else [2, 4, 5])
+
+
 def test_planning_that_fails_ahead_refuses_the_query_when_it_is_taken_up(
     place: Place, starts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
