@@ -97,7 +97,7 @@ class TpchFeeds:
 
 def _from(arms: Sequence[Arm]) -> str:
     """Return FROM and WHERE of the join of some arms, all within the window of each other."""
-    conditions = [f"({arm.where})" for arm in arms]
+    conditions = [f"({condition})" for arm in arms for condition in (arm.where, arm.having)]
     for arm in arms[1:]:
         conditions += [f"{left} = {right}" for left, right in zip(arm.key, arm.on, strict=True)]
     times = ", ".join(time_column(arm.relation) for arm in arms)

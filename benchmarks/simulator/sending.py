@@ -153,7 +153,8 @@ def sent_shared(feeds: Sequence[Feed], widths: Mapping[str, int], tables: Tables
             size += sum(widths[name] * int((needed >> place & 1).sum()) for place, name in enumerate(word))
             sent = len(needed)
         rows += sent
-        size += sent * (_HEADER_BYTES + (len(own) + 7) // 8)  # with the set of operators
+        told = (len(own) + 7) // 8 if len(own) > 1 else 0  # the set of operators
+        size += sent * (_HEADER_BYTES + told)
     return Sent(rows=rows, bytes=size, processed=tuple(processed.tolist()))
 
 

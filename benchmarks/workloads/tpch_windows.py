@@ -27,13 +27,15 @@ SETS = ((1, ("q3",)), (2, ("q1", "q3")), (4, ("q1", "q3", "q4", "q5")))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """A relation that joins a chain by its `key`, which is equal to `on` among what was joined before (nothing of the
-    first). `where`: its selection; `columns`: what the query needs of it. `is_aggregate`: grouped by key, not joined.
+    first). `where`: its selection; `having`: what its aggregate by the same key says of what it is joined to;
+    `columns`: what the query needs of it. `is_aggregate`: grouped by key, not joined.
     """
 
     relation: str
     key: tuple[str, ...]
     on: tuple[str, ...] = ()
     where: str = "true"
+    having: str = "true"
     columns: tuple[str, ...] = ()
     is_aggregate: bool = False
 
@@ -257,7 +259,14 @@ CHAINS: tuple[ChainQuery, ...] = (
                 key=("o_orderkey",),
                 columns=("o_custkey", "o_orderdate", "o_totalprice"),
             ),
-            Arm(relation="lineitem", key=("l_orderkey",), on=("o_orderkey",), columns=("l_quantity",)),
+            Arm(
+                relation="lineitem",
+                key=("l_orderkey",),
+                on=("o_orderkey",),
+                having="o_orderkey IN "
+                "(SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)",
+                columns=("l_quantity",),
+            ),
             Arm(relation="customer", key=("c_custkey",), on=("o_custkey",), columns=("c_name",)),
             Arm(relation="lineitem", key=("l_orderkey",), columns=("l_quantity",), is_aggregate=True),
         ),

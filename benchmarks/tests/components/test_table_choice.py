@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.components.table_choice import BEYOND, EXACT, Found, GridCase, drawn_traffic, is_missed, solve, table
+from benchmarks.components.table_choice import (
+    BEYOND,
+    EXACT,
+    Budget,
+    Found,
+    GridCase,
+    drawn_traffic,
+    is_missed,
+    solve,
+    table,
+)
 
 CASE = GridCase(queries=2, partitions=4, groups=8, kind="paper")
 
@@ -18,7 +28,7 @@ def test_a_problem_has_the_size_of_its_name(kind: str, sources: int) -> None:
 
 
 def test_a_small_case_is_solved_exactly_within_its_budget() -> None:
-    found = solve(CASE, 1, 4.0, 4.0)
+    found = solve(CASE, 1, Budget(exact_s=4.0))
     assert found.exact is not None
     assert found.best == pytest.approx(found.exact, rel=1e-4)
     assert found.best <= found.quick <= 1.0

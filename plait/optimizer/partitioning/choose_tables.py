@@ -17,7 +17,7 @@ import numpy as np
 
 from plait.optimizer.linear.highs import Limits
 from plait.optimizer.linear.linear_program import Ints
-from plait.optimizer.partitioning.exact import Proved, columns_of, solve_exactly
+from plait.optimizer.partitioning.exact import Proved, solve_exactly
 from plait.optimizer.partitioning.heuristics import (
     Part,
     TimeBudget,
@@ -44,9 +44,6 @@ _QUICK_S = 0.2
 _QUICK_SHARE = 0.25
 _WHOLE_SHARE = 0.6
 """Of the time that is left when the whole problem is given to the solver."""
-
-_WHOLE_COLUMNS = 40_000
-"""Larger programs are not solved whole before the heuristics: the solver would not leave its root node in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +119,7 @@ class _Choosing:
         if options.searches:
             seconds = min(_QUICK_S, _QUICK_SHARE * options.seconds)
             self._take(search(self._traffic, seconds).choice, "search")
-        if not self._is_proved(options.gap) and columns_of(self._traffic) <= _WHOLE_COLUMNS:
+        if not self._is_proved(options.gap):
             self._whole(options.gap, _WHOLE_SHARE * self._budget.left)
         for turn, gap in enumerate(gaps(options.gap, options.iterations, widen="wider gap" in options.heuristics), 1):
             if self._is_over(gap) or not self._climb(turn, gap):

@@ -13,8 +13,8 @@ from plait.optimizer.partitioning.lower_bound import lower_bound
 from plait.optimizer.partitioning.objective import cost_of
 from plait.optimizer.partitioning.traffic import Traffic
 
-LARGEST_COLUMNS = 200_000
-"""Programs with more columns are not begun: their relaxation alone outlasts any budget."""
+COLUMNS_PER_S = 20_000
+"""Programs with more columns for each second there is are not begun: even their relaxation would outlast the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def solve_exactly(traffic: Traffic, start: Ints, limits: Limits) -> Proved:
     """Return the best choice found from a start within the limits, and the best bound."""
     known, bound = cost_of(traffic, start).total, lower_bound(traffic)
     proved = Proved(choice=start, cost=known, bound=min(bound, known))
-    if proved.gap <= limits.gap or limits.seconds <= 0 or columns_of(traffic) > LARGEST_COLUMNS:
+    if proved.gap <= limits.gap or limits.seconds <= 0 or columns_of(traffic) > COLUMNS_PER_S * limits.seconds:
         return proved
     program = table_program(traffic)
     outcome = optimize(program.linear, values_of(traffic, program, symmetric(traffic, start)), limits)

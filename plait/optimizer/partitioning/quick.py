@@ -18,8 +18,11 @@ from plait.optimizer.partitioning.local_moves import LocalMoves, compile_moves
 from plait.optimizer.partitioning.objective import cost_of
 from plait.optimizer.partitioning.traffic import Traffic
 
-_CAPS = (1.0, 0.5, 0.25)
+_CAPS = (0.5, 1.0, 0.25)
 """The heaviest cluster, by the load of a partition at even loads."""
+
+_FEW = 100
+"""Up to so many groups everything is tried, whatever the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +35,29 @@ class Searched:
 
 
 def search(traffic: Traffic, seconds: float, start: Ints | None = None, seed: int = 1) -> Searched:
-    """Return the best choice that is found within so many seconds; at least the first beginning is finished."""
+    """Return the best choice that is found within so many seconds; at least the first clusters are placed."""
     compile_moves()
     deadline = perf_counter() + seconds
     searching = _Searching(traffic, deadline, seed)
-    searching.begin("alone", alone(traffic))
     if start is not None:
         searching.begin("start", start)
     for cap in _CAPS:
         if min(traffic.partitions, traffic.groups) > 1 and (cap == _CAPS[0] or perf_counter() < deadline):
             searching.cluster(cap)
+    if start is None and (traffic.groups < _FEW or perf_counter() < deadline):
+        searching.begin("alone", alone(traffic))
     turn = 0
     while perf_counter() < deadline and traffic.groups > 1:
         searching.kick(turn)
         turn += 1
     return searching.best
+
+
+def of_clusters(traffic: Traffic, into: Ints, deadline: float, seed: int = 1) -> Ints:
+    """Return a choice that keeps clusters of groups whole."""
+    level = _Level(traffic, into, seed)
+    level.improve(level.choice, deadline)
+    return level.choice[into]
 
 
 class _Level:
@@ -81,7 +92,8 @@ class _Searching:
         self._traffic, self._deadline, self._seed = traffic, deadline, seed
         self._moves = LocalMoves(traffic, seed)
         self._levels: list[_Level] = []
-        self.best = Searched(choice=alone(traffic), cost=np.inf, begun="alone")
+        by_itself = alone(traffic)
+        self.best = Searched(choice=by_itself, cost=cost_of(traffic, by_itself).total, begun="alone")
 
     def begin(self, name: str, choice: Ints) -> None:
         """Improve a choice group by group."""
