@@ -237,7 +237,9 @@ class Registry:
             select=query.text,
             sink=query.sink,
             sources=self.sources(),
-            windows={relation.alias: relation.window_us for relation in query.relations if not relation.is_table},
+            windows={
+                each.alias: each.window_us for each in query.relations if not each.is_table and each.window_us != 0
+            },
             predicates=self.predicates,
             is_function=self.is_function,
             file=query.place.file,

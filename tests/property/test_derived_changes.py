@@ -138,6 +138,23 @@ def test_an_end_that_was_cut_short_goes_on_without_reading_more(place: Place, de
     assert place.found() == wanted
 
 
+def test_an_end_that_was_cut_short_stays_one_although_a_stream_has_never_sent_anything(
+    place: Place, deaths: Deaths
+) -> None:
+    place.queries = (*QUERIES, Made(name="others", text="SELECT id FROM b", oracle="", kind="", needs=("b",)))
+    (place.folder / "b").mkdir()
+    place.arrive(streams="a")
+    deaths.arm("committed", 2)  # the first batch of the end
+    with pytest.raises(PlaitError):
+        place.engine().run_available(close=True)
+    deaths.arm(None, 1)
+    place.arrive()
+    place.engine().run_available()
+    manifest = manifest_of(place)
+    assert manifest.ended
+    assert {known.source: known.rows for known in manifest.sources if known.source in ("a", "b")} == {"a": 12, "b": 0}
+
+
 def test_a_query_whose_groups_are_read_is_neither_dropped_nor_replaced(place: Place) -> None:
     place.arrive()
     engine = place.engine()
@@ -219,6 +236,27 @@ def test_groups_that_nobody_reads_any_more_are_not_kept(place: Place) -> None:
     only(place, {"fives"}).engine().run_available()
     assert manifest_of(place).made == ()
     assert "fives" not in {bucket.store for bucket in manifest_of(place).buckets}
+
+
+def test_groups_are_forgotten_once_nothing_can_join_them(place: Place) -> None:
+    joined = Made(
+        name="joined",
+        text="SELECT f.n AS n, b.id AS id FROM fives f JOIN b ON f.k = b.k",
+        oracle="SELECT f.n, b.id FROM fives f JOIN b ON f.k = b.k AND b.ts - f.until <= 5000000 "
+        "AND f.until - b.ts <= 10000000",
+        kind="join",
+        needs=("fives", "b"),
+        windows=(("f", 5),),
+    )
+    place.queries = (FIVES, joined, *QUERIES[1:])
+    for _ in range(12):
+        place.arrive()
+    place.engine().run_available()
+    stored = [bucket for bucket in manifest_of(place).buckets if bucket.store == "fives"]
+    assert stored
+    assert sum(bucket.rows for bucket in stored) * 2 < rows_in(place.folder / "out" / "fives").total()
+    place.engine().run_available(close=True)
+    assert place.found() == place.wanted()
 
 
 def test_a_query_over_groups_begins_while_the_engine_runs(place: Place) -> None:

@@ -101,10 +101,8 @@ class StatementBinder:
         return Predicates(self._text, self.problems, self._registered)
 
     def _windows(self, clause: FromClause) -> dict[str, int | None]:
-        windows = {
-            relation.alias: relation.source.window_us if isinstance(relation.source, Stream) else None
-            for relation in clause.relations
-        }
+        streams = {each.alias: each.source for each in clause.relations if isinstance(each.source, Stream)}
+        windows = {each.alias: _own_window(streams, each.alias) for each in clause.relations}
         for override in self._statement.windows:
             named = (each for each in clause.relations if folded(each.alias) == folded(override.alias))
             relation = next(named, None)
@@ -122,6 +120,16 @@ class StatementBinder:
     def _report(self, override: WindowOverride, message: str) -> None:
         line, column = override.line or self._statement.line, override.column or self._statement.column
         self.problems.append(SqlError(message, line=line, column=column, file=self._text.file))
+
+
+def _own_window(streams: Mapping[str, Stream], alias: str) -> int | None:
+    """Return the window that a relation has by itself. Groups of another query have none; those that are joined with no
+    other stream need not be kept at all.
+    """
+    stream = streams.get(alias)
+    if stream is None:
+        return None
+    return 0 if stream.derived is not None and len(streams) == 1 else stream.window_us
 
 
 def _relations(

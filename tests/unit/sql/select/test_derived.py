@@ -137,6 +137,17 @@ def test_groups_that_are_joined_without_a_window_are_warned_of() -> None:
         assert loaded(f"{MINUTES}CREATE QUERY q INTO noop WINDOW (p {window}) {join}").warnings == ()
 
 
+def test_groups_that_are_joined_with_no_stream_are_not_kept_and_others_for_ever_unless_a_window_is_said() -> None:
+    def windows(select: str, clause: str = "") -> list[int | None]:
+        query = loaded(f"{MINUTES}CREATE QUERY q INTO noop {clause} AS {select};").queries[1]
+        return [relation.window_us for relation in query.relations]
+
+    assert windows("SELECT p.n FROM m p WHERE p.n > 1") == [0]
+    assert windows("SELECT window.end AS e FROM m p GROUP BY window(p.until, '1 hour')") == [0]
+    assert windows("SELECT p.n FROM m p JOIN o ON p.k = o.k") == [None, 60_000_000]
+    assert windows("SELECT p.n FROM m p JOIN m q ON p.k = q.k", "WINDOW (p INTERVAL 1 SECOND)") == [1_000_000, None]
+
+
 def test_views_read_groups_and_queries_read_such_views() -> None:
     script = loaded(
         MINUTES
