@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from plait.cli.advise import advise
+from plait.cli.apply import apply
 from plait.cli.check import check
 from plait.cli.connectors import connectors
 from plait.cli.demo import demo
 from plait.cli.exit_status import report
 from plait.cli.explain import explain
+from plait.cli.queries import queries
 from plait.cli.run import run
 from plait.cli.why import why
 
@@ -32,6 +34,8 @@ app.command("explain")(explain)
 app.command("advise")(advise)
 app.command("check")(check)
 app.command("why")(why)
+app.command("queries")(queries)
+app.command("apply")(apply)
 app.command("demo")(demo)
 app.add_typer(connectors, name="connectors")
 

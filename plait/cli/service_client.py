@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -15,6 +17,7 @@ import typer
 from plait.errors import NotAllowedError, OptionError, PlaitError, SqlError
 
 _SECONDS = 120.0
+_ATTEMPTS = 60
 
 To: TypeAlias = Annotated[
     str | None,
@@ -24,6 +27,10 @@ To: TypeAlias = Annotated[
 Token: TypeAlias = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="With --to: the token that the service wants.")
 ]
+
+
+class TooFastError(PlaitError):
+    """The service wants to be asked more slowly."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -42,10 +49,26 @@ class Client:
 
     def get(self, *path: str, **parameters: str) -> Any:
         """Return what the service says. Raises PlaitError with its words where it refuses."""
-        query = f"?{urlencode(parameters)}" if parameters else ""
-        return self._ask("GET", "/" + "/".join(quote(part, safe="") for part in path) + query)
+        return self._ask("GET", _path(path, {name: (value,) for name, value in parameters.items()}))
+
+    def post(self, *path: str, body: str, **parameters: Iterable[str]) -> Any:
+        """Have something done, and return what comes of it."""
+        return self._ask("POST", _path(path, parameters), body)
+
+    def delete(self, *path: str) -> Any:
+        """Have something taken away."""
+        return self._ask("DELETE", _path(path, {}))
 
     def _ask(self, method: str, path: str, body: str | None = None) -> Any:
+        """Ask, and once more where that was too fast."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._asked(method, path, body)
+            except TooFastError:
+                time.sleep(1)
+        return self._asked(method, path, body)
+
+    def _asked(self, method: str, path: str, body: str | None) -> Any:
         headers = {"Accept": "application/json"}
         headers |= {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         headers |= {} if body is None else {"Content-Type": "application/sql"}
@@ -61,6 +84,12 @@ class Client:
         except (urllib.error.URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise PlaitError(f"there is no service of Plait at {self.url}: {reason}; is the run under way?") from error
+
+
+def _path(parts: Iterable[str], parameters: Mapping[str, Iterable[str]]) -> str:
+    given = [(name, value) for name, values in parameters.items() for value in values]
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    return f"{path}?{urlencode(given)}" if given else path
 
 
 def client_of(url: str, token_file: Path | None) -> Client:
@@ -84,6 +113,8 @@ def _refused(status: int, body: bytes) -> PlaitError:
             return NotAllowedError(message, line=line, column=column)
         case 422 | 404 | 409:
             return SqlError(message, line=line, column=column)
+        case 429:
+            return TooFastError(message)
         case 401:
             return OptionError(f"{message} (--token-file FILE)")
         case _:

@@ -15,7 +15,7 @@ class Limits:
     token): requests of one address. `pending`: requests that wait for the engine.
     """
 
-    body_bytes: int = 64 * 1024
+    body_bytes: int = 256 * 1024
     head_bytes: int = 16 * 1024
     head_seconds: float = 10.0
     body_seconds: float = 10.0

@@ -13,6 +13,7 @@ from plait.runtime.batch.events import BatchEvent
 from plait.runtime.checkpoint.plan_history import history_of
 from plait.runtime.declarations import QueryHandle
 from plait.runtime.engine import Engine
+from plait.runtime.previewing import Wanted
 from plait.server.served import Json
 from plait.sinks import Sink
 from plait.sql.statements import CreateQuery
@@ -62,12 +63,8 @@ class ServedEngine:
         """Ask for a query to be added, or put in the place of another."""
         is_there = statement.name in self._engine.queries()
         ask = self._engine.replace if replaces and is_there else self._engine.query
-        windows = {
-            each.alias: None if each.window_us is None else f"{each.window_us} microseconds"
-            for each in statement.windows
-        }
         try:
-            handle = ask(statement.name, statement.select, sink=Sink(spec=statement.sink), windows=windows)
+            handle = ask(statement.name, statement.select, sink=Sink(spec=statement.sink), windows=_windows(statement))
         except PlacedError as error:
             raise placed(error, statement) from error
         self._asked[statement.name] = handle
@@ -87,6 +84,14 @@ class ServedEngine:
         """Return what has become of a row."""
         return self._engine.why(query, row).as_json()
 
+    def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
+        """Return what other queries would cost."""
+        wanted = [
+            Wanted(name=each.name, select=each.select, sink=Sink(spec=each.sink), windows=_windows(each))
+            for each in added
+        ]
+        return self._engine.preview(wanted, dropped)
+
     def listen(self, hear: Callable[[Json], None]) -> None:
         """Let each event be heard as it happens."""
 
@@ -103,16 +108,7 @@ class ServedEngine:
         waits = asked is not None and asked.active_since is None
         state = "set aside" if aside else "failing" if failing else "waiting" if waits else "active"
         return {
-            "name": query.name,
-            "sql": query.text,
-            "sink": {
-                "format": query.sink.format,
-                "options": {name: value for name, value in query.sink.options if name.lower() in _SHOWN_OPTIONS},
-            },
-            "relations": [
-                {"alias": each.alias, "source": each.source, "table": each.is_table, "window_us": each.window_us}
-                for each in query.relations
-            ],
+            **described(query),
             "state": state,
             "reason": aside or failing,
             "active_since": None if asked is None else asked.active_since,
@@ -132,6 +128,29 @@ class ServedEngine:
         return None
 
 
+def described(query: Query) -> dict[str, Any]:
+    """Return what a query is, as plain values."""
+    return {
+        "name": query.name,
+        "sql": query.text,
+        "sink": {
+            "format": query.sink.format,
+            "options": {name: value for name, value in query.sink.options if name.lower() in _SHOWN_OPTIONS},
+        },
+        "relations": [
+            {"alias": each.alias, "source": each.source, "table": each.is_table, "window_us": each.window_us}
+            for each in query.relations
+        ],
+    }
+
+
+def _windows(statement: CreateQuery) -> dict[str, str | None]:
+    """Return the windows of a statement as an engine takes them."""
+    return {
+        each.alias: None if each.window_us is None else f"{each.window_us} microseconds" for each in statement.windows
+    }
+
+
 def placed(error: PlacedError, statement: CreateQuery) -> PlacedError:
     """Return an error in a SELECT with its place in the whole text."""
     if error.line is None or error.file is not None:
@@ -142,4 +161,4 @@ def placed(error: PlacedError, statement: CreateQuery) -> PlacedError:
     return type(error)(error.message, line=line, column=column)
 
 
-__all__ = ["ServedEngine", "placed"]
+__all__ = ["ServedEngine", "described", "placed"]

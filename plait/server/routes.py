@@ -17,10 +17,11 @@ from plait.plan.explain import ExplainFormat
 from plait.server.desk import BusyError, Desk
 from plait.server.event_feed import EventFeed
 from plait.server.limits import Limits
+from plait.server.metrics import metrics_text
 from plait.server.served import Json, Served
 from plait.server.snapshots import Snapshots
 from plait.spelling import did_you_mean, plural
-from plait.sql.script.remote import Remote, read_remote_query, refuse_remote_condition
+from plait.sql.script.remote import Remote, read_remote_queries, read_remote_query, refuse_remote_condition
 from plait.sql.statements import CreateQuery
 from plait.version import __version__
 
@@ -28,7 +29,7 @@ _JSON: Final = "application/json"
 _PLAN_KINDS: Final[dict[str, str]] = {"json": _JSON, "text": "text/plain", "mermaid": "text/plain"}
 
 Name = Annotated[str, Path(max_length=200, description="The name of a query.")]
-Names = Annotated[list[str] | None, Query(max_length=50, description="Only what these queries need.")]
+Names = Annotated[list[str] | None, Query(max_length=1000, description="The names of queries.")]
 
 
 class NoSuchQueryError(OptionError):
@@ -61,10 +62,20 @@ class Counterpart:
 
     async def shown(self, key: str, make: Callable[[], Any]) -> Response:
         """Return what is made at most so often, as JSON."""
+        return Response(await self._made(key, lambda: _json(make())), media_type=_JSON)
+
+    async def text(self, key: str, make: Callable[[], str]) -> bytes:
+        """Return what is made at most so often, as text."""
+        return await self._made(key, lambda: make().encode())
+
+    async def _made(self, key: str, make: Callable[[], bytes]) -> bytes:
         made = self.status.fresh(key)
-        if made is None:
-            made = await self.desk.ask("look", lambda: self.status.of(key, lambda: _json(make())))
-        return Response(made, media_type=_JSON)
+        return made if made is not None else await self.desk.ask("look", lambda: self.status.of(key, make))
+
+    def preview(self, text: str, dropped: list[str]) -> Json:
+        """Return what it would cost to add the queries of a text and drop others. Raises PlaitError."""
+        added = read_remote_queries(text, self.allowed) if text.strip() else ()
+        return self.served.preview(added, dropped)
 
     def add(self, text: str, *, replaces: bool) -> Json:
         """Have a query added. Raises PlaitError."""
@@ -171,6 +182,11 @@ def _add_looking(app: FastAPI, counterpart: Counterpart) -> None:
     async def history() -> Response:
         return await counterpart.shown("history", served.history)
 
+    @app.get("/metrics", summary="All numbers as Prometheus reads them")
+    async def metrics() -> Response:
+        made = await counterpart.text("metrics", lambda: metrics_text(served.status(), served.queries()))
+        return Response(made, media_type="text/plain; version=0.0.4; charset=utf-8")
+
     @app.get("/events", summary="Every batch and change of plan as it happens (server-sent events)")
     async def events(request: Request) -> Response:
         if counterpart.feed.is_full:
@@ -193,6 +209,16 @@ def _add_changing(app: FastAPI, counterpart: Counterpart) -> None:
         text = _text(await request.body())
         added = await counterpart.desk.ask("change", lambda: counterpart.add(text, replaces=replace))
         return Response(_json(added), status_code=202, media_type=_JSON)
+
+    @app.post(
+        "/preview",
+        summary="What it would cost, and share, to add queries (several CREATE QUERY) and drop others; changes nothing",
+        openapi_extra=body,
+    )
+    async def preview(request: Request, drop: Names = None) -> Response:
+        text = _text(await request.body())
+        told = await counterpart.desk.ask("question", lambda: counterpart.preview(text, list(drop or ())))
+        return Response(_json(told), media_type=_JSON)
 
     @app.delete("/queries/{name}", status_code=202, summary="Drop a query at the next boundary between two batches")
     async def drop(name: Name) -> Response:

@@ -46,6 +46,9 @@ class Served(Protocol):
     def why(self, query: str, row: str) -> Json:
         """Return what has become of a row of a query: a condition on one of its relations. Raises PlaitError."""
 
+    def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
+        """Return what it would cost, and share, to answer other queries. Raises PlaitError."""
+
     def listen(self, hear: Callable[[Json], None]) -> None:
         """Let each event be heard as it happens. `hear` must return at once."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from plait.errors import OptionError, PlacedError
 from plait.plan.explain import ExplainFormat
 from plait.query.model import Column, Query, Source, Stream
-from plait.server.of_engine import placed
+from plait.server.of_engine import described, placed
 from plait.server.served import Json
 from plait.sql.select.binder import bind_query
 from plait.sql.statements import CreateQuery
@@ -44,10 +44,10 @@ class StandIn:
         return sorted(self.held)
 
     def queries(self) -> Sequence[Json]:
-        return [{"name": name, "state": "active"} for name in sorted(self.held)]
+        return [_told(name, self.held[name]) for name in sorted(self.held)]
 
     def query(self, name: str) -> Json | None:
-        return {"name": name, "state": "active"} if name in self.held else None
+        return _told(name, self.held[name]) if name in self.held else None
 
     def plan(self, format: ExplainFormat, queries: Sequence[str]) -> str:
         return f"plan as {format} of {list(queries)}"
@@ -58,7 +58,12 @@ class StandIn:
     def add(self, statement: CreateQuery, *, replaces: bool) -> Json:
         try:
             bound = bind_query(
-                name=statement.name, select=statement.select, sink=statement.sink, sources=SOURCES, is_function=_unknown
+                name=statement.name,
+                select=statement.select,
+                sink=statement.sink,
+                sources=SOURCES,
+                windows={each.alias: each.window_us for each in statement.windows},
+                is_function=_unknown,
             )
         except PlacedError as error:
             raise placed(error, statement) from error
@@ -73,12 +78,20 @@ class StandIn:
             raise OptionError(f"there is no query '{name}'")
         del self.held[name]
 
+    def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
+        return {"before": None, "after": None, "added": {each.name: {} for each in added}, "dropped": list(dropped)}
+
     def listen(self, hear: Callable[[Json], None]) -> None:
         self.hears.append(hear)
 
     def tell(self, **event: Any) -> None:
         for hear in self.hears:
             hear({"event": "batch", **event})
+
+
+def _told(name: str, query: Query | None) -> dict[str, Any]:
+    known = {"name": name} if query is None else described(query)
+    return {**known, "state": "active", "reason": None, "active_since": 3, "rows_out": 7}
 
 
 def _unknown(name: str) -> bool:

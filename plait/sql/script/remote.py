@@ -74,21 +74,29 @@ def read_remote_query(text: str, allowed: Remote) -> CreateQuery:
     """Read the text of one CREATE QUERY. Raises SqlError for what cannot be read or is another statement, and
     NotAllowedError for what has to stand in the script.
     """
+    queries = read_remote_queries(text, allowed)
+    if len(queries) != 1:
+        raise SqlError("expected the text of one CREATE QUERY", line=1, column=1)
+    return queries[0]
+
+
+def read_remote_queries(text: str, allowed: Remote) -> tuple[CreateQuery, ...]:
+    """Read the texts of several, each followed by ``;``. Raises as `read_remote_query` does."""
     source = SourceText(text=text)
-    masked = scan(text).masked
-    tokens = tokenize(source, masked, 0, len(masked))
-    _refuse_size(source, tokens)
+    scanned = scan(text)
+    pieces = [tokenize(source, scanned.masked, start, end) for start, end in scanned.statements]
+    for tokens in pieces:
+        _refuse_size(source, tokens)
     statements = parse_script(text, base=allowed.base)
-    if len(statements) != 1 or not isinstance(statements[0], CreateQuery):
-        raise SqlError(
-            "expected the text of one CREATE QUERY; other statements belong into the script", line=1, column=1
-        )
-    statement = statements[0]
-    for problem in (*_sink_problems(statement, allowed), *_call_problems(source, tokens)):
-        raise problem
-    for message, (line, column), kind in sink_problems(statement):
-        raise kind(message, line=line, column=column)
-    return statement
+    queries = tuple(each for each in statements if isinstance(each, CreateQuery))
+    if len(queries) != len(statements) or len(queries) != len(pieces):
+        raise SqlError("expected CREATE QUERY; other statements belong into the script", line=1, column=1)
+    for tokens, query in zip(pieces, queries, strict=True):
+        for problem in (*_sink_problems(query, allowed), *_call_problems(source, tokens)):
+            raise problem
+        for message, (line, column), kind in sink_problems(query):
+            raise kind(message, line=line, column=column)
+    return queries
 
 
 def refuse_remote_condition(row: str) -> None:
@@ -229,4 +237,4 @@ def _refused(source: SourceText, token: Token, why: str) -> NotAllowedError:
     return source.error(message, token.start, NotAllowedError)
 
 
-__all__ = ["Remote", "read_remote_query", "refuse_remote_condition"]
+__all__ = ["Remote", "read_remote_queries", "read_remote_query", "refuse_remote_condition"]

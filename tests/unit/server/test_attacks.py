@@ -134,11 +134,11 @@ def _chunks() -> bytes:
     head = (
         b"POST /queries HTTP/1.1\r\nHost: {own}\r\nContent-Type: application/sql\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
-    return head + (b"4000\r\n" + b" " * 0x4000 + b"\r\n") * 8
+    return head + (b"4000\r\n" + b" " * 0x4000 + b"\r\n") * 20
 
 
 MISSHAPEN = {
-    "a body that is too long": (posting(b" " * 100_000), 413),
+    "a body that is too long": (posting(b" " * 300_000), 413),
     "a body that says it is long": (posting(b"", headers=(SQL, ("Content-Length", "99999999999"))), 413),
     "a body that goes on": (Asked(more=_chunks()), 413),
     "a body that is packed": (posting(gzip.compress(b" " * 10**7), headers=(SQL, ("Content-Encoding", "gzip"))), 415),
