@@ -77,6 +77,15 @@ def test_only_the_other_side_of_a_hot_key_is_sent_more_than_once(
         assert copies.tolist() == [parts.get((int(key), other), 1) for key in column]
 
 
+def test_parts_of_different_hot_keys_are_key_groups_of_their_own() -> None:
+    splits = (Split(key=3, spread="r", parts=2), Split(key=5, spread="s", parts=3))
+    keys = np.array([3, 3, 5, 4])
+    assert groups_with(splits, GROUPS) == GROUPS + 5
+    assert wanted(keys[:2], "r", splits)[:, 0].tolist() == [GROUPS, GROUPS + 1]
+    assert wanted(keys[2:3], "r", splits).tolist() == [[GROUPS + 2, GROUPS + 3, GROUPS + 4]]
+    assert wanted(keys[3:], "r", splits)[0, 0] == key_group_of(keys[3:], GROUPS)[0]
+
+
 @given(share=st.floats(0.0, 1.0), partitions=st.integers(2, 64), before=st.booleans())
 def test_a_key_is_split_when_hot_and_merged_only_when_cool(share: float, partitions: int, before: bool) -> None:
     known = (Split(key=1, spread="r", parts=2),) if before else ()

@@ -60,6 +60,11 @@ def test_pairs_along_a_tree_bound_what_is_sent_from_above_and_two_operators_exac
     assert sending_bound(paired) <= bound + 1e-9
 
 
+def test_a_tree_of_pairs_is_the_heaviest_that_holds_all_operators_together() -> None:
+    strength = {(0, 1): 1.0, (0, 2): 5.0, (0, 3): 2.0, (1, 2): 4.0, (1, 3): 3.0, (2, 3): 1.5}
+    assert tree_of(strength) == ((0, 2), (1, 2), (1, 3))
+
+
 def test_sketches_estimate_shared_rows_within_their_error_and_merge() -> None:
     rng = np.random.default_rng(2)
     left, right = rng.integers(0, 4, 40_000), rng.integers(UNWANTED, 4, 40_000)
@@ -104,6 +109,11 @@ def test_operators_of_the_same_keys_get_one_table_and_nothing_is_sent_twice_to_i
     choice = np.array([0, 1, 1, 0])
     assert rows_sent(united, choice).sum() == pytest.approx(1 + 2 + 1 + 1)
     assert rows_processed(united, choice).sum() == pytest.approx(8 + 1)
+
+
+def test_a_join_unites_the_tables_of_those_it_is_joined_with_whatever_the_order() -> None:
+    inputs = {"q0": [("r", "a")], "q1": [("s", "b")], "q2": [("t", "c")], "q3": [("r", "a"), ("t", "c")]}
+    assert tables_of(inputs) == {"q0": 0, "q1": 1, "q2": 0, "q3": 0}
 
 
 def test_an_operator_without_sources_or_key_groups_is_refused() -> None:

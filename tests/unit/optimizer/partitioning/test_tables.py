@@ -39,6 +39,20 @@ def test_the_exact_model_finds_the_least_cost_of_all_choices(traffic: Traffic) -
     assert proved.bound == pytest.approx(proved.cost, rel=1e-6)
 
 
+def test_a_start_that_costs_less_once_presolved_is_not_taken_for_the_solution() -> None:
+    traffic = Traffic(
+        source=np.array([0, 0, 1, 1]),
+        start=np.array([0, 2, 3, 4, 5]),
+        group=np.array([0, 1, 2, 1, 2]),
+        rows=np.array([0.5, 5.0, 6.0, 8.0, 0.5]),
+        load=np.array([[1.0, 5.0, 6.0], [0.0, 8.0, 1.0]]),
+        latency=np.array([[1.0, 1.0, 3.0], [1.0, 3.0, 1.0]]),
+        processing=0.0,
+        operator=np.array([0, 1, 1]),
+    )
+    assert solve_exactly(traffic, np.array([0, 0, 1]), LIMITS).cost == pytest.approx(19.5)
+
+
 @given(traffic=traffics(most_groups=2))
 @SMALL
 def test_bounds_are_below_the_least_cost_and_the_sorted_maximum_is_the_tighter_one(traffic: Traffic) -> None:
