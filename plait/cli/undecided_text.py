@@ -9,6 +9,7 @@ from plait.plan.explain import wording
 from plait.plan.explain.document import Json, rounded
 from plait.plan.explain.summary import aligned
 from plait.plan.explain.wording import pace_for
+from plait.query.time_windows import SessionWindow
 
 _LISTED = 10
 
@@ -20,9 +21,7 @@ def undecided_lines(undecided: Undecided) -> Iterator[str]:
         return
     rows = [["query", "keeps", "for", "rows"]]
     rows += [[wording.name(each.query), _named(each), _length(each.kept_us), _count(each)] for each in kept]
-    rows += [
-        [wording.name(each.query), _of_groups(each), wording.duration(each.open_us), _most(each)] for each in groups
-    ]
+    rows += [[wording.name(each.query), _of_groups(each), _open(each), _most(each)] for each in groups]
     yield from aligned(rows, left=3)
     more = len(undecided.kept) + len(undecided.groups) - len(kept) - len(groups)
     if more:
@@ -49,8 +48,15 @@ def _count(kept: KeptAdvice) -> str:
     return f"+ {pace_for(kept.rows_per_s).rate(kept.rows_per_s, 'rows')}"
 
 
+def _open(advised: GroupsAdvice) -> str:
+    lasting = wording.duration(advised.open_us)
+    return f"{lasting} or more" if isinstance(advised.groups.window, SessionWindow) else lasting
+
+
 def _of_groups(advised: GroupsAdvice) -> str:
     match advised.groups.keeps:
+        case "partial aggregates" if advised.groups.pane_us is None:
+            return "partial aggregates for every session"
         case "partial aggregates":
             return f"partial aggregates for every {wording.duration(advised.groups.pane_us or 0)}"
         case "joined rows":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import bands, classing, hashing, matching, ordering, range_trees, sketch, value_hashing
+from plait.kernels import bands, classing, hashing, matching, ordering, range_trees, sessions, sketch, value_hashing
 from plait.kernels.compiled import Int64s
 
 
@@ -21,6 +21,7 @@ def warm() -> None:
     _warm_bands(keys)
     _warm_ranges(keys)
     sketch.kmv(keys)
+    sessions.sessions(keys, keys, keys, 1)
     list(
         matching.iter_matches(
             probe_key=keys,

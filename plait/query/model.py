@@ -23,7 +23,7 @@ from plait.query.origin import Connector as Connector
 from plait.query.origin import Options as Options
 from plait.query.places import TextPlace
 from plait.query.predicates import Band, Conjunction, Equality, Order, Predicate, Residual, by_kind, operands_of
-from plait.query.time_windows import TimeWindow
+from plait.query.time_windows import Window
 
 Keep: TypeAlias = Literal["needed", "all"]
 Placement: TypeAlias = Literal["keys", "random"]
@@ -238,15 +238,19 @@ class Aggregation:
     from the user's text; `functions`: what it calls, in order of appearance. `countable`: the relations of which it
     only wants to know how many rows match, and what they add up to, once the types of columns are known.
 
+    Of sessions the column is ``session_window``, and `keys` are what tells rows apart that are never of one session:
+    all else that is grouped by, as SQL over the joined rows.
+
     `columns`: of the groups as queries that read them see them, None if one has no name; `end`: which of them is the
     end of the window, and so their event time, None if there is none.
     """
 
-    window: TimeWindow
+    window: Window
     sql: str
     names: tuple[str | None, ...]
     functions: tuple[str, ...]
     countable: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     columns: tuple[Column, ...] | None = field(default=None, compare=False)
     end: int | None = field(default=None, compare=False)
 

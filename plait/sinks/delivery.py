@@ -83,6 +83,12 @@ class Direct:
     files: TaskFiles
 
 
+LAST = "#last"
+"""The partial aggregate of sessions that says when the last row was, in microseconds."""
+
+BEGIN, END = "#begin", "#end"
+"""Columns of rows of sessions that are over: when theirs begins and ends, in microseconds."""
+
 Measured: TypeAlias = Literal["rows", "known", "true", "sum", "min", "max"]
 """What is asked of joined rows, or of one of their columns: how many there are, how many are not NULL, or are true."""
 
@@ -107,12 +113,16 @@ class Fold:
     """How joined rows become partial aggregates: one row for each pane and value of the `keys`, which are columns of
     the joined row. A pane is a stretch of event time that lies in a window as a whole or not at all: the first begins
     at `start_us`. In the column of event time stands the beginning of the pane.
+
+    Of sessions a pane is what belongs together already: rows of which each is at most `gap_us` later than the one
+    before. It begins with the first of them, and the last partial aggregate, `LAST`, is the event time of the last.
     """
 
     pane_us: int
     start_us: int
     keys: tuple[str, ...]
     partials: tuple[Partial, ...]
+    gap_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,13 +21,14 @@ from tests.property.standin import frames
 from tests.property.standin.session import Session
 from tests.property.undecided import A_S, B_S, Place
 
-QUERIES = ("alone", "never", "tally", "sums")
+QUERIES = ("alone", "never", "tally", "sums", "visits")
 SECONDS_A_BATCH = 60
 _MINUTES = {
     f"INTERVAL {A_S} SECONDS": "INTERVAL 5 MINUTES",
     f"INTERVAL {B_S} SECONDS": "INTERVAL 2 MINUTES",
     "'8 seconds', '4 seconds'": "'6 minutes', '2 minutes'",
     "'10 seconds'": "'10 minutes'",
+    "'2 seconds'": "'2 minutes'",
 }
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

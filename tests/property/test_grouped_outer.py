@@ -20,15 +20,16 @@ from tests.property.case import Case, describe, quoted
 from tests.property.expressions import Expression, column
 from tests.property.outer_cases import OuterQuery, outer_case
 from tests.property.windowed import (
-    AGGREGATES,
     Grouping,
     Rows,
+    drawn_aggregates,
+    gap_of,
     grouped_rows,
     lengths,
     marks_after,
-    run_windowed,
     tail_of,
 )
+from tests.property.windowed_run import run_windowed
 
 CASES = int(os.environ.get("PLAIT_CASES", "200")) * 3 // 4
 FIRST_SEED = 12_000_000 + int(os.environ.get("PLAIT_SEED", "0"))
@@ -59,15 +60,19 @@ def drawn(case: Case) -> Drawn | None:
     time = next(each for each in source.columns if each.name == source.time)
     shown = [alias for alias, _ in query.relations if alias not in _tested(query)]
     keys = _columns(rng, case, query, shown, _KEYS, rng.choice((0, 1, 2)))
-    aggregates = tuple(rng.choice(AGGREGATES) for _ in range(rng.randint(1, 3)))
+    aggregates = drawn_aggregates(rng)
     arguments = _columns(rng, case, query, shown, _NUMBERS, len(aggregates))
     if len(arguments) < len(aggregates):
         return None
     size, slide, start = lengths(rng, taus)
     window = f"window(a.{quoted(time.name)}, '{size} microseconds', '{slide} microseconds', '{start} microseconds')"
+    gap = gap_of(rng, taus) if rng.random() < 0.4 else None
+    name = "window" if gap is None else "session_window"
+    if gap is not None:
+        window = f"session_window(a.{quoted(time.name)}, '{gap} microseconds')"
     by = [_text(each) for each in keys]
     values = [each.sql.format(_text(argument)) for each, argument in zip(aggregates, arguments, strict=True)]
-    select = ", ".join(["window.start", "window.end AS until", *by, *(f"{v} AS v{n}" for n, v in enumerate(values))])
+    select = ", ".join([f"{name}.start", f"{name}.end AS until", *by, *(f"{v} AS v{n}" for n, v in enumerate(values))])
     streams = [alias for alias, name in query.relations if not case.source(name).is_table]
     return Drawn(
         query=replace(query, sql=f"SELECT {select} {tail_of(query.sql)} GROUP BY {', '.join([window, *by])}"),
@@ -81,6 +86,7 @@ def drawn(case: Case) -> Drawn | None:
             keys=len(keys),
             aggregates=aggregates,
             having=0,
+            gap_us=gap,
         ),
     )
 
@@ -127,12 +133,14 @@ def fault(case: Case, query: Drawn) -> str | None:
         problem = difference(written.groups[query.query.name][batch], wanted.get(batch, []))
         if problem is not None:
             return f"batch {batch}: {problem}"
+    if written.stale:
+        return f"{written.stale} rows of sessions wait that have been written"
     return f"{written.left} files are left" if written.left else None
 
 
 @pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + CASES, CHUNK))
 def test_rows_without_a_partner_are_grouped_as_soon_as_all_of_a_window_are_certain(first: int) -> None:
-    checked = 0
+    checked = sessions = 0
     for seed in range(first, first + CHUNK):
         case = outer_case(seed, late=seed % LATE_EVERY == LATE_EVERY - 1)
         query = drawn(case)
@@ -146,4 +154,6 @@ def test_rows_without_a_partner_are_grouped_as_soon_as_all_of_a_window_are_certa
         if problem is not None:
             pytest.fail(f"seed {seed}: {problem}\n{query.how}\n{describe(case)}", pytrace=False)
         checked += 1
+        sessions += query.how.gap_us is not None
+    assert sessions >= 2
     assert checked > CHUNK * 0.25

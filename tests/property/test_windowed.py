@@ -1,5 +1,5 @@
-"""Every query that groups by windows of event time writes the groups of each window once, in the batch in which the
-watermark has come to its end, and nothing is left when the input ends.
+"""Every query that groups by windows of event time, or sessions, writes the groups of each window once, in the batch in
+which the watermark has come to its end, and nothing is left when the input ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from tests.oracle.compare import difference
 from tests.oracle.duckdb_oracle import UnsuitableCaseError
 from tests.property.case import Case, describe
 from tests.property.cases import random_case
-from tests.property.windowed import Grouping, expected_groups, grouped_case, run_windowed
+from tests.property.windowed import Grouping, expected_groups, grouped_case
+from tests.property.windowed_run import run_windowed
 
 CASES = int(os.environ.get("PLAIT_CASES", "200"))
 FIRST_SEED = 9_000_000 + int(os.environ.get("PLAIT_SEED", "0"))
@@ -36,6 +37,8 @@ def fault(case: Case, groupings: dict[str, Grouping], ways: Counter[str]) -> str
             problem = difference(written.groups[query][batch], wanted[query].get(batch, []))
             if problem is not None:
                 return f"{query}, batch {batch}: {problem}"
+    if written.stale:
+        return f"{written.stale} rows of sessions wait that have been written"
     return f"{written.left} files are left" if written.left else None
 
 
@@ -66,23 +69,30 @@ def test_the_cases_have_all_kinds_of_windows_and_close_some_of_them_early() -> N
             continue
         for name, how in groupings.items():
             batches = [batch for batch, rows in written[name].items() if rows]
-            seen["hopping" if how.slide_us < how.size_us else "tumbling"] += bool(batches)
+            kind = "hopping" if how.slide_us < how.size_us else "tumbling"
+            seen[kind if how.gap_us is None else "sessions"] += bool(batches)
+            seen["joined sessions"] += bool(batches) and how.gap_us is not None and how.lag_us > 0
+            seen["sessions by computed keys"] += bool(batches) and how.gap_us is not None and "%" in how.plain.sql
             seen["joined"] += bool(batches) and len(how.plain.relations) > 1
             seen["lagging"] += bool(batches) and how.lag_us > 0
             seen["distinct"] += bool(batches) and not how.aggregates
             seen["having"] += bool(batches) and how.having > 0
             seen["early"] += any(batch < case.batches for batch in batches)
             seen["in several batches"] += len(batches) > 2
-    assert min(seen[kind] for kind in ("hopping", "tumbling", "joined", "lagging", "distinct", "having")) >= 2, seen
+    kinds = ("hopping", "tumbling", "sessions", "joined sessions", "joined", "lagging", "distinct", "having")
+    assert min(seen[kind] for kind in (*kinds, "sessions by computed keys")) >= 2, seen
     assert min(seen["early"], seen["in several batches"]) >= 5, seen
 
 
 def test_some_of_the_cases_have_groups_that_take_no_spark() -> None:
-    made = 0
-    for seed in range(FIRST_SEED, FIRST_SEED + 30):
+    made = sessions = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + 50):
         case, groupings = grouped_case(case_of(seed))
         try:
-            made += run_windowed(case).made if groupings else 0
+            written = run_windowed(case) if groupings else None
         except UnsuitableCaseError:
             continue
+        made += 0 if written is None else written.made
+        sessions += 0 if written is None else written.sessions_made
     assert made > 10
+    assert sessions > 2

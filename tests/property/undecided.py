@@ -1,7 +1,8 @@
 """A small workload of which much waits for the watermark, on the stand-in for Spark, with its oracle: DuckDB.
 
 Two streams and queries of every kind that the watermark decides: rows without a partner, first partners, and groups of
-windows of time, of one stream and of a join that keeps rows without a partner.
+windows of time and of sessions, of one stream and of a join that keeps rows without a partner. Of those that group some
+keep the same in the same files.
 """
 
 from __future__ import annotations
@@ -39,8 +40,30 @@ QUERIES = {
     "FROM a LEFT JOIN b ON a.k = b.k GROUP BY window(a.ts, '8 seconds', '4 seconds'), a.k",
     "sums": "SELECT window.start AS begun, count(*) AS n, CAST(sum(b.id) AS BIGINT) AS total "
     "FROM b GROUP BY window(b.ts, '10 seconds')",
+    "sums_long": "SELECT window.start AS begun, count(*) AS n, CAST(sum(b.id) AS BIGINT) AS total "
+    "FROM b GROUP BY window(b.ts, '15 seconds')",
+    "visits": "SELECT session_window.start AS begun, session_window.end AS until, b.k AS k, count(*) AS n, "
+    "max(b.id) AS most FROM b GROUP BY session_window(b.ts, '2 seconds'), b.k",
+    "visits_long": "SELECT session_window.start AS begun, session_window.end AS until, b.k AS k, count(*) AS n, "
+    "max(b.id) AS most FROM b GROUP BY session_window(b.ts, '3 seconds'), b.k",
+    "stays": "SELECT session_window.start AS begun, session_window.end AS until, a.k AS k, count(*) AS n, "
+    "max(b.id) AS most FROM a LEFT JOIN b ON a.k = b.k GROUP BY session_window(a.ts, '1 second'), a.k",
 }
 _WITHIN = f"b.ts >= a.ts - INTERVAL {B_S} SECONDS AND b.ts <= a.ts + INTERVAL {A_S} SECONDS"
+
+
+def _sessions(rows: str, gap_s: int) -> str:
+    """Return the sessions of rows with `ts`, `k` and `id`, as gaps and islands."""
+    marked = (
+        f"SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) <= INTERVAL {gap_s} SECONDS AS goes_on FROM {rows}"
+    )
+    islands = "count(*) FILTER (WHERE goes_on IS NOT TRUE) OVER (PARTITION BY k ORDER BY ts) AS island"
+    return (
+        f"SELECT min(ts), max(ts) + INTERVAL {gap_s} SECONDS, k, count(*), max(id) "
+        f"FROM (SELECT *, {islands} FROM ({marked})) GROUP BY k, island"
+    )
+
+
 _WANTED = {
     "alone": f"SELECT a.id, b.id FROM a LEFT JOIN b ON a.k = b.k AND {_WITHIN}",
     "both": f"SELECT a.id, b.id FROM a FULL JOIN b ON a.k = b.k AND {_WITHIN}",
@@ -52,6 +75,11 @@ _WANTED = {
     f"ON a.k = b.k AND {_WITHIN})) GROUP BY ALL",
     "sums": "SELECT time_bucket(INTERVAL 10 SECONDS, ts) AS begun, count(*), CAST(sum(id) AS BIGINT) "
     "FROM b GROUP BY ALL",
+    "sums_long": "SELECT time_bucket(INTERVAL 15 SECONDS, ts, TIMESTAMP '1970-01-01 00:00:00') AS begun, count(*), "
+    "CAST(sum(id) AS BIGINT) FROM b GROUP BY ALL",
+    "visits": _sessions("b", 2),
+    "visits_long": _sessions("b", 3),
+    "stays": _sessions(f"(SELECT a.ts, a.k, b.id FROM a LEFT JOIN b ON a.k = b.k AND {_WITHIN})", 1),
 }
 
 Results = dict[str, Counter[tuple[Any, ...]]]

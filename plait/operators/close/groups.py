@@ -6,6 +6,9 @@ written once, in the batch whose watermark says so first: what `OpenGroups.over_
 again, even if the watermark falls back because other streams take part, and rows that such a batch still brings are
 left out. A query that is left out of a run closes nothing: what it had gathered, and up to where its windows have been
 written, waits for it (`resting_groups`).
+
+When a session is over its rows tell, together with those that they belong to; so `plait.operators.close.parting` says
+which are, and keeps the others.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ from plait.operators.close.levels import NOTHING_TAKEN
 from plait.operators.evaluating import EvaluationError
 from plait.operators.failing import computation_error
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.partial_aggregates import fold_again, not_folded
-from plait.query.time_windows import TimeWindow
+from plait.operators.traversal.partial_aggregates import fold_again, not_folded, shared
+from plait.query.time_windows import SessionWindow, TimeWindow, Window
 from plait.sinks.delivery import Fold
 from plait.state.gathered import folder_of, microseconds, read_gathered, write_gathered
 from plait.state.model import GatheredRows, Manifest, OpenGroups
@@ -36,14 +39,24 @@ _SMALL_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """Rows of sessions, and when that of each of them begins and ends (int64[n] each)."""
+
+    rows: pa.RecordBatch
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Over:
     """Windows whose end lies in ``(after_us, until_us]``, and the files with rows in them. `after_us` None: all up to
-    there.
+    there. Of sessions these are all files of the query; `sessions`: those that are over, once that is known.
     """
 
     after_us: int | None
     until_us: int
     files: tuple[GatheredRows, ...]
+    sessions: Sessions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +64,16 @@ class GroupedQuery:
     """A query that groups: by windows of the event time in column `time` of its joined rows. `identity` as in
     `OpenGroups`, `fold` as in `Gathering`. `complete_from_us`: of one that has gathered nothing yet, windows that began
     before then have not all of their rows, and are left out; None: there are none.
+    `keys`: the columns that tell sessions apart, None if what does has to be computed.
     """
 
     query: str
     identity: str
-    window: TimeWindow
+    window: Window
     time: str
     fold: Fold | None = None
     complete_from_us: int | None = None
+    keys: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +111,8 @@ def close_windows(
         waiting.append((groups, each))
         if found is not None:
             over[each.query] = found
-    return Windows(waiting=with_fewer_files(storage, waiting, name), over=over)
+    parted = {query.query for _, query in waiting if query.query in over and isinstance(query.window, SessionWindow)}
+    return Windows(waiting=with_fewer_files(storage, waiting, name, but=parted), over=over)
 
 
 def resting_groups(before: Manifest | None, answered: Container[str]) -> tuple[OpenGroups, ...]:
@@ -108,18 +124,30 @@ def gathered_after(before: OpenGroups | None, query: GroupedQuery, gathered: Seq
     """Return what a query has gathered after a batch. Rows of another query that had its name are let go."""
     if before is None or before.identity != query.identity:
         begins_us = query.complete_from_us
-        left_out = None if begins_us is None else query.window.last_end(begins_us - 1)
+        left_out = None if begins_us is None else _left_out(query.window, begins_us)
         before = OpenGroups(query=query.query, identity=query.identity, over_until_us=left_out)
     return replace(before, files=(*before.files, *gathered))
 
 
-def over_at(groups: OpenGroups, window: TimeWindow, watermark_us: int | None) -> tuple[OpenGroups, Over | None]:
-    """Return what waits once the watermark has come there, and what is over with that; None if nothing is."""
+def _left_out(window: Window, begins_us: int) -> int:
+    """Return the last end of windows that began before then; of sessions, that of those that may have been over."""
+    before = begins_us - 1
+    return window.first_end(before) if isinstance(window, SessionWindow) else window.last_end(before)
+
+
+def over_at(groups: OpenGroups, window: Window, watermark_us: int | None) -> tuple[OpenGroups, Over | None]:
+    """Return what waits once the watermark has come there, and what is over with that; None if nothing is. Of sessions
+    some may be, and all rows still wait.
+    """
     if watermark_us is None:
         return groups, None
     after, until = groups.over_until_us, window.over_until(watermark_us)
     if after is not None and until <= after:
         return groups, None
+    if isinstance(window, SessionWindow):
+        may_be = any(window.first_end(file.tau_min) <= until for file in groups.files)
+        over = Over(after_us=after, until_us=until, files=groups.files) if may_be else None
+        return replace(groups, over_until_us=until), over
     files = [file for file in groups.files if _has_over(file, window, after, until)]
     waiting = tuple(file for file in groups.files if window.last_end(file.tau_max) > until)
     left = replace(groups, over_until_us=until, files=waiting)
@@ -133,15 +161,15 @@ def _has_over(file: GatheredRows, window: TimeWindow, after_us: int | None, unti
 
 
 def with_fewer_files(
-    storage: Storage, waiting: Sequence[tuple[OpenGroups, GroupedQuery]], name: str
+    storage: Storage, waiting: Sequence[tuple[OpenGroups, GroupedQuery]], name: str, *, but: Container[str] = ()
 ) -> tuple[OpenGroups, ...]:
     """Return the groups of queries with many small files made one, called `name`, without rows of which all windows are
-    over. Queries that have the same small files share the one too.
+    over. Queries that have the same small files share the one too; those in `but` are left alone.
     """
     sharing: dict[tuple[GatheredRows, ...], list[tuple[OpenGroups, GroupedQuery]]] = {}
     for groups, query in waiting:
         small = tuple(file for file in groups.files if file.bytes < _SMALL_BYTES)
-        if len(groups.files) > MOST_FILES and len(small) > 1:
+        if len(groups.files) > MOST_FILES and len(small) > 1 and query.query not in but:
             sharing.setdefault(small, []).append((groups, query))
     fewer: dict[str, OpenGroups] = {}
     for small, sharers in sharing.items():
@@ -166,12 +194,16 @@ def _merged(
     taus = microseconds(rows.column(first.time)).to_numpy()
     needed = np.zeros(len(taus), np.bool_)
     for groups, query in sharers:
-        until = groups.over_until_us
-        needed |= True if until is None else _last_ends(query.window, taus) > until
+        until, window = groups.over_until_us, query.window
+        if until is None or isinstance(window, SessionWindow):
+            needed[:] = True
+        else:
+            needed |= _last_ends(window, taus) > until
     rows = rows.filter(pa.array(needed))
-    if first.fold is not None:
+    folds = [query.fold for _, query in sharers if query.fold is not None]
+    if folds:
         try:
-            rows = fold_again(rows, first.fold, first.time)
+            rows = fold_again(rows, shared(folds), first.time)
         except EvaluationError as error:
             raise computation_error(not_folded((query.query for _, query in sharers), error)) from error
     return (write_gathered(storage, folder_of(first.query), name, rows, first.time),) if rows.num_rows else ()
@@ -186,6 +218,7 @@ __all__ = [
     "MOST_FILES",
     "GroupedQuery",
     "Over",
+    "Sessions",
     "Windows",
     "close_windows",
     "over_at",

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from plait.operators.ingest.ingest import highest
 from plait.plan.relations import source_of
 from plait.query.model import Query, Stream
-from plait.query.time_windows import TimeWindow
+from plait.query.time_windows import Window
 from plait.state.model import END_OF_TIME_US, TABLE_BATCH, MadeGroups, Manifest, SourceProgress, oldest_of
 
 NOTHING_TAKEN: Final[Mapping[str, int | None]] = MappingProxyType({})
@@ -32,7 +32,7 @@ class Maker:
     """The query whose groups a derived stream is of: their `window`, and its `identity` as in `OpenGroups`."""
 
     query: Query
-    window: TimeWindow
+    window: Window
     identity: str
 
 
@@ -49,7 +49,7 @@ def taken_after(before: Manifest | None, makers: Makers) -> dict[str, int | None
     return {name: _come_to(written.get((name, maker.identity)), maker.window) for name, maker in makers.items()}
 
 
-def _come_to(over_until_us: int | None, window: TimeWindow) -> int | None:
+def _come_to(over_until_us: int | None, window: Window) -> int | None:
     """Return where a stream of groups has come to: to the end of time once no window is open."""
     if over_until_us is None or over_until_us < window.over_until(END_OF_TIME_US):
         return over_until_us

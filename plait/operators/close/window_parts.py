@@ -29,6 +29,7 @@ def parts_of_windows(rows: pa.RecordBatch, query: GroupedQuery, over: Over) -> t
     """
     window, how = query.window, query.fold
     assert how is not None, "joined rows are no partial aggregates"
+    assert isinstance(window, TimeWindow), "sessions have no panes"
     unit = math.gcd(window.size_us, window.slide_us)
     panes = (microseconds(rows.column(query.time)).to_numpy() - window.start_us) // unit
     begins = _begins(np.unique(panes), window, over, unit)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from plait.errors import Failure
 from plait.operators.evaluating import EvaluationError, database, naive
+from plait.operators.traversal.session_rows import codes_of, sessions_of
 from plait.sinks.delivery import Fold, Partial
 from plait.state.gathered import microseconds
 
@@ -32,7 +33,7 @@ def measured_name(partial: Partial) -> str:
 
 def shared(folds: Sequence[Fold]) -> Fold:
     """Return how rows are kept for several that keep the same of them: by panes of the greatest common divisor, each of
-    which lies in a window of any of them as a whole or not at all.
+    which lies in a window of any of them as a whole or not at all, or by the smallest gap of their sessions.
 
     >>> kept = [Fold(pane_us=pane, start_us=start, keys=(), partials=()) for pane, start in ((15, 5), (20, 0))]
     >>> both = shared(kept)
@@ -40,6 +41,9 @@ def shared(folds: Sequence[Fold]) -> Fold:
     (5, 5)
     """
     first = folds[0]
+    gaps = [each.gap_us for each in folds if each.gap_us is not None]
+    if gaps:
+        return replace(first, gap_us=min(gaps))
     apart = (each.start_us - first.start_us for each in folds)
     return replace(first, pane_us=reduce(math.gcd, (*(each.pane_us for each in folds), *apart)))
 
@@ -68,9 +72,11 @@ def fold_counted(rows: pa.RecordBatch, how: Fold, time: str, columns: Sequence[s
 
 
 def fold_again(rows: pa.RecordBatch, how: Fold, time: str) -> pa.RecordBatch:
-    """Return one partial aggregate of all that are of one pane and have the same keys."""
+    """Return one partial aggregate of all that are of one pane, or session, and have the same keys."""
     made = [(partial.name, partial.again) for partial in how.partials]
-    table = in_columns(rows, microseconds(rows.column(time)), time)
+    # Panes stay as long as they were made: the file may be shared with a query that needs them shorter.
+    panes = microseconds(rows.column(time)) if how.gap_us is None else _sessions(rows, how.gap_us, how.keys, time)
+    table = in_columns(rows, panes, time)
     return grouped(table, rows.schema, [(key, key) for key in how.keys], made, time)
 
 
@@ -108,10 +114,18 @@ def _product(column: str, weight: str, type_: pa.DataType) -> str:
 
 def _with_panes(rows: pa.RecordBatch, how: Fold, time: str, places: Mapping[str, str]) -> pa.Table:
     """Return the rows with the beginnings of their panes first, and joined columns named by number."""
-    taus = microseconds(rows.column(time)).to_numpy()
-    begins = (taus - how.start_us) // how.pane_us * how.pane_us + how.start_us
+    if how.gap_us is None:
+        taus = microseconds(rows.column(time)).to_numpy()
+        begins = (taus - how.start_us) // how.pane_us * how.pane_us + how.start_us
+    else:
+        begins = _sessions(rows, how.gap_us, how.keys, time)
     names = [places.get(name, name) for name in rows.schema.names]
     return pa.table([pa.array(begins), *map(naive, rows.columns)], names=["pane", *names])
+
+
+def _sessions(rows: pa.RecordBatch, gap_us: int, keys: Sequence[str], time: str) -> npt.NDArray[np.int64]:
+    """Return when the session of each row begins, as far as these rows tell."""
+    return sessions_of(rows, time, codes_of(map(rows.column, keys), rows.num_rows), gap_us)[0]
 
 
 def in_columns(rows: pa.RecordBatch, panes: pa.Array | npt.NDArray[np.int64], time: str) -> pa.Table:

@@ -18,6 +18,7 @@ from plait.plan.relations import kept_us_of, waiting_selections
 from plait.plan.traversals import endings
 from plait.query.model import Query, Relation
 from plait.query.partners import window_us_of, with_waiting
+from plait.query.time_windows import SessionWindow
 
 _US_PER_S = 1_000_000
 
@@ -49,7 +50,8 @@ class ShorterAdvice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsAdvice:
     """A query that groups by windows of time: what waits in `keeps` until they are over, at most so many `rows`; None
-    where nobody knows. `open_us`: for how long a row waits.
+    where nobody knows, as of sessions, which last as long as rows come. `open_us`: for how long a row waits, of a
+    session its last one.
     """
 
     query: str
@@ -148,6 +150,8 @@ def _all_rows(query: Query, cardinality: Cardinality) -> float | None:
 
 def _groups(query: Query, groups: Grouped, best: Plan, cardinality: Cardinality) -> GroupsAdvice:
     window = groups.window
+    if isinstance(window, SessionWindow):
+        return GroupsAdvice(query=query.name, groups=groups, open_us=window.gap_us + window.lag_us, rows=None)
     open_us = window.size_us + window.lag_us
     per_s = _results_per_s(query, best, cardinality)
     bounds = [] if per_s is None else [per_s * open_us / _US_PER_S]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from plait.plan.explain.wording import duration
 from plait.query.model import ColumnRef, JoinKind, JoinStep, Query
 from plait.query.partners import KEEPS_LEFT, KEEPS_RIGHT, TESTS, LeftPart, closing_us, has_stream, left_parts
-from plait.query.time_windows import TimeWindow
+from plait.query.time_windows import SessionWindow, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class Kept:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
     """How a query groups, and what waits until its windows are over: partial aggregates for every `pane_us` of event
-    time and group, a group being told by `keys`; or the joined rows. `keeps` None: nobody knows without Spark.
-    `matches`: of a join, whether they are counted or made pairs of, in words.
+    time and group, or for every session, a group being told by `keys`; or the joined rows. `keeps` None: nobody knows
+    without Spark. `matches`: of a join, whether they are counted or made pairs of, in words.
     """
 
-    window: TimeWindow
+    window: Window
     functions: tuple[str, ...]
     keeps: Literal["partial aggregates", "joined rows"] | None
     pane_us: int | None = None
@@ -146,22 +146,31 @@ def _lasting(kept: Kept) -> str:
 
 def _grouping(groups: Grouped) -> Iterator[str]:
     window = groups.window
-    every = "" if window.slide_us == window.size_us else f" every {duration(window.slide_us)}"
     functions = f", with {', '.join(groups.functions)}" if groups.functions else ""
-    yield f"groups by windows of {duration(window.size_us)}{every} of {window.relation}.{window.column}{functions}"
+    yield f"groups by {_kind(window)} of {window.relation}.{window.column}{functions}"
     if groups.matches is not None:
         yield groups.matches
+    is_session = isinstance(window, SessionWindow)
+    many, one = ("sessions", "session") if is_session else ("windows", "window")
     match groups.keeps:
         case "partial aggregates":
-            per = "" if not groups.keys else " and group"
-            kept = f"partial aggregates are kept for every {duration(groups.pane_us or 0)} of event time{per}"
+            span = "session" if groups.pane_us is None else f"{duration(groups.pane_us)} of event time"
+            kept = f"partial aggregates are kept for every {span}{' and group' if groups.keys else ''}"
         case "joined rows":
             kept = "not all of that can be put together from parts, so the joined rows are kept"
         case None:
             kept = "partial aggregates are kept, or else the joined rows,"
-    yield f"{kept} until their windows are over"
-    far = "to" if not window.lag_us else f"{duration(window.lag_us)} beyond"
-    yield f"a window is over, and its groups come, once the watermark has come {far} its end"
+    yield f"{kept} until their {many} are over"
+    at, beyond = ("passed", "passed {} beyond") if is_session else ("come to", "come {} beyond")
+    far = at if not window.lag_us else beyond.format(duration(window.lag_us))
+    yield f"a {one} is over, and its groups come, once the watermark has {far} its end"
+
+
+def _kind(window: Window) -> str:
+    if isinstance(window, SessionWindow):
+        return f"sessions that end {duration(window.gap_us)} after their last row,"
+    every = "" if window.slide_us == window.size_us else f" every {duration(window.slide_us)}"
+    return f"windows of {duration(window.size_us)}{every}"
 
 
 def document(closing: Closing) -> dict[str, Any]:
@@ -191,9 +200,7 @@ def _groups_document(groups: Grouped) -> dict[str, Any]:
     return {
         "relation": window.relation,
         "column": window.column,
-        "size_us": window.size_us,
-        "slide_us": window.slide_us,
-        "start_us": window.start_us,
+        **_lengths(window),
         "over_after_us": window.lag_us,
         "functions": list(groups.functions),
         "keeps": groups.keeps,
@@ -201,6 +208,12 @@ def _groups_document(groups: Grouped) -> dict[str, Any]:
         "keys": [key.name for key in groups.keys],
         "matches": groups.matches,
     }
+
+
+def _lengths(window: Window) -> dict[str, int]:
+    if isinstance(window, SessionWindow):
+        return {"gap_us": window.gap_us}
+    return {"size_us": window.size_us, "slide_us": window.slide_us, "start_us": window.start_us}
 
 
 def _listed(aliases: tuple[str, ...]) -> str:

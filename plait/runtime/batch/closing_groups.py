@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from plait.operators.close.found import write_found
 from plait.operators.close.groups import GroupedQuery, Over, close_windows, over_at, resting_groups
 from plait.operators.close.lacking import complete_from
 from plait.operators.close.levels import marks_of, watermark_of
+from plait.operators.close.parting import Int64s, part_sessions, write_sessions
 from plait.operators.evaluating import EvaluationError
 from plait.operators.failing import computation_error
 from plait.operators.probe.partials import NO_LOW
@@ -33,11 +35,11 @@ from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import joined_rows
-from plait.runtime.outputs.grouping import grouped
+from plait.runtime.outputs.grouping import Grouping, codes_of, grouped
 from plait.runtime.spark.headline import is_of_data
 from plait.sinks.delivery import Delivery
 from plait.state.gathered import read_gathered
-from plait.state.model import Manifest
+from plait.state.model import GatheredRows, Manifest
 from plait.state.storage import Storage
 
 _JOBS: Final = 4
@@ -61,24 +63,16 @@ def close_groups(
     if not groupings:
         return replace(closed, groups=resting)
     complete_from_us = _complete_from(work)
-    queries = [
-        GroupedQuery(
-            query=name,
-            identity=how.identity,
-            window=how.window,
-            time=how.time.name,
-            fold=how.fold,
-            complete_from_us=complete_from_us.get(name),
-        )
-        for name, how in sorted(groupings.items())
-    ]
+    queries = [_grouped_query(name, how, complete_from_us.get(name)) for name, how in sorted(groupings.items())]
+    codes = partial(_codes, spark, storage, work.epoch.bindings)
     name = f"{work.number}-{uuid.uuid4().hex[:12]}"
     come_to = marks_of((stream.name for stream in work.epoch.derived), closed.sources)
     marks = {query: watermark_of(work.epoch.bindings[query].query, closed.watermark_us, come_to) for query in groupings}
     joined = (*work.probed, *closed.found)
     windows = close_windows(storage, work.before, joined, queries, closed.watermark_us, name, marks)
+    windows = part_sessions(storage, windows, queries, codes, name)
     over = [each for each in queries if each.query in windows.over]
-    rows = _groups(spark, storage, work.epoch.bindings, over, windows.over)
+    rows = _groups(spark, storage, work.epoch.bindings, over, windows.over, name)
     found = closed.found
     if any(rows.values()):
         found += (write_found(rows, deliveries(), storage, batch=work.number),)
@@ -116,24 +110,37 @@ def awaits_groups(before: Manifest, epoch: Epoch, watermark_us: int | None, mark
     return False
 
 
+def _grouped_query(query: str, how: Grouping, complete_from_us: int | None) -> GroupedQuery:
+    return GroupedQuery(
+        query=query,
+        identity=how.identity,
+        window=how.window,
+        time=how.time.name,
+        fold=how.fold,
+        complete_from_us=complete_from_us,
+        keys=how.key_columns,
+    )
+
+
 def _groups(
     spark: SparkSession,
     storage: Storage,
     bindings: Mapping[str, Binding],
     queries: Sequence[GroupedQuery],
     over: Mapping[str, Over],
+    name: str,
 ) -> dict[str, list[pa.RecordBatch]]:
     """Return the groups of windows that are over, as they are handed over, by query. The jobs of those that take Spark
     run beside each other: most of what one takes is waiting. Raises ComputationError, for all that cannot be computed.
     """
     made = {each.query: _made_here(storage, each, bindings[each.query], over[each.query]) for each in queries}
-    left = [query for query, table in made.items() if table is None]
+    left = [each for each in queries if made[each.query] is None]
 
     failures = list[Failure]()
 
-    def by_spark(query: str) -> pa.Table | None:
+    def by_spark(query: GroupedQuery) -> pa.Table | None:
         try:
-            return _made_by_spark(spark, storage, bindings[query], over[query])
+            return _made_by_spark(spark, storage, query, bindings[query.query], over[query.query], name)
         except ComputationError as error:
             if not error.failures:
                 raise
@@ -141,10 +148,10 @@ def _groups(
             return None
 
     if len(left) == 1:
-        made[left[0]] = by_spark(left[0])
+        made[left[0].query] = by_spark(left[0])
     elif left:
         with ThreadPoolExecutor(max_workers=_JOBS, thread_name_prefix="plait-groups") as pool:
-            made |= zip(left, pool.map(by_spark, left), strict=True)
+            made |= zip((each.query for each in left), pool.map(by_spark, left), strict=True)
     if failures:
         raise computation_error(tuple(failures))
     return {query: _handed_over(table, bindings[query]) for query, table in made.items() if table is not None}
@@ -161,29 +168,56 @@ def _made_here(storage: Storage, query: GroupedQuery, binding: Binding, over: Ov
     finishing = None if binding.grouping is None else binding.grouping.finishing
     if finishing is None:
         return None
+    parts = list(read_gathered(storage, over.files)) if over.sessions is None else [over.sessions.rows]
     try:
-        groups = final_groups(list(read_gathered(storage, over.files)), query, finishing, over)
+        groups = final_groups(parts, query, finishing, over)
     except EvaluationError:
         return None
     return pa.Table.from_batches([groups])
 
 
-def _made_by_spark(spark: SparkSession, storage: Storage, binding: Binding, over: Over) -> pa.Table:
-    how = binding.grouping
-    assert how is not None, f"query '{binding.query.name}' does not group"
-    paths = [file.path for file in over.files]
+def _made_by_spark(
+    spark: SparkSession, storage: Storage, query: GroupedQuery, binding: Binding, over: Over, name: str
+) -> pa.Table:
+    how = _grouping(binding)
+    files = over.files if over.sessions is None else (write_sessions(storage, query, over.sessions, name),)
     try:
-        frame: DataFrame = joined_rows(spark, storage, paths, how.kept)
+        frame: DataFrame = joined_rows(spark, storage, [file.path for file in files], how.read)
         frame = grouped(spark, frame, how, after_us=over.after_us, until_us=over.until_us)
         return frame.toDF(*(f"c{number}" for number in range(len(binding.joined)))).toArrow()
     except PySparkException as error:
-        reason = (
-            f"query '{binding.query.name}' cannot compute the groups of a window that is over: "
-            f"{next(iter(str(error).splitlines()), '')} What it has gathered waits in the checkpoint: leave the query "
-            "out, or write one that computes all, with try_sum say."
-        )
-        failure = Failure(query=binding.query.name, reason=reason)
-        raise ComputationError(reason, failures=(failure,) if is_of_data(str(error)) else ()) from error
+        raise _cannot_group(binding, error) from error
+
+
+def _codes(
+    spark: SparkSession,
+    storage: Storage,
+    bindings: Mapping[str, Binding],
+    query: GroupedQuery,
+    files: Sequence[GatheredRows],
+) -> Int64s:
+    """Return what tells the rows of a query apart whose sessions are of something that is computed."""
+    binding = bindings[query.query]
+    how = _grouping(binding)
+    try:
+        return codes_of(joined_rows(spark, storage, [file.path for file in files], how.kept), how)
+    except PySparkException as error:
+        raise _cannot_group(binding, error) from error
+
+
+def _grouping(binding: Binding) -> Grouping:
+    assert binding.grouping is not None, f"query '{binding.query.name}' does not group"
+    return binding.grouping
+
+
+def _cannot_group(binding: Binding, error: PySparkException) -> ComputationError:
+    reason = (
+        f"query '{binding.query.name}' cannot compute the groups of a window that is over: "
+        f"{next(iter(str(error).splitlines()), '')} What it has gathered waits in the checkpoint: leave the query "
+        "out, or write one that computes all, with try_sum say."
+    )
+    failure = Failure(query=binding.query.name, reason=reason)
+    return ComputationError(reason, failures=(failure,) if is_of_data(str(error)) else ())
 
 
 __all__ = ["awaits_groups", "close_groups"]

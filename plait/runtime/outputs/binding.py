@@ -19,7 +19,7 @@ from plait.query.model import ColumnRef, JoinedExpression, Operand, Query, with_
 from plait.query.types import resolve_types
 from plait.query.windows import TimeOf, with_narrow_windows
 from plait.runtime.outputs.arrow_schemas import arrow_schema
-from plait.runtime.outputs.grouping import Grouping, grouped, grouping_of
+from plait.runtime.outputs.grouping import Grouping, coded, grouped, grouping_of
 from plait.runtime.outputs.plain_queries import plain_output
 from plait.runtime.outputs.rejections import refuse_types, rejected
 from plait.runtime.outputs.shape import Shape
@@ -164,7 +164,9 @@ def _of_groups(spark: SparkSession, binding: Binding, grouping: Grouping) -> Bin
     """
     refs = tuple(ColumnRef(relation="", column=str(number)) for number in range(len(binding.output.fields)))
     try:
-        found = grouped(spark, spark.createDataFrame([], grouping.kept), grouping).schema
+        found = grouped(spark, spark.createDataFrame([], grouping.read), grouping).schema
+        if grouping.key_columns is None:
+            coded(spark.createDataFrame([], grouping.kept), grouping)
     except PySparkException as error:
         raise rejected(binding.query, error) from error
     if [_type_name(field) for field in found] != [_type_name(field) for field in binding.output]:

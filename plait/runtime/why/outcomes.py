@@ -8,6 +8,7 @@ from typing import Any
 from plait.plan.explain import wording
 from plait.query.model import Operand, Query, Relation
 from plait.query.predicates import Band, Equality, Predicate, operands_of
+from plait.query.time_windows import SessionWindow
 from plait.runtime.why.findings import Finding, length, moment
 from plait.runtime.why.meeting_rows import Joined, Looked
 from plait.runtime.why.row_frames import FOR_EVER, RelationFrame, predicate_sql
@@ -141,6 +142,8 @@ def of_groups(query: Query, tau_us: int, standing: Standing) -> Finding | None:
     if query.aggregation is None:
         return None
     window = query.aggregation.window
+    if isinstance(window, SessionWindow):
+        return _of_session(window, tau_us, standing)
     until = window.last_end(tau_us) + window.lag_us
     if standing.ended or (standing.mark_us is not None and until <= standing.mark_us):
         text = (
@@ -149,6 +152,18 @@ def of_groups(query: Query, tau_us: int, standing: Standing) -> Finding | None:
         )
         return Finding(kind="window over", text=text, facts=(("until_us", until),))
     waits = _waits("it counts in groups that are written when their windows are over, the last", until, standing, None)
+    return Finding(kind="window open", text=waits.text, facts=waits.facts)
+
+
+def _of_session(window: SessionWindow, tau_us: int, standing: Standing) -> Finding:
+    """Say the same of a session, which a later row may prolong."""
+    until = window.first_end(tau_us) + window.lag_us + 1
+    if standing.ended or (standing.mark_us is not None and until <= standing.mark_us):
+        later = "" if standing.ended else ", unless a later row has prolonged it"
+        text = f"its session is over{later}: it was written then, if HAVING is true of it"
+        return Finding(kind="window over", text=text, facts=(("until_us", until),))
+    begins = "it counts in a session that is written once that is over, if no later row prolongs it"
+    waits = _waits(begins, until, standing, None)
     return Finding(kind="window open", text=waits.text, facts=waits.facts)
 
 

@@ -44,8 +44,8 @@ _WITHIN: Final = (
 
 _GROUPED: Final = """
     approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop covar_samp every
-    grouping grouping_id kurtosis max mean median min percentile skewness std stddev stddev_pop stddev_samp sum
-    try_avg try_sum var_pop var_samp variance window
+    grouping grouping_id kurtosis max mean median min percentile session_window skewness std stddev stddev_pop
+    stddev_samp sum try_avg try_sum var_pop var_samp variance window
 """
 GROUPED: Final = frozenset(_GROUPED.split())
 """What a query that groups may call besides: their values do not depend on the order of rows, but for the last digit of
@@ -67,10 +67,8 @@ REFUSED: Mapping[str, str] = MappingProxyType(
             GROUPED | ORDERED, f"the aggregate function {{}}() without a window of time to group by: {_WITHIN}"
         ),
         "window": f"window() where nothing is grouped by it: {_WITHIN}",
-        **dict.fromkeys(
-            ("session_window", "window_time"),
-            "{}(): group by window(o.ts, '10 minutes'), with window.start, window.end",
-        ),
+        "session_window": f"session_window() where nothing is grouped by it: {_WITHIN}",
+        "window_time": "window_time(): group by window(o.ts, '10 minutes'), with window.start, window.end",
         **dict.fromkeys(_WINDOWS.split(), "the window function {}(): compute it where the results are read"),
         **dict.fromkeys(
             _GENERATORS.split(), "the generator {}(): flatten rows before the stream is read, or afterwards"

@@ -43,7 +43,7 @@ def _grouped(query: Query, types: Mapping[tuple[str, str], str]) -> Grouped | No
         window=aggregation.window,
         functions=aggregation.functions,
         keeps="partial aggregates",
-        pane_us=folding.fold.pane_us,
+        pane_us=folding.fold.pane_us if folding.fold.gap_us is None else None,
         keys=tuple(by_name[name] for name in folding.fold.keys),
         matches=_counted(_with_declared(query, types), folding.fold, found) if is_joined else None,
     )

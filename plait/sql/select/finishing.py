@@ -17,7 +17,7 @@ from plait.sql.lexis.names import folded
 from plait.sql.lexis.tokens import Token, depths, rendered, split, tokens_of
 from plait.sql.select.folding import Folding, edited
 from plait.sql.select.formulas import made_column
-from plait.sql.select.time_window import WINDOW
+from plait.sql.select.time_window import NAMES
 
 _BOUNDS: Final = {"START": "#start", "END": "#end"}
 _MANY_FOR_ONE: Final = ("float", "double")
@@ -87,7 +87,7 @@ def _are(groups: Sequence[Token], keys: Sequence[str]) -> bool:
     elements = _listed(groups)
     by = {element[0].value for element in elements if len(element) == 1 and element[0].kind == "quoted"}
     others = [element for element in elements if len(element) != 1]
-    return all(_bound(other, 0) for other in others) and by - {WINDOW} == set(keys)
+    return all(_bound(other, 0) for other in others) and by - {*NAMES} == set(keys)
 
 
 def _bound(tokens: Sequence[Token], at: int) -> str | None:
@@ -95,7 +95,7 @@ def _bound(tokens: Sequence[Token], at: int) -> str | None:
     if len(tokens) < at + 3 or not tokens[at + 1].is_symbol("."):
         return None
     name = tokens[at].value if tokens[at].kind in ("word", "quoted") else ""
-    return _BOUNDS.get(tokens[at + 2].value.upper()) if folded(name) == WINDOW else None
+    return _BOUNDS.get(tokens[at + 2].value.upper()) if folded(name) in NAMES else None
 
 
 def _with_bounds(text: str, tokens: Sequence[Token]) -> str:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from plait.query.model import Aggregation, ColumnRef
-from plait.sinks.delivery import Fold, Measured, Partial
+from plait.query.time_windows import SessionWindow, Window
+from plait.sinks.delivery import LAST, Fold, Measured, Partial
 from plait.spelling import backquoted
 from plait.sql.expressions.functions import GROUPED
 from plait.sql.lexis.names import folded
@@ -95,16 +96,12 @@ def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Fol
     summed = {place for each in kept for place in re.findall(r'"(\d+)"', each.partial.first)}
     if time in keys or str(places[time]) in summed or types[time] not in _TIMES:
         return None
-    if not all(_FLAT.fullmatch(types[name]) for name in keys):
+    if not all(is_flat(types[name]) for name in keys):
         return None
-    pane = math.gcd(window.size_us, window.slide_us)
+    if isinstance(window, SessionWindow):
+        kept.append(_last(places[time]))
     return Folding(
-        fold=Fold(
-            pane_us=pane,
-            start_us=window.start_us,
-            keys=keys,
-            partials=tuple(each.partial for each in kept),
-        ),
+        fold=_fold(window, keys, tuple(each.partial for each in kept)),
         sql=edited(text, [(each.start, each.end, each.sql) for each in ends]),
         kept=(
             (time, types[time]),
@@ -113,6 +110,31 @@ def folding_of(aggregation: Aggregation, joined: Mapping[ColumnRef, str]) -> Fol
         ),
         ends=tuple(ends),
     )
+
+
+def _fold(window: Window, keys: tuple[str, ...], partials: tuple[Partial, ...]) -> Fold:
+    if isinstance(window, SessionWindow):
+        return Fold(pane_us=1, start_us=0, keys=keys, partials=partials, gap_us=window.gap_us)
+    pane = math.gcd(window.size_us, window.slide_us)
+    return Fold(pane_us=pane, start_us=window.start_us, keys=keys, partials=partials)
+
+
+def _last(time: int) -> _Kept:
+    """Return the partial aggregate that says when the last row of a session was. `time`: the column of event time."""
+    partial = Partial(
+        name=LAST,
+        first=f'max(epoch_us("{time}"))',
+        again=f'max("{LAST}")',
+        measured="max",
+        of=time,
+        type="BIGINT",
+    )
+    return _Kept(partial=partial, type="bigint")
+
+
+def is_flat(type_: str) -> bool:
+    """Tell whether values of a Spark type are the same for DuckDB and for Spark where they are equal at all."""
+    return _FLAT.fullmatch(type_) is not None
 
 
 def _is_unmindful(call: Sequence[Token]) -> bool:
@@ -143,7 +165,7 @@ def _folded(
         return [_count(column, f"count({at})", "known", of)], f"CAST(sum({ended}) AS BIGINT)", "bigint"
     if name == "count_if" and type_ == "boolean":
         return [_count(column, f"count(*) FILTER (WHERE {at})", "true", of)], f"CAST(sum({ended}) AS BIGINT)", "bigint"
-    if name in _EXTREMES and _FLAT.fullmatch(type_):
+    if name in _EXTREMES and is_flat(type_):
         again = f'{name}("{column}")'
         partial = Partial(name=column, first=f"{name}({at})", again=again, measured=_EXTREMES[name], of=of, type=None)
         return [_Kept(partial=partial, type=type_)], f"{name}({ended})", type_
@@ -189,4 +211,4 @@ def edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
     return "".join([*pieces, text[position:]])
 
 
-__all__ = ["End", "Folding", "edited", "folding_of"]
+__all__ = ["End", "Folding", "edited", "folding_of", "is_flat"]

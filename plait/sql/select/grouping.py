@@ -1,6 +1,7 @@
 """GROUP BY a window of event time, HAVING, and SELECT DISTINCT within a window: what becomes of the joined rows.
 
-Expressions stay Spark's: only columns are put as the joined row calls them, and the window as its column ``window``.
+Expressions stay Spark's: only columns are put as the joined row calls them, and the window as its column ``window``, or
+``session_window``.
 That a column stands in the SELECT list without being grouped by is said here where it is plain to see; the rest Spark
 says when it confirms the query.
 """
@@ -13,6 +14,7 @@ from typing import Final
 
 from plait.errors import SqlError, UnsupportedQueryError
 from plait.query.model import Aggregation, ColumnRef, JoinedExpression, OutputColumn
+from plait.query.time_windows import SessionWindow
 from plait.sql.expressions.bound import BoundExpression, column_of_join
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.parsing import Parsed
@@ -24,7 +26,7 @@ from plait.sql.select.group_columns import group_columns
 from plait.sql.select.ordered import ordered
 from plait.sql.select.output import without_alias
 from plait.sql.select.syntax import SelectSyntax
-from plait.sql.select.time_window import ADVICE, WINDOW, FoundWindow, aggregate_calls, bind_window, is_window
+from plait.sql.select.time_window import ADVICE, NAMES, FoundWindow, aggregate_calls, bind_window, calls, is_window
 
 _KINDS: Final = ("CUBE", "ROLLUP", "GROUPING SETS")
 
@@ -103,8 +105,10 @@ def _bound_groups(
     if window is None or None in bound:
         return None
     whole = [each for each in bound if each is not None]
+    if isinstance(window.window, SessionWindow):
+        _require_sessions_as_such(syntax, sets, expressions)
     _require_grouped(whole[: len(items)], whole[len(items) : len(items) + len(groups)], syntax, expressions)
-    time = ColumnRef(relation=window.window.relation, column=window.window.column)
+    time = window.time
     texts = [each.over_join(ordered(each, time, window.edits, expressions.text)) for each in whole]
     found = _put_together(syntax, items, sets, whole, texts, window)
     time_of = scope.relation(time.relation)
@@ -124,9 +128,11 @@ def _put_together(
     texts: Sequence[JoinedExpression],
     window: FoundWindow,
 ) -> BoundGroups:
-    keys = iter(texts[len(items) :])
-    by = [each.written([next(keys).sql for _ in each.keys]) for each in sets]
-    having = list(keys)
+    rest = iter(texts[len(items) :])
+    keys = [[(key, next(rest).sql) for key in each.keys] for each in sets]
+    by = [each.written([sql for _, sql in written]) for each, written in zip(sets, keys, strict=True)]
+    beside = [sql for written in keys for key, sql in written if not is_window(key.tokens)]
+    having = list(rest)
     names = [_name(item, each) for item, each in zip(items, bound, strict=False)]
     select = [
         text.sql if item.alias is None else f"{text.sql} AS {backquoted(item.alias.value)}"
@@ -135,15 +141,20 @@ def _put_together(
     sql = f"SELECT {'DISTINCT ' if syntax.is_distinct else ''}{_doubled(', '.join(select))} FROM {{rows}}"
     sql += f" GROUP BY {_doubled(', '.join(by))}" if by else ""
     sql += f" HAVING {_doubled(having[0].sql)}" if having else ""
-    time = ColumnRef(relation=window.window.relation, column=window.window.column)
-    calls = dict.fromkeys(name for each in bound for name, _ in aggregate_calls(each.tokens))
+    functions = dict.fromkeys(name for each in bound for name, _ in aggregate_calls(each.tokens))
     return BoundGroups(
-        aggregation=Aggregation(window=window.window, sql=sql, names=tuple(names), functions=tuple(calls)),
+        aggregation=Aggregation(
+            window=window.window,
+            sql=sql,
+            names=tuple(names),
+            functions=tuple(functions),
+            keys=tuple(beside) if isinstance(window.window, SessionWindow) else (),
+        ),
         output=[
             (OutputColumn(name=name, expression=text), item.tokens[0])
             for name, text, item in zip(names, texts, items, strict=False)
         ],
-        read=tuple(dict.fromkeys([time, *(ref for text in texts for ref in text.columns)])),
+        read=tuple(dict.fromkeys([window.time, *(ref for text in texts for ref in text.columns)])),
     )
 
 
@@ -233,11 +244,35 @@ def _require_window(syntax: SelectSyntax, keys: Sequence[_Written], expressions:
     raise expressions.text.error(message, start, UnsupportedQueryError)
 
 
+def _require_sessions_as_such(syntax: SelectSyntax, sets: Sequence[_Sets], expressions: ExpressionBinder) -> None:
+    """Refuse what a session, which depends on all rows with the same keys, cannot be. Raises UnsupportedQueryError."""
+    if syntax.is_distinct:
+        message = (
+            "Plait does not run DISTINCT with session_window(): write GROUP BY session_window(o.ts, '10 minutes') and "
+            "what else is in the SELECT list"
+        )
+        raise expressions.text.error(message, 0 if syntax.at is None else syntax.at.start, UnsupportedQueryError)
+    for each, group in zip(sets, syntax.groups, strict=True):
+        if each.kind is not None:
+            message = (
+                f"Plait does not run {each.kind} beside session_window(), where each set has sessions of its own: "
+                "write a query for each set"
+            )
+            raise expressions.text.error(message, group[0].start, UnsupportedQueryError)
+        for key in each.keys:
+            if not is_window(key.tokens) and any(calls([key.tokens], NAMES)):
+                message = (
+                    "Plait does not group by what is computed of a session: group by session_window() itself, and "
+                    "compute in the SELECT list"
+                )
+                raise expressions.text.error(message, key.tokens[0].start, UnsupportedQueryError)
+
+
 def _bound(
     written: _Written, scope: Scope, expressions: ExpressionBinder, aliases: Collection[str]
 ) -> BoundExpression | None:
     """Bind an expression that may aggregate. `aliases`: names of the SELECT list that it may use besides."""
-    names = [WINDOW] if scope.relation(WINDOW) is None else []
+    names = [name for name in NAMES if scope.relation(name) is None]
     given = {name for name in (*names, *aliases) if not scope.named(name)}
     return expressions.bind(written.parsed, written.tokens, scope, given)
 

@@ -21,7 +21,6 @@ from plait.sql.select.select_text import select_tokens
 from plait.sql.select.shown_items import Item, given_names, items_of
 from plait.sql.select.syntax import JoinKind, SelectSyntax
 from plait.sql.select.take_apart import Views, windows_of
-from plait.sql.select.time_window import WINDOW
 from plait.sql.select.view_parts import Joined, Part, Pieces, enclosed, pieces_of, said, sql_of, together
 from plait.sql.statements import WindowOverride
 
@@ -87,10 +86,11 @@ def _refuse_derived_names(items: Sequence[Item], read: OverViews) -> None:
 
 def _refuse_columns_like_windows(part: Part, at: Token, read: OverViews) -> None:
     """Refuse to group where ``window.start`` would mean a column that no view shows."""
+    given = given_names(read)
     for step in part.steps:
-        if given_names(read) and any(folded(column.name) == WINDOW for column in step.source.schema or ()):
+        for name in (column.name for column in step.source.schema or () if folded(column.name) in given):
             message = (
-                f"Plait does not run GROUP BY over a view of '{step.source.name}', which has a column '{WINDOW}': read "
+                f"Plait does not run GROUP BY over a view of '{step.source.name}', which has a column '{name}': read "
                 "it without the view"
             )
             read.expressions.report(message, at, UnsupportedQueryError)

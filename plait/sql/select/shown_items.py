@@ -15,7 +15,7 @@ from plait.sql.lexis.tokens import Token
 from plait.sql.select.output import bind_output, is_star, without_alias
 from plait.sql.select.over_views import OverViews
 from plait.sql.select.syntax import SelectSyntax
-from plait.sql.select.time_window import WINDOW
+from plait.sql.select.time_window import NAMES
 from plait.sql.select.view_parts import Pieces, enclosed, said, together
 
 
@@ -44,9 +44,9 @@ def items_of(syntax: SelectSyntax, read: OverViews, lacking: Collection[str]) ->
 
 
 def given_names(read: OverViews) -> set[str]:
-    """Return the names in a query that groups which are no columns of its relations: that of the window of time."""
+    """Return the names in a query that groups which are no columns of its relations: those of windows of time."""
     scope = read.clause.scope
-    return {WINDOW} if scope.relation(WINDOW) is None and not scope.named(WINDOW) else set()
+    return {name for name in NAMES if scope.relation(name) is None and not scope.named(name)}
 
 
 def _star(item: tuple[Token, ...], read: OverViews, lacking: Collection[str]) -> list[Item]:

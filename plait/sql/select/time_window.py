@@ -1,4 +1,4 @@
-"""The one ``window(time, size[, slide[, start]])`` of a query that groups."""
+"""The one ``window(time, size[, slide[, start]])``, or ``session_window(time, gap)``, of a query that groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from plait.errors import OptionError, SqlError, UnsupportedQueryError
 from plait.query.model import ColumnRef, Stream
-from plait.query.time_windows import TimeWindow
+from plait.query.time_windows import SessionWindow, TimeWindow, Window
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import GROUPED, ORDERED
 from plait.sql.expressions.scope import Scope
@@ -18,7 +18,9 @@ from plait.sql.lexis.operations import called
 from plait.sql.lexis.tokens import Token, depths
 
 WINDOW: Final = "window"
-"""The function, and the column of the joined row that holds a window."""
+SESSION: Final = "session_window"
+NAMES: Final = (WINDOW, SESSION)
+"""The functions, and the columns of the joined row that hold a window."""
 
 ADVICE: Final = "GROUP BY window(o.ts, '10 minutes'), with the time column of a stream"
 
@@ -27,8 +29,13 @@ ADVICE: Final = "GROUP BY window(o.ts, '10 minutes'), with the time column of a 
 class FoundWindow:
     """`edits`: where its calls start, where they end, and what stands there for the joined row."""
 
-    window: TimeWindow
+    window: Window
     edits: Mapping[int, tuple[int, str]]
+
+    @property
+    def time(self) -> ColumnRef:
+        """The column of the windows' event time."""
+        return ColumnRef(relation=self.window.relation, column=self.window.column)
 
 
 def bind_window(
@@ -37,8 +44,8 @@ def bind_window(
     windows: Mapping[str, int | None],
     expressions: ExpressionBinder,
 ) -> FoundWindow | None:
-    """Bind all calls of ``window``, which must be one and the same. Raises SqlError; None if its column is wrong."""
-    written = list(calls(expressions_of, (WINDOW,)))
+    """Bind all calls of `NAMES`, which must be one and the same. Raises SqlError; None if the column is wrong."""
+    written = list(calls(expressions_of, NAMES))
     found = [_window(call, scope, windows, expressions) for call in written]
     known = [each for each in found if each is not None]
     if len(known) < len(written) or not known:
@@ -47,20 +54,22 @@ def bind_window(
         if window != known[0]:
             message = "Plait does not run two windows of time in one query: write a query for each"
             raise expressions.text.error(message, call[0].start, UnsupportedQueryError)
-    edits = {call[0].start: (call[-1].end, backquoted(WINDOW)) for call in written}
+    edits = {call[0].start: (call[-1].end, backquoted(folded(call[0].value))) for call in written}
     return FoundWindow(window=known[0], edits=edits)
 
 
 def is_window(tokens: Sequence[Token]) -> bool:
-    """Tell whether it is a window, or one of its ends: ``window(...)``, ``window(...).end``."""
+    """Tell whether it is a window, or one of its ends: ``window(...)``, ``window(...).end``; of sessions the session as
+    a whole, since its ends are not known row by row.
+    """
     at_end = len(tokens) > 2 and tokens[-2].is_symbol(".") and tokens[-1].keyword in ("START", "END")
     call = called(tokens[:-2] if at_end else tokens)
-    return call is not None and folded(call[0].value) == WINDOW
+    return call is not None and folded(call[0].value) in (WINDOW, *(() if at_end else (SESSION,)))
 
 
 def aggregate_calls(tokens: Sequence[Token]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the name of each aggregate, and where its call, with its FILTER, starts and ends in the text."""
-    for call in calls([tokens], (GROUPED | ORDERED) - {WINDOW}):
+    for call in calls([tokens], (GROUPED | ORDERED) - {*NAMES}):
         yield folded(call[0].value), (call[0].start, call[-1].end)
 
 
@@ -86,9 +95,11 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
 
 def _window(
     call: Sequence[Token], scope: Scope, windows: Mapping[str, int | None], expressions: ExpressionBinder
-) -> TimeWindow | None:
+) -> Window | None:
     parts = called(call)
     arguments = () if parts is None else parts[1]
+    if folded(call[0].value) == SESSION:
+        return _session(call[0], arguments, scope, windows, expressions)
     if not 2 <= len(arguments) <= 4 or not all(arguments):
         message = "window() takes the time column of a stream and a length: window(o.ts, '10 minutes')"
         raise expressions.text.error(f"{message}, then how far apart windows begin, and where", call[0].start)
@@ -106,7 +117,35 @@ def _window(
     )
 
 
-def _time(tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder) -> ColumnRef | None:
+def _session(
+    at: Token,
+    arguments: Sequence[Sequence[Token]],
+    scope: Scope,
+    windows: Mapping[str, int | None],
+    expressions: ExpressionBinder,
+) -> SessionWindow | None:
+    if len(arguments) != 2 or not all(arguments):
+        message = "session_window() takes the time column of a stream and a gap: session_window(o.ts, '10 minutes')"
+        raise expressions.text.error(message, at.start)
+    column = _time(arguments[0], scope, expressions, call=SESSION)
+    if column is None:
+        return None
+    if arguments[1][0].kind != "string":
+        message = (
+            "Plait does not run session_window() with a gap that is computed: write one for all rows, such as "
+            "'10 minutes', or a query for each gap, with the rows of each in WHERE"
+        )
+        raise expressions.text.error(message, arguments[1][0].start, UnsupportedQueryError)
+    gap = _length(arguments[1], expressions, call=SESSION)
+    if gap <= 0:
+        raise expressions.text.error("the gap of session_window() must be longer than zero", arguments[1][0].start)
+    lag = _lag(column, arguments[0][0], scope, windows, expressions)
+    return SessionWindow(relation=column.relation, column=column.column, gap_us=gap, lag_us=lag)
+
+
+def _time(
+    tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder, *, call: str = WINDOW
+) -> ColumnRef | None:
     """Return the event time that windows are of; None if it is no expression."""
     bound = expressions.bind(expressions.parse(tokens), tokens, scope)
     if bound is None:
@@ -118,7 +157,7 @@ def _time(tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder) 
     if isinstance(source, Stream) and source.computed is None:
         if column is not None and folded(source.time) == folded(column.column):
             return column
-        advice = f"write window({alias}.{source.time}, ...), after whose time '{source.name}' is read"
+        advice = f"write {call}({alias}.{source.time}, ...), after whose time '{source.name}' is read"
     elif isinstance(source, Stream) and source.computed is not None:
         advice = (
             f"the time of '{source.name}' is computed (TIMESTAMP BY {source.time}); let its source deliver a column of "
@@ -126,7 +165,7 @@ def _time(tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder) 
         )
     else:
         advice = "only the time column of a stream moves on with the input"
-    message = f"Plait does not run window() of anything but the time column of a stream: {advice}"
+    message = f"Plait does not run {call}() of anything but the time column of a stream: {advice}"
     raise expressions.text.error(message, tokens[0].start, UnsupportedQueryError)
 
 
@@ -147,9 +186,9 @@ def _lengths(arguments: Sequence[Sequence[Token]], expressions: ExpressionBinder
     return size, slide, start
 
 
-def _length(argument: Sequence[Token], expressions: ExpressionBinder) -> int:
+def _length(argument: Sequence[Token], expressions: ExpressionBinder, *, call: str = WINDOW) -> int:
     if len(argument) != 1 or argument[0].kind != "string":
-        message = "the lengths of window() are texts, such as '10 minutes'"
+        message = f"the lengths of {call}() are texts, such as '10 minutes'"
         raise expressions.text.error(message, argument[0].start)
     try:
         length = parse_duration_us(argument[0].value)
@@ -177,4 +216,4 @@ def _lag(
     return length
 
 
-__all__ = ["ADVICE", "WINDOW", "FoundWindow", "aggregate_calls", "bind_window", "calls", "is_window"]
+__all__ = ["ADVICE", "NAMES", "FoundWindow", "aggregate_calls", "bind_window", "calls", "is_window"]

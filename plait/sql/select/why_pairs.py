@@ -13,6 +13,7 @@ from typing import Final
 
 from plait.query.model import ColumnRef, Operand, Query, relations_of
 from plait.query.predicates import Equality
+from plait.query.time_windows import SessionWindow
 from plait.sinks.delivery import Fold
 from plait.spelling import backquoted
 
@@ -39,6 +40,8 @@ def why_pairs(query: Query, fold: Fold | None, types: Mapping[ColumnRef, str], a
     if not predicates or not all(isinstance(each, Equality) for each in predicates):
         return f"{alias} is joined by more than equal keys" if predicates else f"{alias} is joined with all rows"
     window = query.aggregation.window if query.aggregation is not None else None
+    if isinstance(window, SessionWindow) and window.relation == alias:
+        return f"sessions are of the time of {alias}"
     if window is not None and window.relation == alias:
         time = ColumnRef(relation=alias, column=window.column)
         if types[time] != "timestamp":

@@ -1,4 +1,6 @@
-"""Groups of windows of event time: what Spark's ``window(...)`` does, for the texts that the tests have."""
+"""Groups of windows of event time: what Spark's ``window(...)`` does, and columns of sessions, for the texts that tests
+have.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,14 @@ from plait.state.gathered import microseconds
 WINDOW = "struct<start:timestamp,end:timestamp>"
 """The type of a column of windows."""
 
-_CALL = re.compile(r"\bwindow\([^()]*\)")
-_PART = re.compile(r"(?<!`)\bwindow\.(start|end)\b")
+_CALL = re.compile(r"\b(window|session_window)\([^()]*\)")
+_PART = re.compile(r"(?<!`)\b(window|session_window)\.(start|end)\b")
+_BOUND = r"CAST\(timestamp_micros\(`(.+)`\) AS TIMESTAMP\)"
+_SESSION = re.compile(rf"named_struct\('start', {_BOUND}, 'end', {_BOUND}\)")
 _LENGTHS = re.compile(
     r"window\(`(?P<time>.+)`, '(-?\d+) microseconds', '(-?\d+) microseconds', '(-?\d+) microseconds'\)"
 )
-_ANY = "SELECT {'start': TIMESTAMP '1970-01-01', 'end': TIMESTAMP '1970-01-01'} AS \"window\""
+_ANY = "SELECT {{'start': TIMESTAMP '1970-01-01', 'end': TIMESTAMP '1970-01-01'}} AS \"{}\""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +37,19 @@ class Windows:
     start_us: int
 
 
-def windows_of(expression: str) -> Windows:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """The sessions that two columns say the beginnings and ends of."""
+
+    begin: str
+    end: str
+
+
+def windows_of(expression: str) -> Windows | Sessions:
     """Read the expression by which Plait asks for windows."""
+    session = _SESSION.fullmatch(expression)
+    if session is not None:
+        return Sessions(begin=session[1], end=session[2])
     match = _LENGTHS.fullmatch(expression)
     if match is None:
         raise NotImplementedError(f"the stand-in for Spark adds no column {expression}")
@@ -42,8 +57,12 @@ def windows_of(expression: str) -> Windows:
     return Windows(time=match["time"].replace("``", "`"), size_us=size, slide_us=slide, start_us=start)
 
 
-def with_windows(part: pa.Table, name: str, windows: Windows) -> pa.Table:
+def with_windows(part: pa.Table, name: str, windows: Windows | Sessions) -> pa.Table:
     """Return the rows once for each window they lie in, with that in a last column."""
+    if isinstance(windows, Sessions):
+        columns = [part.column(each).combine_chunks() for each in (windows.begin, windows.end)]
+        bounds = [each.cast(pa.timestamp("us")) for each in columns]
+        return part.append_column(name, pa.StructArray.from_arrays(bounds, names=["start", "end"]))
     taus = microseconds(part.column(windows.time).combine_chunks()).to_numpy()
     last = (taus - windows.start_us) // windows.slide_us * windows.slide_us + windows.start_us
     pieces = []
@@ -60,13 +79,14 @@ def with_windows(part: pa.Table, name: str, windows: Windows) -> pa.Table:
 
 
 def parsed(text: str) -> exp.Expr:
-    """Parse what may call windows: the call stands for a column ``window``, which is there if the text has none."""
-    is_asked = _CALL.search(text) is not None
-    tree = parse_one(_PART.sub(r"`window`.`\1`", _CALL.sub("`window`", text)), dialect="spark")
-    if is_asked:
-        any_window = exp.alias_(exp.Subquery(this=parse_one(_ANY, dialect="duckdb")), "windows", table=True)
+    """Parse what may call windows: the call stands for a column of its name, which is there if the text has none."""
+    call = _CALL.search(text)
+    tree = parse_one(_PART.sub(r"`\1`.`\2`", _CALL.sub(r"`\1`", text)), dialect="spark")
+    if call is not None:
+        one = parse_one(_ANY.format(call[1]), dialect="duckdb")
+        any_window = exp.alias_(exp.Subquery(this=one), "windows", table=True)
         tree.append("joins", exp.Join(this=any_window, kind="CROSS"))
     return tree
 
 
-__all__ = ["WINDOW", "Windows", "parsed", "windows_of", "with_windows"]
+__all__ = ["WINDOW", "Sessions", "Windows", "parsed", "windows_of", "with_windows"]

@@ -8,7 +8,7 @@ import re
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan
 from plait.plan.explain import EVERYTHING, ExplainFormat, Shown, explain
-from plait.plan.explain.closings import closing_of, lines
+from plait.plan.explain.closings import closing_of, document, lines
 from plait.query.model import Query, SinkSpec
 from plait.sql import bind_query
 from plait.sql.select.closings import closings_of
@@ -92,6 +92,28 @@ def test_groups_say_what_is_kept_of_which_panes_and_when_their_windows_are_over(
         "not all of that can be put together from parts, so the joined rows are kept until their windows are over",
         "a window is over, and its groups come, once the watermark has come 10 s beyond its end",
     ]
+
+
+def test_sessions_say_how_they_end_and_that_the_watermark_has_to_pass_that() -> None:
+    assert grouped("SELECT a.k, sum(a.x) FROM a GROUP BY session_window(a.ts, '10 minutes'), a.k") == [
+        "groups by sessions that end 10 min after their last row, of a.ts, with sum",
+        "partial aggregates are kept for every session and group until their sessions are over",
+        "a session is over, and its groups come, once the watermark has passed its end",
+    ]
+    assert grouped("SELECT stddev(b.x) FROM a LEFT JOIN b ON a.k = b.k GROUP BY session_window(a.ts, '1 hour')")[
+        -2:
+    ] == [
+        "not all of that can be put together from parts, so the joined rows are kept until their sessions are over",
+        "a session is over, and its groups come, once the watermark has passed 10 s beyond its end",
+    ]
+    query = of("SELECT sum(a.x) FROM a GROUP BY session_window(a.ts, '10 minutes')")
+    (closing,) = closings_of([query], SOURCES.values())
+    groups = document(closing)["groups"]
+    assert {name: groups.get(name) for name in ("gap_us", "pane_us", "size_us")} == {
+        "gap_us": 600_000_000,
+        "pane_us": None,
+        "size_us": None,
+    }
 
 
 def test_the_text_has_a_section_for_the_queries_of_which_something_waits() -> None:

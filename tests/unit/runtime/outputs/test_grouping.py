@@ -30,7 +30,7 @@ def folded(text: str) -> str:
     types = {ref: TYPES[ref.column].simpleString() for column in query.output for ref in column.expression.columns}
     folding = folding_of(query.aggregation, types)
     assert folding is not None
-    return rows_identity(query.text, query.aggregation.window, types, folding.fold)
+    return rows_identity(query.text, query.aggregation, types, folding.fold)
 
 
 def test_checkpoints_hold_what_rows_mean_so_it_stays_the_same_in_later_versions() -> None:
@@ -74,7 +74,7 @@ def test_other_types_keys_and_partial_aggregates_are_told_apart() -> None:
     types = {ref: TYPES[ref.column].simpleString() for column in query.output for ref in column.expression.columns}
     folding = folding_of(query.aggregation, types)
     assert folding is not None
-    fold, window = folding.fold, query.aggregation.window
+    fold, aggregation = folding.fold, query.aggregation
     others = [
         (types, None),
         (types, replace(fold, pane_us=1)),
@@ -82,5 +82,30 @@ def test_other_types_keys_and_partial_aggregates_are_told_apart() -> None:
         (types, replace(fold, partials=())),
         (dict.fromkeys(types, "varchar(3)"), fold),
     ]
-    found = [rows_identity(query.text, window, each, how) for each, how in [(types, fold), *others]]
+    found = [rows_identity(query.text, aggregation, each, how) for each, how in [(types, fold), *others]]
     assert len(set(found)) == len(found)
+
+
+SESSIONS = SELECT.replace("window(", "session_window(")
+
+
+def test_sessions_are_told_apart_by_what_they_are_of() -> None:
+    """Rows of a session that is over are let go, so other keys would lack rows although they read the same columns."""
+    others = [
+        SELECT,
+        SESSIONS.replace("'1 hour'", "'2 hours'"),
+        SESSIONS.replace("'1 hour'), o.city", "'1 hour'), o.city, length(o.city)"),
+    ]
+    found = [folded(text) for text in (SESSIONS, *others)]
+    assert len(set(found)) == len(found)
+    assert folded(SESSIONS + " HAVING n > 3") == folded(SESSIONS)
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns"),
+    [("", ()), (", o.city", ("o.city",)), (", o.city, o.id", ("o.city", "o.id")), (", o.city, o.id % 2", None)],
+)
+def test_keys_of_sessions_are_columns_unless_one_is_computed(keys: str, columns: tuple[str, ...] | None) -> None:
+    made = grouping(f"SELECT count(*) AS n FROM orders o GROUP BY session_window(o.ts, '1 hour'){keys}")
+    assert made.key_columns == columns
+    assert made.read.names[-2:] == ["#begin", "#end"]

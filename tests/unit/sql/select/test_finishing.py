@@ -38,6 +38,15 @@ def test_columns_are_ends_of_the_window_keys_and_aggregates() -> None:
     assert found.having.reads == (5,)
 
 
+def test_sessions_are_made_as_windows_are() -> None:
+    groups = "session_window(o.ts, '10 minutes'), city HAVING count(*) > 2"
+    found = finishing(
+        "session_window.start, city, session_window.end, count(*)", TIME, CITY, TIME, COUNT, groups=groups
+    )
+    assert found is not None
+    assert (found.keys, found.made) == (("o.city",), (0, 2, 1, 3))
+
+
 def test_what_duckdb_computes_as_spark_does_is_computed() -> None:
     found = finishing("max(id) - min(id) AS spread, cust % 2", "bigint", "int", groups="window(o.ts, '1 hour'), cust")
     assert found is not None

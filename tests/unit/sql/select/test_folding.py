@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.query.model import ColumnRef
-from plait.sinks.delivery import Fold, Partial
+from plait.sinks.delivery import LAST, Fold, Partial
 from plait.sql.select.folding import End, Folding, folding_of
 from tests.unit.sql.reading import bound
 
@@ -20,8 +20,10 @@ TYPES = {
 }
 
 
-def folding(select: str, window: str = "'10 minutes'", more: str = "", **types: str) -> Folding | None:
-    query = bound(f"SELECT {select} FROM orders o GROUP BY window(o.ts, {window}){more}")
+def folding(
+    select: str, window: str = "'10 minutes'", more: str = "", *, call: str = "window", **types: str
+) -> Folding | None:
+    query = bound(f"SELECT {select} FROM orders o GROUP BY {call}(o.ts, {window}){more}")
     assert query.aggregation is not None
     known = {**TYPES, **types}
     return folding_of(
@@ -120,6 +122,16 @@ def test_decimals_are_summed_as_long_as_there_are_digits_enough() -> None:
     assert folding("sum(cust)", cust="decimal(29,3)") is None
     assert folding("avg(cust)", cust="decimal(9,3)") is None
     assert folding("count(*)", ts="date") is None
+
+
+def test_partial_aggregates_of_sessions_know_their_last_event_time() -> None:
+    found = folding("city, count(*)", "'10 minutes'", ", city", call="session_window")
+    assert found is not None
+    assert (found.fold.gap_us, found.fold.keys) == (10 * MINUTE, ("o.city",))
+    last = found.fold.partials[-1]
+    assert (last.name, last.first, last.again, last.of) == (LAST, 'max(epoch_us("0"))', 'max("#last")', 0)
+    assert found.kept[-1] == ("#last", "bigint")
+    assert found.sql == "SELECT `o.city`, CAST(sum(`#p0`) AS BIGINT) FROM {rows} GROUP BY `session_window`, `o.city`"
 
 
 def test_the_event_time_is_known_by_its_place() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plait.query.model import Aggregation
-from plait.query.time_windows import TimeWindow
+from plait.query.time_windows import SessionWindow, TimeWindow
 from tests.unit.sql.reading import bound
 
 MINUTE = 60_000_000
@@ -100,6 +100,21 @@ def test_only_columns_and_the_window_are_put_otherwise(select: str, sql: str) ->
 def test_what_depends_on_the_order_of_rows_takes_them_by_event_time(call: str, put: str) -> None:
     found = aggregation(f"SELECT {call} FROM orders o GROUP BY window(ts, '1 hour')")
     assert found.sql == f"SELECT {put} FROM {{rows}} GROUP BY `window`"
+
+
+def test_sessions_know_what_tells_rows_apart() -> None:
+    found = aggregation(
+        "SELECT session_window.start AS at, lower(o.city) AS town, count(*) AS n FROM orders o JOIN items i ON "
+        "o.id = i.oid GROUP BY session_window(o.ts, '10 minutes'), town, o.cust HAVING session_window.end IS NOT NULL"
+    )
+    assert found == Aggregation(
+        window=SessionWindow(relation="o", column="ts", gap_us=10 * MINUTE, lag_us=30_000_000),
+        sql="SELECT session_window.start AS `at`, lower(`o.city`) AS `town`, count(*) AS `n` FROM {rows} "
+        "GROUP BY `session_window`, lower(`o.city`), `o.cust` HAVING session_window.end IS NOT NULL",
+        names=("at", "town", "n"),
+        functions=("count",),
+        keys=("lower(`o.city`)", "`o.cust`"),
+    )
 
 
 def test_windows_of_one_stream_are_over_at_their_end() -> None:

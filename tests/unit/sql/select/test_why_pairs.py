@@ -67,6 +67,11 @@ def test_pairs_are_made_where_more_is_asked(select: str, on: str, reason: str) -
     assert reasons(select, f"JOIN orders p ON {on} GROUP BY window(o.ts, '1 hour')")["p"] == reason
 
 
+def test_matches_are_counted_beside_the_relation_that_sessions_are_of() -> None:
+    found = reasons("count(*), sum(p.cust)", "JOIN orders p ON o.id = p.id GROUP BY session_window(o.ts, '1 hour')")
+    assert found == {"o": "sessions are of the time of o", "p": None}
+
+
 def test_pairs_are_made_where_rows_may_lack_a_partner_and_of_other_times() -> None:
     by = "GROUP BY window(o.ts, '1 hour')"
     assert reasons("count(*)", f"LEFT JOIN orders p ON o.id = p.id {by}")["p"] == "rows may lack a partner"
