@@ -5,13 +5,11 @@ indexes that probes use.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from plait.operators.close.sides import Chosen, Mask, Side, rows_of
 from plait.operators.probe.lookups import lookup_of
@@ -20,7 +18,7 @@ from plait.operators.probe.verifying import Verifier
 from plait.plan.conditions import Joining, joined_by, placed, turned
 from plait.plan.model import KeyColumn, Plan, Probed, Step, Store
 from plait.query.model import JoinStep, Query, relations_of
-from plait.query.predicates import Conjunction, Equality, Residual, operands_of
+from plait.query.predicates import Conjunction, Equality, operands_of
 
 _CAPACITY: Final = 1 << 20
 _WORTH_THREADS: Final = 50_000
@@ -148,32 +146,17 @@ def _met(ours: Side, theirs: Side, part: _Part, link: Link, plan: Plan) -> Met:
     probing = ours.probing(part.rows, tuple(sorted(read | {name for name in values if name is not None})))
     lookup = lookup_of(probing, replace(step, predicates=_indexed(step, store)), timed=not store.is_table)
     verifier = Verifier.of(probing, step, store, {}) if link.is_whole else None
-    keys = [operands_of(each) for each in asked if not isinstance(each, Residual)] if link.is_whole else []
-    ours_of = [place.name for operands in keys for place in operands if place.at == 0]
-    theirs_of = [place.name for operands in keys for place in operands if place.at is None]
-    known = _known(probing.positions[0].block, ours_of)
     found, old, new = dict[int, Mask](), np.zeros(probing.count, np.bool_), np.zeros(probing.count, np.bool_)
     for place in (place for place in part.places if not lookup.misses(theirs.buckets[place])):
         opened, matched = theirs.open(place), new if theirs.is_fresh[place] else old
-        stored_known = _known(opened.batch, theirs_of)
         for probes, rows in lookup.pairs(opened, theirs.member, _CAPACITY):
             if verifier is not None:
-                both = known[probes] & stored_known[rows]
-                probes, rows = verifier.kept(opened, probes[both], rows[both])
+                probes, rows = verifier.kept(opened, probes, rows)
             if place not in found:
                 found[place] = np.zeros(opened.bucket.rows, np.bool_)
             found[place][rows] = True
             matched[probes] = True
     return Met(found=found, old=_marked(ours, part.rows, old), new=_marked(ours, part.rows, new))
-
-
-def _known(rows: pa.RecordBatch, names: Sequence[str]) -> Mask:
-    """Return for each row whether none of these keys is NULL: one that is equals nothing and is near to nothing."""
-    known = np.ones(rows.num_rows, np.bool_)
-    for name in names:
-        if rows.column(name).null_count:
-            known &= rows.column(name).is_valid().to_numpy(zero_copy_only=False)
-    return known
 
 
 def _marked(side: Side, rows: dict[int, Rows], flags: Mask) -> Chosen:

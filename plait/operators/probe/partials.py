@@ -41,15 +41,14 @@ class Position:
 
     def int64(self, name: str) -> tuple[Int64s, npt.NDArray[np.bool_] | None]:
         """Gather an int64 column as (values, validity); validity None without NULLs."""
-        column = self.block.column(name)
-        valid = None
-        if column.null_count:
-            valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-            column = column.fill_null(0)
-        values = column.to_numpy(zero_copy_only=True)
-        if self.index is not None:
-            values, valid = values[self.index], None if valid is None else valid[self.index]
-        return values, valid
+        column, valid = self.block.column(name), self.validity(name)
+        values = (column if valid is None else column.fill_null(0)).to_numpy(zero_copy_only=True)
+        return values if self.index is None else values[self.index], valid
+
+    def validity(self, name: str) -> npt.NDArray[np.bool_] | None:
+        """Gather which values of a column are not NULL; None if all are."""
+        valid = validity_of(self.block.column(name))
+        return valid if valid is None or self.index is None else valid[self.index]
 
     def at(self, rows: Rows) -> Position:
         """Return the position for the partials `rows`."""
@@ -96,6 +95,11 @@ class Partials:
         if start == 0 and stop >= self.count:
             return self
         return self.at(np.arange(start, min(stop, self.count), dtype=np.int32))
+
+
+def validity_of(column: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Return which values are not NULL; None if all are."""
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else None
 
 
 def filtered(partials: Partials, output: Output) -> Partials:

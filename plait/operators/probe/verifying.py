@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from plait.kernels.bands import bounds, within
 from plait.operators.column_names import UNTIL
-from plait.operators.probe.partials import Int64s, Partials, Rows
+from plait.operators.probe.partials import Int64s, Partials, Rows, validity_of
 from plait.operators.probe.residuals import Predicates, holds
 from plait.plan.columns import stored_column
 from plait.plan.model import KeyColumn, Probed, Step, Store
@@ -22,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def band_bounds(partials: Partials, band: Band[Probed]) -> tuple[Int64s, Int64s]:
-    """Return the smallest and the largest key each partial may find. One whose own key is NULL was sent nowhere."""
+    """Return the smallest and the largest key each partial may find, whatever that is for one whose own is NULL."""
     keys, _ = partials.of(band.left)
     return bounds(keys, band.low, band.high, is_double=band.order == "double")
 
@@ -34,11 +35,14 @@ def first_evaluated(residuals: tuple[Residual[Probed], ...]) -> Residual[Probed]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """What pairs of one step are still tested for: equal keys and the values behind hashes, bands, residuals."""
+    """What pairs of one step are still tested for: equal keys and the values behind hashes, bands, residuals. `known`:
+    the partials without NULL among these keys, which is equal to nothing and near to nothing; None if all are.
+    """
 
     partials: Partials
     step: Step
     keys: dict[str, KeyColumn]
+    known: Mask | None
     equalities: tuple[Equality[Probed], ...]
     bands: tuple[tuple[Band[Probed], Int64s, Int64s], ...]
     residuals: tuple[Residual[Probed], ...]
@@ -51,11 +55,13 @@ class Verifier:
         hashed = any(keys[equality.right.name].value_name is not None for equality in kinds.equalities)
         bands = kinds.bands if kinds.equalities else kinds.bands[1:]
         looked_up = None if kinds.equalities or kinds.bands else first_evaluated(kinds.residuals)
+        equalities = kinds.equalities if hashed or len(kinds.equalities) > 1 else ()
         return cls(
             partials=partials,
             step=step,
             keys=keys,
-            equalities=kinds.equalities if hashed or len(kinds.equalities) > 1 else (),
+            known=_known(partials, [*(each.left for each in equalities), *(each.left for each in bands)]),
+            equalities=equalities,
             bands=tuple((band, *band_bounds(partials, band)) for band in bands),
             residuals=tuple(residual for residual in kinds.residuals if residual is not looked_up),
             predicates=predicates,
@@ -75,6 +81,8 @@ class Verifier:
 
     def kept(self, opened: OpenBucket, rows: Rows, stored: Rows) -> tuple[Rows, Rows]:
         """Return the pairs that pass every test, the cheap ones first."""
+        if self.known is not None:
+            rows, stored = _chosen(rows, stored, self.known[rows])
         for band, smallest, largest in self.bands:
             rows, stored = _chosen(rows, stored, self._is_within(opened, band, smallest, largest, rows, stored))
         if self.equalities and len(rows):
@@ -93,10 +101,8 @@ class Verifier:
         opened: OpenBucket, band: Band[Probed], smallest: Int64s, largest: Int64s, rows: Rows, stored: Rows
     ) -> Mask:
         holds = within(smallest, largest, opened.int64(band.right.name), rows, stored)
-        column = opened.batch.column(band.right.name)
-        if column.null_count:
-            holds &= column.is_valid().to_numpy(zero_copy_only=False)[stored]
-        return holds
+        known = validity_of(opened.batch.column(band.right.name))
+        return holds if known is None else holds & known[stored]
 
     def are_equal(self, opened: OpenBucket, rows: Rows, stored: Rows) -> Mask:
         """Tell of which pairs every key, and every real value behind a hash, is equal."""
@@ -105,7 +111,10 @@ class Verifier:
         for equality in self.equalities:
             key = self.keys[equality.right.name]
             probing, _ = pairs.of(equality.left)
-            equal &= probing == _stored_int64(opened, key.name, stored)
+            found = opened.take(stored, (key.name,)).column(0)
+            equal &= probing == np.asarray(pc.fill_null(found, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+            known = validity_of(found)
+            equal = equal if known is None else equal & known
             if key.value_name is not None:
                 theirs = opened.take(stored, (key.value_name,)).column(0)
                 ours = pairs.positions[equality.left.at or 0].column(stored_column(equality.left.name).value.name)
@@ -125,6 +134,7 @@ def _chosen(rows: Rows, stored: Rows, mask: Mask) -> tuple[Rows, Rows]:
     return (rows, stored) if mask.all() else (rows[mask], stored[mask])
 
 
-def _stored_int64(opened: OpenBucket, name: str, stored: Rows) -> Int64s:
-    values = opened.take(stored, (name,)).column(0)
-    return np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+def _known(partials: Partials, places: Sequence[Probed]) -> Mask | None:
+    valid = [partials.positions[place.at or 0].validity(place.name) for place in places]
+    masks = [mask for mask in valid if mask is not None]
+    return np.logical_and.reduce(masks) if masks else None
