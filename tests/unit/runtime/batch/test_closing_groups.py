@@ -64,18 +64,18 @@ def test_what_a_query_that_is_left_out_has_gathered_waits_whether_others_group_o
 
 
 def test_a_batch_without_rows_is_worth_while_once_a_window_would_be_over() -> None:
-    assert awaits_groups(BEFORE, epoch(), 10)
-    assert not awaits_groups(BEFORE, epoch(), 9)
-    assert not awaits_groups(BEFORE, epoch(), None)
+    assert awaits_groups(BEFORE, epoch(), 10, {})
+    assert not awaits_groups(BEFORE, epoch(), 9, {})
+    assert not awaits_groups(BEFORE, epoch(), None, {})
 
 
 def test_queries_that_do_not_run_or_still_get_results_of_the_past_are_not_waited_for() -> None:
-    assert not awaits_groups(replace(BEFORE, groups=WAITING[1:]), epoch(), 10)
+    assert not awaits_groups(replace(BEFORE, groups=WAITING[1:]), epoch(), 10, {})
     left = (Left(path="b"),)
     filling = FillingUp(query="q", asks="", start="a", since=1, rows=1, left=left)
-    assert not awaits_groups(replace(BEFORE, filling_up=(filling,)), epoch(), 10)
-    assert awaits_groups(replace(BEFORE, filling_up=(replace(filling, left=()),)), epoch(), 10)
+    assert not awaits_groups(replace(BEFORE, filling_up=(filling,)), epoch(), 10, {})
+    assert awaits_groups(replace(BEFORE, filling_up=(replace(filling, left=()),)), epoch(), 10, {})
 
 
 def test_a_query_that_does_not_group_waits_for_nothing() -> None:
-    assert not awaits_groups(BEFORE, epoch(groups=False), 10)
+    assert not awaits_groups(BEFORE, epoch(groups=False), 10, {})
