@@ -16,6 +16,12 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def quoted(text: str) -> str:
+    """Return a text as Spark SQL reads it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?``, or the names there are, or nothing if there are none."""
     names = list(dict.fromkeys(known))

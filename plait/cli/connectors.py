@@ -27,7 +27,7 @@ def listed(context: typer.Context) -> None:
 
     if context.invoked_subcommand is None:
         for package in PACKAGES.values():
-            typer.echo(f"{package.name:8}{_told(state_of(package))}")
+            typer.echo(f"{package.name:12}{_told(state_of(package))}")
 
 
 @connectors.command("install")
@@ -45,7 +45,7 @@ def install(
     for package in [_named(name) for name in names]:
         if not state_of(package).in_spark:
             install_jars(package)
-        typer.echo(f"{package.name:8}{_told(state_of(package))}")
+        typer.echo(f"{package.name:12}{_told(state_of(package))}")
 
 
 def _named(name: str) -> Package:

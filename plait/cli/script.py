@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plait.errors import OptionError, PlacedError, PlaitError
 from plait.query.origin import formats_of
-from plait.sinks.kinds.kafka import record_formats
+from plait.sinks.kinds import connectors_of
 from plait.sql import Script, check_script, load_script, parse_script
 from plait.sql.script.set_options import checked_option
 from plait.sql.statements import CreateQuery, CreateStream, CreateTable, SetOption
@@ -50,7 +50,7 @@ class ScriptText:
         named: list[str] = []
         for statement in parse_script(self.text, file=str(self.file), base=str(self.file.parent)):
             if isinstance(statement, CreateQuery):
-                named += [statement.sink.format, *record_formats(statement.sink)]
+                named += connectors_of(statement.sink)
             elif isinstance(statement, CreateStream | CreateTable):
                 source = statement.stream if isinstance(statement, CreateStream) else statement.table
                 named += [] if source.connector is None else formats_of(source.connector)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from plait.spelling import folded
+
 Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
@@ -66,5 +68,9 @@ class Connector:
 
 
 def formats_of(connector: Connector) -> tuple[str, ...]:
-    """Return the format a source is read as, and that of the values in it if these are decoded."""
-    return (connector.format, *([] if connector.decoding is None else [connector.decoding.format]))
+    """Return the format a source is read as, that of the values in it if these are decoded, and the name of the
+    database that it is read from.
+    """
+    url = next((value for name, value in connector.options if folded(name) == "url"), "")
+    database = [url.split(":")[1]] if connector.format == "jdbc" and url.startswith("jdbc:") else []
+    return (connector.format, *([] if connector.decoding is None else [connector.decoding.format]), *database)

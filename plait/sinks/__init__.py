@@ -1,8 +1,9 @@
 """Where a query's results go. Each function describes a sink; `Engine.query` takes the description.
 
-File sinks publish a batch's files when the batch is committed, so readers see each result exactly once. ``foreach``,
-``console``, ``memory`` and ``kafka`` see a batch again if the engine died between them and the commit; the batch id
-tells, in records of Kafka their headers.
+File sinks publish a batch's files when the batch is committed, and ``kafka`` with ``delivery="exactly
+once"`` get it in one transaction then, so readers see each result exactly once. ``foreach``, ``console``, ``memory``
+and other ``kafka`` sinks see a batch again if the engine died between them and the commit; the batch id tells, in
+records of Kafka their headers.
 
 **To add a sink**: one module in `plait.sinks.kinds` with a subclass of `SinkKind`, its name in `SinkName`, a line in
 the table `KINDS`, and a function here. The class says
@@ -12,8 +13,12 @@ the table `KINDS`, and a function here. The class says
 - `delivery`: how probe tasks hand over results. Spooled, unless tasks can write what the sink holds (`Direct`), or
   nothing need be written (`Discarded`);
 - `deliver`: what is done with a batch's spooled results before the commit. It may be called twice for the same query
-  and batch, so it replaces what it did before (files are named after both), hands both to a store that remembers them
-  (Delta's ``txnAppId`` and ``txnVersion``), or puts both into the rows so that readers can drop repeats (Kafka);
+  and batch, so it replaces what it did before (files are named after both), or puts both into the rows so that readers
+  can drop repeats (Kafka);
+- `remembers`: that it writes to something that notes, together with the results, which batches of a query it has
+  (Kafka's transactions, a table with a unique index, Delta's ``txnAppId`` and ``txnVersion``). Then `deliver` is called
+  after the commit: what a batch has come to is settled, and no other attempt of it is to come. A batch done twice need
+  not come to the same, so before the commit the note would tell nothing;
 - what to publish: files that `deliver` or a task returns as `Publication` are renamed into sight after the commit;
 - `claimed`: the place results go to, as a `ClaimedPlace`, which knows whether results of others are in the way
   (`refuse`), how it is noted whose they are (`take`), and what is cleared away before a run, among it results of
@@ -87,7 +92,8 @@ def console(rows: int = 20) -> Sink:
 
 
 def kafka(servers: str, topic: str, *, key: str | None = None, format: str = "json", **options: object) -> Sink:
-    """Send results to a topic, each at least once: headers tell repeats (`plait.sinks.kinds.kafka`).
+    """Send results to a topic, each at least once: headers tell repeats (`plait.sinks.kinds.kafka`); or each exactly
+    once, with ``delivery="exactly once"``, to consumers of committed records.
 
     `key`: the column that is the record's key; `format` of its value: ``json``, ``csv`` or ``avro``. Options are those
     of Kafka's producer, with ``kafka.`` before them. The session needs the connector

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -35,6 +35,20 @@ class Sink:
     function: Callable[[Any, int], None] | None = None
 
 
+class Connection(Protocol):
+    """What a sink keeps open between batches."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Known:
+    """Stands for a place to which this process has written the batch before, so that it need not ask there."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """The results of one query and batch, spooled in the checkpoint of this id.
@@ -42,6 +56,10 @@ class Results:
     `rows`: a Spark DataFrame, computed anew by each action, in so many `tasks`, each with a row at least; where the
     kind of sink `takes_arrow`, an Arrow table in the schema of the query's results. `kept`: what this process keeps of
     the query's results, by batch.
+
+    For sinks that remember batches: `parts`, DataFrames of a task each, which are the same rows, to be gone through
+    once; `last`, the last batch the checkpoint has committed; `mark`, by which these results are told from others of
+    the same number, of a copy of the checkpoint; `connections`, what this process keeps open until the run ends.
     """
 
     query: str
@@ -50,6 +68,10 @@ class Results:
     tasks: int
     rows: Any
     kept: MutableMapping[int, pa.Table]
+    parts: Iterable[Any] = ()
+    last: int = -1
+    mark: str = ""
+    connections: MutableMapping[str, Connection] = field(default_factory=dict)
 
 
 class SinkKind(ABC):
@@ -106,12 +128,25 @@ class SinkKind(ABC):
         """Return how probe tasks hand over the results: what `deliver` gets, unless they need not be spooled."""
         return Spooled(query=projection.query, columns=projection.joined)
 
+    def connectors(self, spec: SinkSpec) -> tuple[str, ...]:
+        """Return the formats that Spark must know for it."""
+        return (self.name,)
+
+    def remembers(self, spec: SinkSpec) -> bool:
+        """Tell whether what it writes to remembers which batches of a query it has, noted together with the results. It
+        gets a batch's results after the commit, when they are settled, and each batch once.
+        """
+        return False
+
     @abstractmethod
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Take one batch's spooled results; return what is to be published (renamed) on commit.
 
         Called before the commit, and again with the same query and batch if the process dies before it. Raises
         SinkError, OSError, ArrowException or Spark's exceptions: then the results are kept and offered again.
+
+        Of a sink that remembers: called after the commit, one batch of a query after the other, and again if it is not
+        known whether it had been done; then it does nothing if it had. Returns nothing.
         """
 
     def directory(self, spec: SinkSpec) -> str | None:

@@ -41,10 +41,13 @@ class Jar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """The connector of a format: its jars, the first of which tells whether a Spark has it already."""
+    """The connector of a format: its jars, the first of which tells whether a Spark has it already, and the settings of
+    Spark that it asks for.
+    """
 
     name: str
     jars: tuple[Jar, ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 SPARK: Final = "4.2.0"
@@ -84,7 +87,7 @@ _ALL: Final = (
 )
 
 PACKAGES: Final[Mapping[str, Package]] = MappingProxyType({package.name: package for package in _ALL})
-"""By the format that needs it."""
+"""By the format, or the database, that needs it."""
 
 
 def packages_for(formats: Iterable[str]) -> tuple[Package, ...]:

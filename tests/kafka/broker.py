@@ -18,30 +18,56 @@ _PATIENCE_S: Final = 60
 _JAVA: Final = ("java", "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
+class Broker:
+    """A broker in a folder that is formatted for it."""
+
+    def __init__(self, folder: Path, java: list[str], port: int) -> None:
+        self._folder, self._java, self._port = folder, java, port
+        self._process = self._start()
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self._port}"
+
+    def restart(self) -> None:
+        """Stop it and start it again, with the topics it has."""
+        self.stop()
+        self._process = self._start()
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [*self._java, "kafka.Kafka", str(self._folder / "server.properties")]
+        with (self._folder / "broker.log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        _await(self._port, process, self._folder / "broker.log")
+        return process
+
+
 @contextmanager
-def running_broker() -> Iterator[str]:
-    """Provide the address of a broker that has no topics. Raises NoJarsError."""
+def running_broker() -> Iterator[Broker]:
+    """Provide a broker that has no topics. Raises NoJarsError."""
     jars = fetched_jars()
     with tempfile.TemporaryDirectory(prefix="plait-broker-", ignore_cleanup_errors=True) as place:
         folder = Path(place)
-        port, controller = _free_port(), _free_port()
+        port, controller = free_port(), free_port()
         _configure(folder, port, controller)
         java = [*_JAVA, "-cp", f"{jars}/*:{folder}"]
-        settings = str(folder / "server.properties")
-        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", settings]
+        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", folder / "server.properties"]
         subprocess.run(formatted, capture_output=True, timeout=_PATIENCE_S, check=True)
-        with (folder / "broker.log").open("wb") as log:
-            process = subprocess.Popen([*java, "kafka.Kafka", settings], stdout=log, stderr=subprocess.STDOUT)
+        broker = Broker(folder, java, port)
         try:
-            _await(port, process, folder / "broker.log")
-            yield f"127.0.0.1:{port}"
+            yield broker
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            broker.stop()
 
 
 def _configure(folder: Path, port: int, controller: int) -> None:
@@ -69,7 +95,8 @@ def _configure(folder: Path, port: int, controller: int) -> None:
     (folder / "log4j2.yaml").write_text("Configuration:\n  Loggers:\n    Root:\n      level: ERROR\n")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens to."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]

@@ -7,17 +7,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kafka.broker import running_broker
+from tests.kafka.broker import Broker, running_broker
 from tests.kafka.jars import NoJarsError
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[str]:
-    """Provide the address of a broker; where its jars cannot be fetched the test is skipped, but never in CI."""
+def running() -> Iterator[Broker]:
+    """Provide a broker; where its jars cannot be fetched the test is skipped, but never in CI."""
     try:
-        with running_broker() as address:
-            yield address
+        with running_broker() as broker:
+            yield broker
     except NoJarsError as reason:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def broker(running: Broker) -> str:
+    """Provide the address of a broker."""
+    return running.address

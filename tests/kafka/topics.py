@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 
@@ -73,6 +73,28 @@ class Topics:
             ]
         finally:
             consumer.close()
+
+    def committed(self, topic: str) -> list[tuple[str | None, bytes, dict[str, str]]]:
+        """Return key, value and headers of every committed record of a topic."""
+        group = {"group.id": "committed", "enable.auto.commit": False, "isolation.level": "read_committed"}
+        consumer = Consumer({"bootstrap.servers": self._address, "enable.partition.eof": True, **group})
+        partitions = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
+        found = []
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+            left = len(partitions)
+            while left:
+                message = consumer.poll(30)
+                assert message is not None
+                if message.error() is None:
+                    headers = {name: text.decode() for name, text in message.headers()}
+                    found.append((message.key() and message.key().decode(), message.value(), headers))
+                else:
+                    assert message.error().code() == KafkaError._PARTITION_EOF
+                    left -= 1
+        finally:
+            consumer.close()
+        return found
 
     def expire(self, topic: str, partition: int, before: int) -> None:
         """Delete the records of a partition before an offset."""

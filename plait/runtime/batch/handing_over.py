@@ -1,12 +1,17 @@
 """Hand a batch's results to their sinks: what waits from earlier batches first, and only where the sink is the query's.
 
 A sink that takes nothing stops nobody: its results wait in the checkpoint, and those of later batches behind them.
+
+A sink that remembers which batches it has gets them after the commit: until then they wait as if it had failed. So a
+manifest names results that it may have, and whoever goes on from that manifest offers them once more, to the very sink
+they were found for, which alone can tell.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
@@ -22,8 +27,10 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.recovery import claim_sink
 from plait.runtime.outputs.binding import Binding
 from plait.runtime.outputs.deliverer import Deliverer, deliver_together, written_by_tasks
-from plait.runtime.outputs.shape import encoded_sink
+from plait.runtime.outputs.shape import decoded_sink, encoded_sink
+from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication, require_staged
+from plait.state.manifest import ManifestLog
 from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
@@ -42,6 +49,7 @@ class Handover:
         self._spark, self._storage, self._checkpoint, self._slots = spark, storage, checkpoint, slots
         self.deliverer = Deliverer(spark, storage, checkpoint)
         self._claimed = set(claimed)
+        self._settled = set[tuple[str, int]]()
 
     def keep_claims(self, queries: Collection[str]) -> None:
         """Forget the claims of all but these queries: others have new sinks, or are gone."""
@@ -68,6 +76,7 @@ class Handover:
         files = [file for report in work.found for file in report.results]
         earlier = () if work.before is None else work.before.undelivered
         fresh = [_noted(late, bindings[late.query]) for late in _spooled(work.number, files)]
+        for_later = {(late.query, late.batch) for late in (*earlier, *fresh) if _is_for_after_commit(late, bindings)}
         together = self._deliver_together(work.epoch, fresh, {late.query for late in earlier})
         publications = [file.publication for file in files if file.publication is not None]
         publications += [publication for published in together.values() for publication in published]
@@ -76,7 +85,8 @@ class Handover:
         for late in (*earlier, *(late for late in fresh if late.query not in together)):
             # A query that is left out may come back: what its sink has not taken waits for that.
             is_absent = late.query not in bindings
-            if is_absent or late.query in blocked or (late.reason and late.batch == work.number):
+            is_for_later = is_absent or (late.query, late.batch) in for_later
+            if is_for_later or late.query in blocked or (late.reason and late.batch == work.number):
                 remaining.append(late)
                 continue
             reach("deliver")
@@ -88,6 +98,41 @@ class Handover:
                 remaining.append(replace(late, reason=_reason(error)))
         require_staged((*(letter for report in work.ingested for letter in report.publications), *publications))
         return replace(work, publications=tuple(publications), undelivered=tuple(remaining))
+
+    def settle(self, work: Batch) -> Batch:
+        """Give sinks that remember batches what is theirs, now that it is committed."""
+        bindings, last = work.epoch.bindings, (work.manifest or work.before)
+        remaining: list[Undelivered] = []
+        blocked: set[str] = set()
+        for late in work.undelivered:
+            is_due = _is_for_after_commit(late, bindings) and not (late.reason and late.batch == work.number)
+            if not is_due or late.query in blocked or last is None:
+                remaining.append(late)
+                continue
+            reach("settle")
+            try:
+                if late.reason or not late.sink:
+                    self.deliverer.deliver(bindings[late.query], late, last.batch)
+                else:
+                    self.deliverer.settle(late, last.batch)
+            except _FAILURES as error:
+                blocked.add(late.query)
+                remaining.append(replace(late, reason=_reason(error)))
+            else:
+                self._settled.add((late.query, late.batch))
+        return replace(work, undelivered=tuple(remaining))
+
+    def close(self, log: ManifestLog) -> None:
+        """Note in the last manifest what sinks have taken since it was written, so that the next run need not ask; let
+        go of what they keep open.
+        """
+        with suppress(PlaitError, OSError):  # then the next run asks
+            last = log.latest() if self._settled else None
+            if last is not None:
+                left = tuple(late for late in last.undelivered if (late.query, late.batch) not in self._settled)
+                if left != last.undelivered:
+                    log.amend(replace(last, undelivered=left))
+        self.deliverer.close()
 
     def _deliver_together(
         self, epoch: Epoch, fresh: list[Undelivered], behind: set[str]
@@ -109,6 +154,19 @@ class Handover:
             return deliver_together(self._spark, self._storage, chosen, slots=self._slots)
         except _FAILURES:
             return {}  # each by itself will tell which it was
+
+
+def _is_for_after_commit(late: Undelivered, bindings: Mapping[str, Binding]) -> bool:
+    """Tell whether results go to a sink that remembers batches: the one they were found for, unless it is known not to
+    have taken them; then today's.
+    """
+    if late.sink and not late.reason:
+        spec = decoded_sink(late.sink)
+    elif late.query in bindings:
+        spec = bindings[late.query].sink.spec
+    else:
+        return False
+    return kind_of(spec).remembers(spec)
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,7 @@ probe     starting tuples traverse the probe trees; results are spooled or stage
 close     the watermark moves: what is final now becomes results as those of probing are, and buckets expire
 deliver   spooled results go to their sinks (staged where the sink is files)
 commit    manifest b is written; from here on the batch has happened
-publish   staged files are renamed into sight
+publish   staged files are renamed into sight, and sinks that remember batches get this one
 tidy      the spool goes; deleting old manifests and garbage, and merging, begin beside the next batches
 
 Killed before the commit, the batch runs again on the same offsets and nothing of the first try was visible. Killed
@@ -258,7 +258,10 @@ class BatchProcessor:
             (
                 "publish",
                 "published",
-                lambda work: replace(work, unpublished=publish(work.settled.publications), published_ms=self._now_ms()),
+                lambda work: replace(
+                    self.handover.settle(replace(work, unpublished=publish(work.settled.publications))),
+                    published_ms=self._now_ms(),
+                ),
             ),
             ("tidy", None, self._tidier.tidy),
         )
@@ -301,7 +304,8 @@ class BatchProcessor:
         return replace(work, before=before, taken=taken)
 
     def close(self) -> None:
-        """Wait for background work."""
+        """Wait for background work, and note what sinks have taken since the last manifest."""
+        self.handover.close(ManifestLog(self._storage))
         self._compactor.close()
         self.indexer.close()
         self._sweeper.close()

@@ -22,7 +22,8 @@ class Batch:
     tasks that took rows in have stored; `probed`: what those that probed have found; `sample`: what a few tuples have
     found on other orders; `taken`: of the rows from before to fill intermediate stores that come; `past_tuples`: the
     probe tuples for queries that get the results of before they came; `closed`: what has become final;
-    `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken;
+    `publications` and `undelivered`: results that can be shown once it is committed, and those that no sink has taken,
+    which become fewer by those of sinks that take them after the commit;
     `manifest`: the state after it; `dropped`: intermediate stores it left behind to hold the storage budget;
     `unpublished`: what the manifest names and could not be shown; `published_ms`: when the rest could be seen.
 
@@ -72,11 +73,12 @@ class Batch:
     @property
     def after(self) -> Manifest | None:
         """What the next batch builds on: the state before this one until it is committed, then what follows it. What
-        cannot be published now is tried again with the next batch.
+        cannot be published now, or a sink has not taken, is tried again with the next batch.
         """
         if self.manifest is None or self.published_ms is None:
             return self.manifest or self.before
-        return replace(self.manifest, publications=tuple(each.publication for each in self.unpublished))
+        publications = tuple(each.publication for each in self.unpublished)
+        return replace(self.manifest, publications=publications, undelivered=self.undelivered)
 
     @property
     def settled(self) -> Manifest:

@@ -34,10 +34,10 @@ class Offered:
 
 
 def offer(handover: Handover, log: ManifestLog, epoch: Epoch, before: Manifest) -> Offered:
-    """Offer to the sinks of an epoch what waits for them."""
-    if {late.query for late in before.undelivered}.isdisjoint(epoch.bindings):
+    """Offer to the sinks of an epoch what waits for them, and to those that remember batches what they may have."""
+    if not before.undelivered:
         return Offered(before=before)
-    work = handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0))
+    work = handover.settle(handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0)))
     publications, waiting = work.publications, work.undelivered
     still = {(late.query, late.batch) for late in waiting}
     taken = [late for late in before.undelivered if (late.query, late.batch) not in still]
@@ -62,7 +62,7 @@ def failing_after(work: Batch) -> tuple[tuple[str, str], ...]:
     of its own.
     """
     reasons = dict[str, str]()
-    waiting = ((late.query, late.reason) for late in work.settled.undelivered if late.query in work.epoch.bindings)
+    waiting = ((late.query, late.reason) for late in work.undelivered if late.query in work.epoch.bindings)
     for name, reason in (*_unpublished(work), *waiting):
         reasons.setdefault(name, reason)
     return tuple(reasons.items())
@@ -74,7 +74,7 @@ def failing_at_start(epoch: Epoch, before: Manifest | None) -> tuple[tuple[str, 
         return ()
     unpublished = tuple(Unpublished(publication=each, reason=_LATER) for each in before.publications)
     work = Batch(number=before.batch, epoch=epoch, before=None, clock_ms=0, manifest=before)
-    return failing_after(replace(work, unpublished=unpublished))
+    return failing_after(replace(work, unpublished=unpublished, undelivered=before.undelivered))
 
 
 def _unpublished(work: Batch) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,13 @@ others take their results one query after the other.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +29,7 @@ from plait.runtime.outputs.rejections import nullable
 from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
 from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
 from plait.sinks.delivery import Delivery, Direct, Discarded, Made, Projection
-from plait.sinks.kind import Results, Sink
+from plait.sinks.kind import Connection, Results, Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
 from plait.state.buckets import rows_of_all
@@ -35,6 +37,7 @@ from plait.state.model import Undelivered
 from plait.state.storage import Storage
 
 _MOST_BYTES: Final = 4 << 20
+_MARK: Final = 16
 _FLAT: Final = re.compile(
     r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(.*\)|string|binary|date|timestamp|timestamp_ntz"
 )
@@ -45,9 +48,11 @@ class Deliverer:
 
     def __init__(self, spark: SparkSession, storage: Storage, checkpoint: str) -> None:
         self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
+        self._connections: dict[str, Connection] = {}
 
-    def deliver(self, binding: Binding, late: Undelivered) -> tuple[Publication, ...]:
-        """Give one batch's results of one query to its sink; return what is to be published on commit.
+    def deliver(self, binding: Binding, late: Undelivered, last: int = -1) -> tuple[Publication, ...]:
+        """Give one batch's results of one query to its sink; return what is to be published on commit. `last`: the last
+        batch that is committed, for a sink that remembers batches.
 
         If the query was another one when they were found, they are what that one wanted of them. Raises SinkError if
         they then do not fit the sink.
@@ -56,16 +61,42 @@ class Deliverer:
         former = decoded(late.shape) if is_former else None
         sink = binding.sink if former is None else _sink_for(binding, former, late)
         kind = kind_of(sink.spec)
-        spooled = _Spooled(spark=self._spark, storage=self._storage, paths=late.paths, shape=former or binding.shape)
-        results = Results(
-            query=binding.query.name,
+        spooled = self._spooled(late, former or binding.shape)
+        rows = spooled.table(None if is_former else binding) if kind.takes_arrow else spooled.frame()
+        return kind.deliver(sink, self._results(late, spooled, rows, last, {} if is_former else binding.kept))
+
+    def settle(self, late: Undelivered, last: int) -> None:
+        """Make sure that the sink which results were found for has them. It is one that remembers batches; the query
+        may be another by now, or gone.
+        """
+        sink, spooled = Sink(spec=decoded_sink(late.sink)), self._spooled(late, decoded(late.shape))
+        kind_of(sink.spec).deliver(sink, self._results(late, spooled, spooled.frame(), last, {}))
+
+    def close(self) -> None:
+        """Let go of what sinks keep open."""
+        for connection in self._connections.values():
+            with suppress(Exception):  # nothing is under way, and the next run does not depend on it
+                connection.close()
+        self._connections.clear()
+
+    def _spooled(self, late: Undelivered, shape: Shape) -> _Spooled:
+        return _Spooled(spark=self._spark, storage=self._storage, paths=late.paths, shape=shape)
+
+    def _results(
+        self, late: Undelivered, spooled: _Spooled, rows: Any, last: int, kept: MutableMapping[int, pa.Table]
+    ) -> Results:
+        return Results(
+            query=late.query,
             batch=late.batch,
             checkpoint=self._checkpoint,
             tasks=spooled.tasks,
-            rows=spooled.table(None if is_former else binding) if kind.takes_arrow else spooled.frame(),
-            kept={} if is_former else binding.kept,
+            rows=rows,
+            kept=kept,
+            parts=spooled.parts,
+            last=last,
+            mark=hashlib.sha256(" ".join(late.paths).encode()).hexdigest()[:_MARK],
+            connections=self._connections,
         )
-        return kind.deliver(sink, results)
 
 
 def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
@@ -105,6 +136,12 @@ class _Spooled:
     def tasks(self) -> int:
         """How many tasks Spark spreads them over."""
         return 1 if _are_few(self.storage, self.paths, self.shape.joined) else len(self.paths)
+
+    @property
+    def parts(self) -> Iterator[DataFrame]:
+        """The results, in parts of a task each."""
+        for paths in [self.paths] if self.tasks == 1 else [(path,) for path in self.paths]:
+            yield replace(self, paths=paths).frame()
 
     def frame(self) -> DataFrame:
         """Return the results as Spark computes them: joined rows in, one task a file."""

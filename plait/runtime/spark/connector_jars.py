@@ -29,6 +29,7 @@ REPOSITORY: Final = "PLAIT_MAVEN_REPOSITORY"
 """The variable that names a repository to download from."""
 
 _CLASS_PATH: Final = "spark.driver.extraClassPath"
+_EXTENSIONS: Final = "spark.sql.extensions"
 _PATIENCE_S: Final = 300
 _ALL_REPOSITORIES: Final = ("*", "external:*", "central")
 
@@ -68,11 +69,24 @@ def jar_settings(
     named = ",".join(stated.get(name, "") for name in ("spark.jars", "spark.jars.packages", _CLASS_PATH))
     wanted = [package for package in packages_for(formats) if package.jars[0].artifact not in named]
     states = [state for state in (state_of(package, environment) for package in wanted) if not state.in_spark]
+    settings = _settings(packages_for(formats), stated)
     if not states:
-        return {}
+        return settings
     jars = [path for state in states for path in install(state.package, environment, say)]
     before = [stated["spark.jars"]] if stated.get("spark.jars") else []
-    return {"spark.jars": ",".join([*before, *map(str, jars)])}
+    return {**settings, "spark.jars": ",".join([*before, *map(str, jars)])}
+
+
+def _settings(packages: Iterable[Package], stated: Mapping[str, str]) -> dict[str, str]:
+    """Return what connectors ask for beside what is stated: one more extension, or what is not stated at all."""
+    settings = dict[str, str]()
+    for name, value in (setting for package in packages for setting in package.settings):
+        known = stated.get(name, "").split(",")
+        if name == _EXTENSIONS and value not in known:
+            settings[name] = ",".join(filter(None, [*known, value]))
+        elif name not in stated:
+            settings[name] = value
+    return settings
 
 
 def install(

@@ -45,6 +45,12 @@ def kind_of(spec: SinkSpec) -> SinkKind:
     return kind
 
 
+def connectors_of(spec: SinkSpec) -> tuple[str, ...]:
+    """Return the formats that Spark must know for a sink, if there is one of its name."""
+    kind = _BY_NAME.get(spec.format)
+    return (spec.format,) if kind is None else kind.connectors(spec)
+
+
 def format_problem(format_: str) -> str | None:
     """Say why a script cannot write this format, or None."""
     kind = _BY_NAME.get(format_)
@@ -57,4 +63,4 @@ def _unknown(format_: str) -> str:
     return f"'{format_}' is not a sink{did_you_mean(format_, [n for n, k in _BY_NAME.items() if not k.script_problem])}"
 
 
-__all__ = ["KINDS", "format_problem", "kind_of"]
+__all__ = ["KINDS", "connectors_of", "format_problem", "kind_of"]

@@ -29,9 +29,9 @@ def test_each_is_listed_with_what_is_missing(
     first, second = capsys.readouterr().out.splitlines()
     kafka = PACKAGES["kafka"].jars[0].file
     assert first == (
-        f"kafka   not here: {kafka} will be fetched when a script names it, or by: plait connectors install kafka"
+        f"kafka       not here: {kafka} will be fetched when a script names it, or by: plait connectors install kafka"
     )
-    assert second == f"avro    ready: {PACKAGES['avro'].jars[0].file}"
+    assert second == f"avro        ready: {PACKAGES['avro'].jars[0].file}"
 
 
 def test_what_cannot_be_fetched_is_said_and_what_is_here_is_not_fetched(

@@ -7,8 +7,7 @@ import pytest
 from plait import sinks
 from plait.errors import OptionError
 from plait.query.model import SinkSpec
-from plait.sinks.kinds import kind_of
-from plait.sinks.kinds.kafka import record_formats
+from plait.sinks.kinds import connectors_of, kind_of
 from plait.sinks.storable import Array, Atomic
 from plait.sql import check_script
 
@@ -30,6 +29,10 @@ GOOD = "kafka.bootstrap.servers 'h:1', topic 't'"
         (f"{GOOD}, key 'idd'", "id", "key names 'idd', which is no column of the results; did you mean 'id'"),
         (f"{GOOD}, format 'xml'", "id", "format"),
         (f"{GOOD}, path 'out'", "id", "has no option 'path'"),
+        (f"{GOOD}, delivery 'Exactly Once', kafka.compression.type 'lz4'", "id", None),
+        (f"{GOOD}, delivery 'twice'", "id", "delivery"),
+        (f"{GOOD}, kafka.transactional.id 'mine'", "id", None),
+        (f"{GOOD}, delivery 'exactly once', kafka.transactional.id 'mine'", "id", "leave it out"),
         (f"{GOOD}, format 'csv'", "b", "which a record in csv cannot hold; write base64(...) of it"),
         (GOOD, "id, id", "two output columns are called 'id'"),
     ],
@@ -54,5 +57,5 @@ def test_types_are_judged_by_the_format_of_the_value() -> None:
 
 
 def test_the_connectors_of_a_sink_are_known() -> None:
-    assert record_formats(sinks.kafka("h:1", "t", format="avro").spec) == ("avro",)
-    assert record_formats(SinkSpec(format="csv")) == ()
+    assert connectors_of(sinks.kafka("h:1", "t", format="avro").spec) == ("kafka", "avro")
+    assert connectors_of(SinkSpec(format="csv")) == ("csv",)

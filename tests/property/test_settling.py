@@ -1,0 +1,148 @@
+"""Sinks that remember which batches they have get every batch once: whatever dies when, whatever they refuse meanwhile,
+and also if their query is gone by the time the next run asks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plait.errors import PlaitError, SinkError
+from plait.runtime.batch import handing_over, microbatch
+from plait.sinks import kinds
+from plait.sinks.kind import Results, Sink, SinkKind
+from plait.sinks.options import accepting
+from plait.sinks.staging import Publication
+from plait.state.manifest import ManifestLog
+from plait.state.storage import Storage
+from tests.property.standin import frames
+from tests.property.test_undelivered import JOIN, SCRIPT, Place
+
+QUERY = f"CREATE QUERY told INTO console AS {JOIN};"
+POINTS = ("stored", "probed", "closed", "delivered", "settle", "committed", "published")
+DEATHS = ("before the store has it", "after the store has it")
+
+
+class Death(BaseException):
+    """Ends a run as a kill does: nothing that is not written down is known any more."""
+
+
+class Store(SinkKind):
+    """Remembers what it has, as a broker or a database does. `fate`: what becomes of the next batch."""
+
+    name = "console"
+    options = accepting(kinds.KINDS["console"].options[0].values, "rows")
+
+    def __init__(self) -> None:
+        self.has: dict[tuple[str, str], dict[int, tuple[str, list[int]]]] = {}
+        self.fate: str | None = None
+
+    def remembers(self, spec: object) -> bool:
+        return True
+
+    def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
+        fate, self.fate = self.fate, None
+        if fate == "refused":
+            raise SinkError("not now")
+        if fate == DEATHS[0]:
+            raise Death
+        known = self.has.setdefault((results.checkpoint, results.query), {})
+        assert results.batch <= results.last
+        if results.batch not in known:
+            assert not known or max(known) < results.batch
+            known[results.batch] = results.mark, [v for part in results.parts for v in part.toArrow()["v"].to_pylist()]
+        assert known[results.batch][0] == results.mark
+        if fate == DEATHS[1]:
+            raise Death
+        return ()
+
+    @property
+    def values(self) -> list[int]:
+        return sorted(v for known in self.has.values() for _, values in known.values() for v in values)
+
+
+class Killing(Place):
+    """Dies at a point if it is told to, and then notes nothing."""
+
+    def arm(self, patch: pytest.MonkeyPatch, point: str | None) -> None:
+        left = random.Random(f"{point} {self.files}").randrange(1, 3)
+
+        def reach(here: str) -> None:
+            nonlocal left
+            left -= here == point
+            if here == point and left == 0:
+                raise Death
+
+        for module in (microbatch, handing_over):
+            patch.setattr(module, "reach", reach)
+        ends: Callable[..., None] = handing_over.Handover.close if point is None else lambda self, log: None
+        patch.setattr(handing_over.Handover, "close", ends)
+
+    def survive(self, text: str) -> bool:
+        """Run, and tell whether that ended well."""
+        try:
+            self.run(text)
+        except (Death, PlaitError):
+            return False
+        return True
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store in the place of the console, and no Spark."""
+    frames.install(monkeypatch.setattr)
+    store = Store()
+    known = {str(name): kind for name, kind in kinds.KINDS.items()}
+    monkeypatch.setattr(kinds, "_BY_NAME", {**known, "console": store})
+    return store
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_store_that_remembers_has_each_result_once(
+    seed: int, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, place = random.Random(seed), Killing(tmp_path)
+    place.arrive(0)
+    count = 1
+    for _ in range(6):
+        fate = chance.choice((None, None, "refused", *DEATHS, *POINTS))
+        with monkeypatch.context() as patch:
+            place.arm(patch, None if fate is None or fate == "refused" else fate)
+            store.fate = fate if fate == "refused" or fate in DEATHS else None
+            has_read_all = place.survive(SCRIPT + QUERY) or fate in ("committed", "published")
+        store.fate = None
+        if has_read_all and chance.random() < 0.4:  # it is left out of a run that has nothing to read
+            assert place.survive(SCRIPT)
+        new = range(count, count + chance.randrange(3))
+        count += len(new)
+        if new:
+            place.arrive(*new)
+    assert place.survive(SCRIPT + QUERY)
+    assert place.survive(SCRIPT + QUERY)
+    assert store.values == list(range(count))
+
+
+def test_what_is_in_doubt_is_settled_without_its_query(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Killing(tmp_path)
+    place.arrive(1, 2)
+    with monkeypatch.context() as patch:
+        place.arm(patch, "committed")
+        assert not place.survive(SCRIPT + QUERY)
+    assert store.values == []
+    assert place.survive(SCRIPT)
+    assert store.values == [1, 2]
+
+
+def test_a_run_that_ends_well_leaves_nothing_in_doubt(store: Store, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.arrive(1)
+    place.run(SCRIPT + QUERY)
+    last = ManifestLog(Storage.open(str(tmp_path / "checkpoint" / "plait"))).latest()
+    assert last is not None
+    assert last.undelivered == ()
+    assert store.values == [1]
