@@ -80,15 +80,23 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A static relation: arrived before the first batch, never expires."""
+    """A static relation: arrived before the first batch, never expires. `refresh_us`: how often it is read again, None
+    for not at all; what arrives is joined with the rows it has then.
+    """
 
     name: str
     schema: tuple[Column, ...] | None = None
     declared: DeclaredStatistics = field(default_factory=DeclaredStatistics)
     connector: Connector | None = None
+    refresh_us: int | None = None
 
 
 Source: TypeAlias = Stream | Table
+
+
+def changes(source: Source) -> bool:
+    """Tell whether it is a table that is read again while queries run."""
+    return isinstance(source, Table) and source.refresh_us is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +148,14 @@ class Relation:
 
     In a query that the optimizer joins in the place of several, `alternatives` are the selections of these, each a
     conjunction, one of which must hold; `selections` is then empty. `waiting`: in a query that has rows without a
-    partner, or with the first one only, what has to be kept of the relation to know them.
+    partner, or with the first one only, what has to be kept of the relation to know them. `changes`: it is a table that
+    is read again while queries run.
     """
 
     alias: str
     source: str
     is_table: bool = False
+    changes: bool = False
     window_us: int | None = None
     selections: tuple[SourceExpression, ...] = ()
     alternatives: tuple[tuple[SourceExpression, ...], ...] = ()

@@ -7,7 +7,7 @@ another start of the streaming query. One that brings intermediate stores leads 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -21,24 +21,28 @@ from plait.plan.coming import Way, settled_id
 from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.building_indexes import MOST_AT_ONCE, Unindexed, unindexed
 from plait.runtime.batch.microbatch import BatchProcessor
+from plait.runtime.batch.reading_again import Refresher
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.plan_history import entry_of, note_epoch, note_outcome
 from plait.runtime.checkpoint.preparing import Prepared
 from plait.runtime.checkpoint.taken_back import note_taken_back
+from plait.runtime.inputs.opening import OpenSource
 from plait.state.model import END_OF_TIME_US, Filling
 
 
 @dataclass(slots=True, kw_only=True)
 class Batches:
     """Carries them out. `adapter` and `admission` are told what they bring, and say when the plan should be another,
-    and when streams should be bounded otherwise. `awaited`: the change that takes another start; `done`: how many
-    batches there were.
+    and when streams should be bounded otherwise; `refresher` when tables of the `sources` are to be read again.
+    `awaited`: the change that takes another start; `done`: how many batches there were.
     """
 
     prepared: Prepared
     processor: BatchProcessor
     adapter: Adapter
     admission: Admission
+    refresher: Refresher
+    sources: Mapping[str, OpenSource]
     clock: Callable[[], float]
     awaited: Change | None = None
     done: int = 0
@@ -52,6 +56,7 @@ class Batches:
         """
         batch += 0 if self.processor.before is None else self.processor.before.unfed
         self._change_plan(batch)
+        self._refresh()
         self.processor.sampler.plan = self.adapter.next_sample(self.processor.in_force.heading)
         work = self.processor.process(frame, batch, take_up)
         if work is None:
@@ -100,8 +105,10 @@ class Batches:
         before = self.processor.before
         return before is not None and not before.ended and before.watermark_us == END_OF_TIME_US
 
-    def begin_with(self, prepared: Prepared, adapter: Adapter) -> None:
+    def begin_with(self, prepared: Prepared, adapter: Adapter, sources: Mapping[str, OpenSource]) -> None:
         """Let the next batch begin with what the checkpoint was prepared for, in place of what it was before."""
+        self.sources = sources
+        self.refresher.note(prepared.loaded, int(self.clock() * 1000))
         self.prepared, self.adapter, self.awaited, self.done, self._broken = prepared, adapter, None, 0, False
         self.processor.govern(prepared.epoch, prepared.before, prepared.lacking)
 
@@ -130,6 +137,14 @@ class Batches:
                 self.processor.indexer.start(work)
                 way, change = replace(way, indexed=False), replace(change, indexing=rows)
             self._begin(way, change, batch)
+
+    def _refresh(self) -> None:
+        """Let the batch begin with tables as they are now, where they are to be read again."""
+        before = self.processor.before
+        if before is not None:
+            plan, now_ms = self.processor.in_force.plan, int(self.clock() * 1000)
+            for found in self.refresher.refresh(self.sources, plan, before, now_ms):
+                self.processor.begin_with(found)
 
     def _unindexed(self, way: Way) -> tuple[Unindexed, ...]:
         """Return the indexes that stored buckets lack on a way."""

@@ -28,10 +28,11 @@ from plait.operators.probe.residuals import Predicates
 from plait.optimizer.incremental.former import Former
 from plait.optimizer.options import PlanOptions
 from plait.plan.model import Plan
-from plait.query.model import Query
+from plait.query.model import Query, changes
 from plait.runtime.admission.bounding import Admission
 from plait.runtime.batch.events import BatchEvent
 from plait.runtime.batch.microbatch import BatchProcessor
+from plait.runtime.batch.reading_again import Refresher
 from plait.runtime.batch.streaming_query import ingest_frame, start_query
 from plait.runtime.batch.totals import Totals
 from plait.runtime.batch.trial import Tried, trial_frames
@@ -159,6 +160,8 @@ class Course:
                     sampling(asked.request, prepared.storage), asked.settings.habits, memory_of_plans
                 ),
                 admission=admission,
+                refresher=Refresher(asked.spark, prepared.storage, asked.settings, prepared.loaded, asked.clock_ms),
+                sources=asked.sources,
                 clock=clock,
             ),
             offered=offered,
@@ -169,7 +172,7 @@ class Course:
                     prepared.epoch.plan,
                     prepared.committed,
                     () if prepared.before is None else prepared.before.buckets,
-                    {name: each.frame for name, each in asked.sources.items()},
+                    {name: each.frame for name, each in asked.sources.items() if not changes(each.source)},
                     asked.bindings.values(),
                 ),
             ),
@@ -215,7 +218,7 @@ class Course:
         request = sampling(asked.request, prepared.storage)
         adapter = self.batches.adapter
         memory = adapter.memory.for_other_queries()
-        self.batches.begin_with(prepared, adapter.successor(request, asked.settings.habits, memory))
+        self.batches.begin_with(prepared, adapter.successor(request, asked.settings.habits, memory), asked.sources)
         self.asked, self.prepared = asked, prepared
 
     def plan_ahead(self, asked: Asked) -> Ahead | None:

@@ -32,7 +32,7 @@ from plait.runtime.registry import Registry
 from plait.runtime.requests import Request, Requests
 from plait.runtime.setting_aside import SettingAside
 from plait.sinks import Sink
-from plait.sql.lexis.durations import delay_us, idle_us, window_us
+from plait.sql.lexis.durations import delay_us, idle_us, refresh_us, window_us
 from plait.sql.lexis.text import SourceText
 from plait.sql.script.check import Script
 from plait.sql.select.binder import bind_query
@@ -160,16 +160,31 @@ class Declarations(ABC):
     def table(
         self,
         name: str,
-        frame: DataFrame,
+        frame: DataFrame | Callable[[], DataFrame],
         *,
         rows: float | None = None,
         distinct: Mapping[str, float] | None = None,
+        refresh: str | None = None,
     ) -> None:
-        """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint."""
+        """Register a static DataFrame. It is read once, when the engine first needs it on this checkpoint; or again and
+        again, between two batches, with `refresh`, how often, such as ``"10 minutes"``. Then it is a function that
+        returns the DataFrame, since one that is there has listed its files: ``lambda: spark.read.csv("rates")``.
+        """
         text("Engine.table", "name", name, "'products'")
-        _refuse_other_frame(name, frame, "open files with spark.read")
-        declared = DeclaredStatistics(rows=number(rows), distinct=_counts(f"table '{name}'", distinct))
-        self._registry.add_source(OpenSource(source=Table(name=name, declared=declared), frame=frame))
+        again = None if isinstance(frame, DataFrame) else frame
+        if (refresh is None) == callable(again):
+            raise OptionError(
+                f"table '{name}': expected a DataFrame, or, with refresh, a function that returns one: lambda: "
+                f"spark.read.parquet('products'); found {shown(frame)} and refresh {refresh!r}"
+            )
+        opened = again() if callable(again) else frame
+        _refuse_other_frame(name, opened, "open files with spark.read")
+        source = Table(
+            name=name,
+            declared=DeclaredStatistics(rows=number(rows), distinct=_counts(f"table '{name}'", distinct)),
+            refresh_us=None if refresh is None else refresh_us(refresh),
+        )
+        self._registry.add_source(OpenSource(source=source, frame=opened, again=again))
 
     def view(self, name: str, select: str, *, windows: Mapping[str, str | None] | None = None) -> None:
         """Register a view: queries added later read it like a stream or table, as does ``CREATE VIEW``. `windows`: of

@@ -63,9 +63,17 @@ def wanting(queries: Iterable[Query], manifest: Manifest | None, *, backfill: bo
         return ()
     known = {progress.query for progress in manifest.queries}
     waiting = {(each.query, each.asks) for each in manifest.filling_up}
+    known_past = (query for query in queries if has_known_past(query))
     return tuple(
-        query for query in queries if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
+        query for query in known_past if (query.name, asks(query)) in waiting or (backfill and query.name not in known)
     )
+
+
+def has_known_past(query: Query) -> bool:
+    """Tell whether the results of the past can be found in what is stored: what was in a table that is read again
+    nobody can tell any more.
+    """
+    return not any(relation.changes for relation in query.relations)
 
 
 def begins_with_past(manifest: Manifest | None, batch: int) -> frozenset[str]:

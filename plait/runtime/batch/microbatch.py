@@ -37,6 +37,7 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.filling_up import AT_ONCE_ROWS, AllAtOnce, begun, fill_up, rows_left
+from plait.operators.traversal.refreshing import Refreshed
 from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Probe, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import arranged, take
@@ -155,6 +156,11 @@ class BatchProcessor:
             self._story.outcome, self._story.gain = outcome, outcome.gain
         if change is not None:
             self._story = self._story.begun_with(change, self._now_ms())
+
+    def begin_with(self, refreshed: Refreshed) -> None:
+        """Let the next batch begin with other rows of tables."""
+        self.before, self._is_caught_up = refreshed.manifest, self._is_caught_up and not refreshed.given_up
+        self._complete = {name: store for name, store in self._complete.items() if name not in refreshed.given_up}
 
     def process(self, frame: DataFrame, batch: int, take_up: Callable[[], None] = lambda: None) -> Batch | None:
         """Carry out batch `batch`; return what was done, None if it had been committed already. `take_up` is called

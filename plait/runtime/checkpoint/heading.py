@@ -11,7 +11,7 @@ from plait.adapt.planning import PlanRequest, probing_only
 from plait.operators.close.lacking import complete_from
 from plait.operators.ingest.derivable import reading_of
 from plait.operators.ingest.readings import Reading, Readings
-from plait.operators.traversal.filling_up import PastPlan, wanting
+from plait.operators.traversal.filling_up import PastPlan, has_known_past, wanting
 from plait.operators.traversal.slicing import lacking_rows, there
 from plait.optimizer.incremental.former import Former
 from plait.optimizer.planner import plan as planned
@@ -73,14 +73,16 @@ def past_plans(
 
 def decided_from(queries: Iterable[Query], plan: Plan, manifest: Manifest | None) -> dict[str, int | None]:
     """Return from which event time on queries can have of the past what the watermark decided: which rows had no
-    partner, and what was in windows of time. Of those that are new and have such; None: of no time. The buckets of the
-    manifest are as they are read.
+    partner, and what was in windows of time. Of those that are new and have such; None: of no time, as of those that
+    read a table of which nobody knows what was in it. The buckets of the manifest are as they are read.
     """
     if manifest is None:
         return {}
     known = {each.query for each in manifest.queries} | {each.query for each in manifest.filling_up}
-    new = (query for query in queries if query.name not in known and (query.joins or query.aggregation is not None))
-    return {query.name: complete_from(query, plan, manifest) for query in new}
+    new = [query for query in queries if query.name not in known]
+    decides = (query for query in new if query.joins or query.aggregation is not None)
+    found: dict[str, int | None] = {query.name: complete_from(query, plan, manifest) for query in decides}
+    return found | {query.name: None for query in new if not has_known_past(query)}
 
 
 def _readings(asked: Asked, plan: Plan) -> Readings:

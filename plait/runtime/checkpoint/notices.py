@@ -101,7 +101,7 @@ def _undelivered(manifest: Manifest, plan: Plan, dropped: frozenset[str]) -> lis
     for late in manifest.undelivered:
         if late.query in dropped or late.query not in plan.queries:
             rows[late.query] = rows.get(late.query, 0) + late.rows
-            reasons.setdefault(late.query, late.reason)
+            reasons.setdefault(late.query, late.reason or "the run was ended before it could tell")
     return [
         Notice(
             kind="results undelivered",
@@ -207,7 +207,8 @@ def _never_filled(query: str) -> Notice:
         of=query,
         text=f"query '{query}' is not filled up with the past by plait.backfill: rows that it would need are not "
         "stored any more, and of no event time it can be told which rows had no partner, or what was in a window of "
-        "time (windows are unbounded, or strategy 'independent' gives it stores of its own, which are empty). It has "
+        "time (windows are unbounded, it reads a table that has REFRESH, or strategy 'independent' gives it stores of "
+        "its own, which are empty). It has "
         "what is decided from now on. To have all, run it on a checkpoint of its own",
     )
 

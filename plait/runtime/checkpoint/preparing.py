@@ -42,7 +42,7 @@ from plait.runtime.checkpoint.shared_storage import share
 from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
 from plait.runtime.checkpoint.stored_rows import readings_of, rewritten, serve_at_once
 from plait.runtime.checkpoint.taken_back import unless_taken_back
-from plait.runtime.inputs.loading import load_table
+from plait.runtime.inputs.loading import load_store
 from plait.runtime.inputs.opening import OpenSource
 from plait.runtime.notice import Notice
 from plait.runtime.spark.session import has_named_sources, is_ansi
@@ -336,17 +336,11 @@ def _spec(opened: OpenSource, plan: Plan, before: IngestSpec | None = None) -> I
 def _tables(asked: Asked, storage: Storage, buckets: tuple[Bucket, ...], plan: Plan) -> tuple[IngestReport, ...]:
     """Load the tables whose stores hold nothing yet."""
     filled = {bucket.store for bucket in buckets}
-    loaded = []
-    for store in plan.stores:
-        if not store.is_table or store.source is None or store.id in filled:
-            continue
-        opened = asked.sources[store.source]
-        # Spark gives no texts of malformed records to those who read nothing else of them.
-        is_read = bool(store.columns or store.keys or store.values)
-        spec = ingest_spec(opened.source, (store,), corrupt_column=opened.corrupt_column if is_read else None)
-        report = load_table(opened, spec, storage, slots=asked.settings.slots, chunk_rows=asked.settings.chunk_rows)
-        loaded.append(report)
-    return tuple(loaded)
+    return tuple(
+        load_store(asked.sources[store.source], store, storage, asked.settings)
+        for store in plan.stores
+        if store.is_table and store.source is not None and store.id not in filled
+    )
 
 
 __all__ = ["Prepared", "go_on", "prepare", "share"]

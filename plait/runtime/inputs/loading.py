@@ -11,11 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from plait.operators.close.restoring import Rewriting
 from plait.operators.failing import computation_error
 from plait.operators.ingest.badrows import merged_bad
-from plait.operators.ingest.projection import IngestSpec
+from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
 from plait.plan.columns import stored_column
+from plait.plan.model import Store
 from plait.runtime.inputs.opening import OpenSource, reading
 from plait.runtime.inputs.trying import SPARK_FAILS, failures_among
+from plait.runtime.settings import Settings
 from plait.runtime.spark.tasks import REPORT, read_buckets, reports, rewrite_buckets, table_ingest
 from plait.spelling import backquoted
 from plait.state.storage import Storage
@@ -41,6 +43,14 @@ def load_table(opened: OpenSource, spec: IngestSpec, storage: Storage, *, slots:
         bad_rows=merged_bad((), (bad for report in task_reports for bad in report.bad_rows)),
         buckets=tuple(bucket for report in task_reports for bucket in report.buckets),
     )
+
+
+def load_store(opened: OpenSource, store: Store, storage: Storage, settings: Settings) -> IngestReport:
+    """Store a table whole in one of its stores, as `load_table` does."""
+    # Spark gives no texts of malformed records to those who read nothing else of them.
+    is_read = bool(store.columns or store.keys or store.values)
+    spec = ingest_spec(opened.source, (store,), corrupt_column=opened.corrupt_column if is_read else None)
+    return load_table(opened, spec, storage, slots=settings.slots, chunk_rows=settings.chunk_rows)
 
 
 def rewrite(

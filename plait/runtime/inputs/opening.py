@@ -6,7 +6,7 @@ import contextlib
 import io
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
@@ -40,11 +40,14 @@ _FILE_SOURCE = re.compile(r"\bFileSource\[(?:file:/*(?=/))?(.*)\], \[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSource:
-    """A source and its DataFrame. `corrupt_column`: where Spark puts the text of a malformed record, if it does."""
+    """A source and its DataFrame. `corrupt_column`: where Spark puts the text of a malformed record, if it does.
+    `again`: what makes another one of the same columns, of a table that a program reads by itself.
+    """
 
     source: Source
     frame: DataFrame
     corrupt_column: str | None = None
+    again: Callable[[], DataFrame] | None = None
 
 
 def open_source(spark: SparkSession, source: Source, *, files: list[str] | None = None) -> OpenSource:
@@ -110,6 +113,19 @@ def reopened(spark: SparkSession, opened: OpenSource, option: str, value: str) -
     # What Spark has found out about the columns need not be found out again; some connectors take no columns.
     schema = source.schema if format_of(connector.format).reads_files else None
     return replace(opened, frame=open_source(spark, replace(source, connector=more, schema=schema)).frame)
+
+
+def opened_again(spark: SparkSession, opened: OpenSource) -> OpenSource:
+    """Return a table as it is now. Raises SourceError if it cannot be read, or has lost columns."""
+    with reading(opened.source):
+        now = open_source(spark, opened.source) if opened.again is None else replace(opened, frame=opened.again())
+    found = set(schema_of(now.frame))
+    for column in schema_of(opened.frame):
+        if column not in found:
+            raise SourceError(
+                f"table '{opened.source.name}' has no column '{column.name}' of type {column.type} any more"
+            )
+    return now
 
 
 def _stream_reader(spark: SparkSession, stream: Stream) -> DataStreamReader:

@@ -71,6 +71,18 @@ def delay_us(value: str | timedelta) -> int:
     return duration
 
 
+def refresh_us(value: str | timedelta) -> int:
+    """Return how often a table is read again, zero: for every batch. Raises OptionError for negative and unbounded
+    ones.
+    """
+    duration = parse_duration_us(value)
+    if duration is None or duration < 0:
+        raise OptionError(
+            f"a table is read again at intervals of at least zero, found '{value}'; leave it out for never"
+        )
+    return duration
+
+
 def idle_us(value: str | timedelta) -> int:
     """Return an idle time. Raises OptionError unless it is bounded and longer than zero."""
     duration = parse_duration_us(value)

@@ -10,7 +10,7 @@ from plait.query.model import Column, Connector, Stream, Table
 from plait.query.origin import Decoding
 from plait.sql.lexis import foreign
 from plait.sql.lexis.cursor import Cursor
-from plait.sql.lexis.durations import delay_us, window_us
+from plait.sql.lexis.durations import delay_us, refresh_us, window_us
 from plait.sql.lexis.names import did_you_mean, folded
 from plait.sql.lexis.tokens import Token
 from plait.sql.script.decoding import decoded_with, read_decoding
@@ -18,9 +18,9 @@ from plait.sql.script.entries import Entry, read_entries, source_options
 from plait.sql.script.event_time import read_event_time
 from plait.sql.statements import CreateStream, CreateTable, Places, WrittenSelect
 
-CLAUSES: Final = ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY", "FORMAT", "AS")
-_OF_TABLES: Final = ("OPTIONS", "FORMAT", "AS")
-_FOR_TABLE: Final = "OPTIONS, FORMAT or AS SELECT"
+CLAUSES: Final = ("OPTIONS", "TIMESTAMP", "WINDOW", "DELAY", "REFRESH", "FORMAT", "AS")
+_OF_TABLES: Final = ("OPTIONS", "REFRESH", "FORMAT", "AS")
+_FOR_TABLE: Final = "OPTIONS, REFRESH, FORMAT or AS SELECT"
 _PLACES: Final = {"FORMAT": "decoding", "AS": "select"}
 """What the places of these clauses are called: ``format`` is that of the format behind USING."""
 
@@ -39,6 +39,7 @@ class SourceClauses:
         self.time: str | None = None
         self.window_us: int | None = None
         self.delay_us = 0
+        self.refresh_us: int | None = None
         self.decoding: Decoding | None = None
         self.select: WrittenSelect | None = None
 
@@ -54,6 +55,8 @@ class SourceClauses:
             raise self._no_clause(is_stream=is_stream)
         if not is_stream and token.keyword not in _OF_TABLES:
             raise cursor.error(f"a table has no {token.keyword}; use CREATE STREAM for what arrives over time")
+        if is_stream and token.keyword == "REFRESH":
+            raise cursor.error("a stream has no REFRESH: what arrives is read as it comes; use CREATE TABLE")
         name = _PLACES.get(token.keyword, token.keyword.lower())
         if name in self.seen:
             raise cursor.error(f"{token.keyword} is given twice; keep one")
@@ -70,6 +73,8 @@ class SourceClauses:
                 self.window_us = duration(cursor, window_us)
             case "DELAY":
                 self.delay_us = duration(cursor, delay_us) or 0
+            case "REFRESH":
+                self.refresh_us = duration(cursor, refresh_us)
             case "FORMAT":
                 self.decoding = read_decoding(cursor, self._base)
             case _:
@@ -82,7 +87,13 @@ class SourceClauses:
         connector = Connector(format=self.format, options=delivered, decoding=decoding)
         places = (*self.seen.items(), *entry_places(self._cursor, self.entries))
         if not is_stream:
-            table = Table(name=name, schema=self.schema, declared=options.declared, connector=connector)
+            table = Table(
+                name=name,
+                schema=self.schema,
+                declared=options.declared,
+                connector=connector,
+                refresh_us=self.refresh_us,
+            )
             return CreateTable(table=table, places=places, select=self.select, line=line, column=column)
         stream = Stream(
             name=name,

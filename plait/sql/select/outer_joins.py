@@ -82,7 +82,21 @@ def with_joins(query: Query, clause: FromClause, where: Predicates, asked_at: To
     query = replace(query, joins=tuple(step for step in steps if step.kind or step.predicates or step.conditions))
     for step, part in left_parts(query):
         _check(query, step, part)
+    _refuse_changing(query)
     return query
+
+
+def _refuse_changing(query: Query) -> None:
+    """Refuse tables that are read again where a row may turn out to have no partner later than it arrives."""
+    changing = next((relation.alias for relation in query.relations if relation.changes), None)
+    if changing is not None and sum(not relation.is_table for relation in query.relations) > 1:
+        step = next(each for each in query.joins if each.kind not in (None, "inner"))
+        _refuse(
+            step,
+            f"{_WORDS[step.kind or 'inner']} of several streams beside table '{changing}', which has REFRESH: by the "
+            "time a row is known to have no partner the table has other rows than when it arrived; leave REFRESH out, "
+            "or let one query join the streams and another one its results with the table",
+        )
 
 
 def _refuse_commas(clause: FromClause, text: SourceText) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from plait.errors import SqlError
-from plait.query.model import Query, Relation, Source, SourceExpression, Stream
+from plait.query.model import Query, Relation, Source, SourceExpression, Stream, changes
 from plait.query.partners import with_waiting
 from plait.sql.expressions.expression_binder import ExpressionBinder
 from plait.sql.expressions.functions import IsFunction
@@ -140,6 +140,7 @@ def _relations(
             alias=relation.alias,
             source=relation.source.name,
             is_table=not isinstance(relation.source, Stream),
+            changes=changes(relation.source),
             window_us=windows[relation.alias],
             selections=selected,
         )
