@@ -150,20 +150,15 @@ def _scales(incidence: Incidence, processed: Float64s) -> Float64s:
 
 @helper
 def _summarize(incidence: Incidence, processed: Float64s, exponent: float, scales: Float64s, summary: Float64s) -> None:
-    """Write for each source (float64[sources, 4]) the sum of powers, the fullest partition's load and number, and the
-    second fullest's load.
-    """
+    """Write for each source (float64[sources, 2]) the sum of powers of the loads, and the largest of them."""
     for source in range(processed.shape[0]):
-        powers, first, at, second = 0.0, -1.0, -1.0, 0.0
+        powers, largest = 0.0, 0.0
         for partition in range(processed.shape[1]):
             load = max(processed[source, partition], 0.0) * incidence.latency[source, partition]
             if exponent > 0.0:
                 powers += (load / scales[source]) ** exponent
-            if load > first:
-                first, at, second = load, float(partition), max(first, 0.0)
-            else:
-                second = max(second, load)
-        summary[source, 0], summary[source, 1], summary[source, 2], summary[source, 3] = powers, first, at, second
+            largest = max(largest, load)
+        summary[source, 0], summary[source, 1] = powers, largest
 
 
 @helper
@@ -183,8 +178,7 @@ def _level_with(
         before = max(processed[source, there], 0.0) * latency
         load = before + incidence.load[source, group] * latency
         if exponent == 0.0:
-            others = summary[source, 3] if summary[source, 2] == there else summary[source, 1]
-            found += max(others, load)
+            found += max(summary[source, 1], load)
         else:
             scale = scales[source]
             powers = summary[source, 0] - (before / scale) ** exponent + (load / scale) ** exponent
@@ -202,7 +196,7 @@ def descend(incidence: Incidence, order: Int64s, exponent: float, choice: Int64s
     partitions = incidence.latency.shape[1]
     highest, arriving = np.zeros(partitions), np.zeros(partitions)
     touched = np.zeros(partitions, np.int64)
-    scales, summary = _scales(incidence, processed), np.zeros((processed.shape[0], 4))
+    scales, summary = _scales(incidence, processed), np.zeros((processed.shape[0], 2))
     moves = 0
     for group in order:
         here = choice[group]

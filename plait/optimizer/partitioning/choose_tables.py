@@ -117,15 +117,18 @@ class _Choosing:
         """Go through the stages until one proves its gap or the time is up."""
         options = self._options
         if options.searches:
-            seconds = min(_QUICK_S, _QUICK_SHARE * options.seconds)
-            self._take(search(self._traffic, seconds).choice, "search")
+            seconds = _QUICK_SHARE * options.seconds
+            self._take(search(self._traffic, min(_QUICK_S, seconds)).choice, "search")
+            if not self._is_over(options.gap) and seconds > _QUICK_S:
+                self._take(search(self._traffic, seconds - _QUICK_S, self._best, seed=2).choice, "search")
         if not self._is_proved(options.gap):
             self._whole(options.gap, _WHOLE_SHARE * self._budget.left)
         for turn, gap in enumerate(gaps(options.gap, options.iterations, widen="wider gap" in options.heuristics), 1):
             if self._is_over(gap) or not self._climb(turn, gap):
                 break
         if options.searches and not self._is_over(options.gap) and np.isfinite(self._budget.left):
-            self._take(search(self._traffic, min(self._budget.left, options.seconds), self._best).choice, "search")
+            seconds = min(self._budget.left, options.seconds)
+            self._take(search(self._traffic, seconds, self._best, seed=3).choice, "search")
         return Chosen(choice=self._best, cost=self._cost, bound=self._bound, found_by=(self._found_by,))
 
     def _climb(self, turn: int, gap: float) -> bool:

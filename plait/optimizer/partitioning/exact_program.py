@@ -9,7 +9,8 @@ For whole numbers that is the same. Between them it is larger: the maximum of a 
 convex closure (Lovász's extension), so no linear rows over one class and one partition can be tighter.
 
 Partitions that are alike may be exchanged, P! times over. So the heaviest group goes to the first of them, the next to
-one of the first two, and so on. A group that shares no rows with others needs no y.
+one of the first two, and so on. A group that shares no rows with others needs no y. `load_cuts` adds rows that make the
+relaxation pay for even loads.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from plait.optimizer.linear.linear_program import Columns, Floats, Ints, LinearProgram, Rows
+from plait.optimizer.partitioning.load_cuts import load_cuts
 from plait.optimizer.partitioning.lower_bound import processing_bounds
 from plait.optimizer.partitioning.objective import rows_processed
 from plait.optimizer.partitioning.traffic import Traffic
@@ -56,6 +58,7 @@ class _Writer:
     def __init__(self, traffic: Traffic) -> None:
         self.traffic = traffic
         self.partitions = traffic.partitions
+        self.last: dict[int, int] = {}
         columns = Columns()
         self.a = columns.block(traffic.groups * self.partitions, np.arange(traffic.groups * self.partitions))
         self.levels = list(self._levels())
@@ -79,6 +82,7 @@ class _Writer:
         self._assign()
         self._raise()
         self._fill()
+        self._cut()
         row_lower, row_upper, start, index, value = self.rows.matrix()
         return TableProgram(
             linear=LinearProgram(
@@ -106,7 +110,7 @@ class _Writer:
             order = low + np.argsort(-traffic.rows[low:high], kind="stable")
             rows = [*traffic.rows[order].tolist(), 0.0]
             ends = [at for at in range(high - low) if rows[at] > rows[at + 1]]
-            for number, (begin, end) in enumerate(zip([-1, *ends[:-1]], ends, strict=True)):
+            for number, (begin, end) in enumerate(zip((-1, *ends), ends, strict=False)):
                 yield _Level(
                     members=tuple(traffic.group[order[: end + 1]].tolist()),
                     added=tuple(traffic.group[order[begin + 1 : end + 1]].tolist()),
@@ -114,6 +118,7 @@ class _Writer:
                     rows=rows[end] - rows[end + 1],
                     source=int(traffic.source[row_class]),
                 )
+                self.last[row_class] = place
                 place += 1
 
     def _largest_level(self) -> float:
@@ -166,6 +171,16 @@ class _Writer:
                 weights = traffic.load[source, group] * traffic.latency[source] * traffic.processing
                 self.rows.put(rows, group * self.partitions + np.arange(self.partitions), -weights)
 
+    def _cut(self) -> None:
+        """What the fullest partition owes to classes that are parted seldom; λ is the sum of a class's last y."""
+        members = {row_class: self.levels[place].members for row_class, place in self.last.items()}
+        for cut in load_cuts(self.traffic, members):
+            row = self.rows.open(1, cut.least, np.inf)
+            self.rows.put(row, self.z[cut.source : cut.source + 1], 1.0)
+            for row_class in cut.classes:
+                columns = self.y[self.last[row_class]]
+                self.rows.put(np.repeat(row, self.partitions), columns, cut.slope)
+
 
 class _PrintedWriter(_Writer):
     """The maximum as the paper prints it: one M for each class and partition, M ≥ a·card."""
@@ -183,6 +198,9 @@ class _PrintedWriter(_Writer):
 
     def _excluded(self) -> Ints:
         return np.zeros(0, dtype=np.int64)
+
+    def _cut(self) -> None:
+        pass
 
     def _raise(self) -> None:
         wide = [each for each in _bounds(self.traffic) if each[1] - each[0] > 1]
