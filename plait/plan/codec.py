@@ -43,10 +43,11 @@ def encode(plan: Plan, written: PartTexts | None = None) -> str:
 @dataclass(slots=True)
 class PartTexts:
     """The JSON of stores, why they keep what they do, trees and steps that have been written, each by the very object
-    it is of.
+    it is of. `most`: so many are kept, some of them of plans that are gone.
     """
 
     texts: dict[int, tuple[object, str]] = field(default_factory=dict)
+    most: int = 0
 
     def of(self, part: Store | ProbeTree | Step | Requirement) -> str:
         """Return the JSON of a part."""
@@ -55,13 +56,23 @@ class PartTexts:
             known = self.texts[id(part)] = part, _record_text(part, self)
         return known[1]
 
+    def learn(self, plan: Plan) -> None:
+        """Write the parts of a plan that will have to be written, before somebody waits for that."""
+        for store in plan.stores:
+            self.of(store)
+        for tree in plan.trees:
+            self.of(tree)
+
     def forget_all_but(self, plan: Plan) -> None:
         """Let go of the parts that are not in a plan, once these are many."""
+        if len(self.texts) <= self.most:
+            return
         live = {id(part) for part in (*plan.stores, *plan.trees)}
         live.update(id(need) for store in plan.stores for need in store.requirements)
         live.update(id(step) for tree in plan.trees for step in tree.steps())
-        if len(self.texts) > 2 * len(live):
-            self.texts = {key: known for key, known in self.texts.items() if key in live}
+        texts = dict(self.texts)  # another thread may write meanwhile
+        self.texts = {key: known for key, known in texts.items() if key in live}
+        self.most = 2 * len(live)
 
 
 def _record_text(record: Any, known: PartTexts) -> str:

@@ -232,6 +232,7 @@ class Course:
         former = self._former(asked, in_force)
         request = sampling(asked.request, self.prepared.storage)
         plan = request.plan(self.known.of(before), NEXT_CYCLE, _patient(former, asked))
+        self.prepared.written.learn(plan)  # no batch is to wait for that
         return self._note_ahead(former, plan, asked.request, in_force)
 
     def _note_ahead(self, former: Former | None, plan: Plan, request: PlanRequest, in_force: Plan) -> Ahead:

@@ -19,6 +19,7 @@ from plait.errors import PlaitError
 from plait.optimizer import planner
 from plait.optimizer.incremental import former
 from plait.optimizer.incremental.former import Former, QueryChange
+from plait.plan.model import Plan
 from plait.query.model import Query
 from plait.runtime.batch.stream import Run
 from plait.runtime.engine import Engine
@@ -489,6 +490,24 @@ def test_nobody_who_asks_waits_until_all_are_planned_anew_if_that_is_done_beside
     run(place, change, 1, script=f"SET plait.adapt = {adapt};\n{SCRIPT}{FIRST}")
     beside = [len(queries) for queries in planned]
     assert beside == ([2, 3, 4, 5] if adapt == "auto" else [2, 4, 5])
+
+
+def test_no_batch_waits_until_the_parts_of_a_plan_are_written_out(place: Place, starts: list[int]) -> None:
+    for values in ((1, 2), (4, 5)):
+        place.arrive(*values)
+    unknown = []
+
+    def change(engine: Engine) -> None:
+        course = engine._course
+        assert course is not None
+        engine.query("early", LARGE, sink=plait.sinks.memory())
+        for plan in (course.epoch.plan, engine._plan_ahead() and course.ahead and course.ahead.made.plan):
+            assert isinstance(plan, Plan)
+            parts = (*plan.stores, *plan.trees)
+            unknown.append([part for part in parts if id(part) not in course.prepared.written.texts])
+
+    run(place, change, 1)
+    assert unknown == [[], []]
 
 
 def test_planning_that_fails_ahead_refuses_the_query_when_it_is_taken_up(

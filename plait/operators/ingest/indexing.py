@@ -7,7 +7,6 @@ is known to be Spark's (`plait.sql.predicates.column_tests`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from typing_extensions import assert_never
 from plait.kernels.bands import ordered_int64
 from plait.operators.ingest.indexed import ColumnClasses, SelectionIndex
 from plait.plan.model import Selection
+from plait.query.remembering import remembered
 from plait.sql.predicates.column_tests import (
     Bound,
     Compared,
@@ -84,7 +84,7 @@ _OwnClasses: TypeAlias = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]
 """The bounds of some tests, ascending, and the runs of classes, as these alone cut them, for which all of them hold."""
 
 
-@lru_cache(maxsize=1 << 14)  # with every query that comes or goes all are asked for again
+@remembered(1 << 14)  # with every query that comes or goes all are asked for again
 def _own_classes(tests: tuple[Test, ...], type_: str) -> _OwnClasses:
     """Return that for a column of this type: 1 and 1.0 are equal, but not as bounds."""
     bounds: list[Any] = sorted({_ordered(bound) for test in tests for bound in bounds_of(test)})

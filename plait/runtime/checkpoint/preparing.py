@@ -118,10 +118,11 @@ def prepare(asked: Asked) -> Prepared:
     if opened.manifest is not None:
         refuse_other_streams(opened.catalog, catalog)
     catalog = resume_streams(asked.checkpoint, opened.catalog, catalog, opened.manifest)
-    finished = _finished(asked, opened, plan)
-    ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan), finished)
+    finished, written = _finished(asked, opened, plan), PartTexts()
+    ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan, written), finished)
     ready = _with_takings(asked, ready)
-    return replace(ready, epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read)))
+    epoch = replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read))
+    return replace(ready, epoch=epoch, written=written)
 
 
 def go_on(

@@ -60,11 +60,10 @@ def tokenize(source: SourceText, masked: str, start: int, end: int) -> tuple[Tok
         if tokens and first < tokens[-1].end:
             continue  # sqlglot expands ``5L`` into a cast, three tokens over the same text
         raw = masked[first:last]
-        if _kind(token.token_type, raw) == "word" and (raw[0].isdigit() or not raw.isascii()):
+        kind = _kind(token.token_type, raw)
+        if kind == "word" and (raw[0].isdigit() or not raw.isascii()):
             raise source.error(f"a name like '{raw}' must stand in backquotes: `{raw}`", first)
-        tokens.append(
-            Token(kind=_kind(token.token_type, raw), value=_value(token.token_type, raw), start=first, end=last)
-        )
+        tokens.append(Token(kind=kind, value=_value(token.token_type, raw), start=first, end=last))
     return tuple(tokens)
 
 
@@ -80,7 +79,7 @@ def _kind(kind: TokenType, raw: str) -> Kind:
         return "string"
     if kind == TokenType.NUMBER:
         return "number"
-    return "word" if _WORD.fullmatch(raw) else "symbol"
+    return "word" if raw.isidentifier() or _WORD.fullmatch(raw) else "symbol"
 
 
 def _value(kind: TokenType, raw: str) -> str:

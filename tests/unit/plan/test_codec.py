@@ -34,6 +34,14 @@ def test_parts_that_were_written_before_are_written_the_same() -> None:
     assert encode(PLAN, written) == encode(PLAN) == encode(decode(encode(PLAN)), written)
 
 
+def test_parts_that_are_learned_ahead_are_known_when_the_plan_is_written() -> None:
+    written = PartTexts()
+    written.learn(PLAN)
+    known = set(written.texts)
+    assert encode(PLAN, written) == encode(PLAN)
+    assert set(written.texts) == known
+
+
 def test_what_is_known_of_parts_stays_in_bounds() -> None:
     written = PartTexts()
     for _ in range(9):
