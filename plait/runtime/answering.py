@@ -269,14 +269,16 @@ class Answering(Declarations):
         return can_go_on
 
     def _refuse(self, queries: Iterable[str], reason: Exception) -> None:
-        """Refuse these queries; one that was to be replaced stays."""
+        """Refuse these queries; one that was to be replaced stays, and one that was to be tried again stays aside."""
         problem = reason if isinstance(reason, PlaitError) else self._explained(reason)
         with self._declaring:
             refused = list(queries)
             for query in (*refused, *self._registry.readers_of(refused)):
                 waiting = [each for each in self._requests.waiting() if each.query == query]
                 former = None if any(each.is_drop for each in waiting) else self._in_force(query)
-                if query in self._registry.bindings:
+                if any(each.is_retry for each in waiting):
+                    self._leave_aside(query, problem)
+                elif query in self._registry.bindings:
                     self._registry.drop_query(query)
                 if former is not None:
                     self._registry.restore_query(former)
@@ -284,6 +286,12 @@ class Answering(Declarations):
                 for request in waiting:
                     if not request.is_drop:
                         self._requests.refuse(request, problem)
+
+    def _leave_aside(self, query: str, problem: PlaitError) -> None:
+        """Set a query aside again that was to be tried once more."""
+        batch = 0 if self._course is None else self._course.next_batch
+        aside = self._setting_aside.add([self._registry.bindings[query]], {query: str(problem)}, batch)
+        self._telling.totals.warn(told(aside))
 
     def _in_force(self, query: str) -> Binding | None:
         """Return the query of this name that batches answer, None if there is none."""

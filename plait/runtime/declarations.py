@@ -258,7 +258,7 @@ class Declarations(ABC):
             binding = self._registry.bindings.get(name)
             if binding is None:
                 raise OptionError(f"there is no query '{name}' here; it will be tried where there is one")
-            request = Request(name)
+            request = Request(name, is_retry=True)
             self._requests.add(request)
             self._heard_of(request)
         return self._handle(binding, request)

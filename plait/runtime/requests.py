@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One query to add or drop. `active_since`: the batch that it takes effect with, None while it waits; `refused`:
-    why it does not.
+    """One query to add or drop, or to try again (`is_retry`). `active_since`: the batch that it takes effect with, None
+    while it waits; `refused`: why it does not.
     """
 
     query: str
     is_drop: bool = False
+    is_retry: bool = False
     active_since: int | None = None
     refused: Exception | None = None
     _given_up: int = 0

@@ -389,6 +389,8 @@ def rows_of_query(text: str, schema: Schema, tables: Mapping[str, pa.Table]) -> 
             database.register(table, _readable(rows))
         try:
             return as_declared(database.sql(rendered(tree)).to_arrow_table(), schema)
+        except duckdb.OutOfRangeException as error:
+            raise PySparkException(message=f"[ARITHMETIC_OVERFLOW] {error} SQLSTATE: 22003") from error
         except duckdb.Error as error:
             raise PySparkException(message=str(error)) from error
         finally:
