@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 from plait.runtime.spark.early_daemon import handed_over, wait_for_spark
 
@@ -28,6 +29,20 @@ def load() -> None:
         _LOG.debug("nothing could be loaded beforehand: %s", error)
 
 
+def quiet(work: Callable[..., int]) -> Callable[..., int]:
+    """Let a worker end without a word where Spark has let go of its task: nobody reads any more what it writes, and the
+    user would see a stack trace of that for each task of a query that is started anew.
+    """
+
+    def working(*given: object) -> int:
+        try:
+            return work(*given)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    return working
+
+
 def main(arguments: list[str]) -> None:
     """Be the process that Spark forks workers from, here or in the early process; or be the early process."""
     match arguments:
@@ -38,9 +53,10 @@ def main(arguments: list[str]) -> None:
             if is_wanted:
                 load()
     if is_wanted:
-        from pyspark.daemon import manager
+        from pyspark import daemon
 
-        manager()
+        daemon.worker = quiet(daemon.worker)
+        daemon.manager()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 import plait
 from plait.runtime.spark import session
+from plait.runtime.spark.daemon import quiet
 from plait.runtime.spark.session import finds_plait, sockets_are_private
 
 ROOT = str(Path(plait.__file__).parents[1])
@@ -65,3 +66,14 @@ def test_sockets_are_used_only_where_nobody_else_may_write_to_them(mask: int, ar
         assert os.umask(mask) == mask
     finally:
         os.umask(before)
+
+
+def test_a_worker_whose_task_nobody_waits_for_any_more_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    def fails(error: type[Exception]) -> int:
+        raise error
+
+    assert [quiet(fails)(error) for error in (BrokenPipeError, ConnectionResetError)] == [1, 1]
+    with pytest.raises(ValueError):
+        quiet(fails)(ValueError)
+    assert quiet(lambda sock, authenticated: sock + authenticated)(0, 2) == 2
+    assert capfd.readouterr().err == ""
