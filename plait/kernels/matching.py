@@ -19,8 +19,8 @@ import numpy as np
 
 from plait.kernels.compiled import Int32s, Int64s, frozen, helper, kernel
 
-_NO_INT64 = np.zeros(0, np.int64)
-_NO_INT32 = np.zeros(0, np.int32)
+_NO_INT64: Int64s = frozen(np.zeros(0, np.int64), np.int64)
+_NO_INT32: Int32s = frozen(np.zeros(0, np.int32), np.int32)
 _FIRST_BLOCK = 4096
 
 
@@ -130,11 +130,11 @@ def tests_of(
     """Return the tests; what is None is no test, and so is a bound on an index without τ."""
     tau = None if low is None and high is None else tau
     return Tests(
-        low=frozen(_NO_INT64 if low is None else low, np.int64),
-        high=frozen(_NO_INT64 if high is None else high, np.int64),
-        tau=frozen(_NO_INT64 if tau is None else tau, np.int64),
-        row=frozen(_NO_INT32 if row is None else row, np.int32),
-        bits=frozen(_NO_INT64 if bits is None else bits, np.int64),
+        low=_NO_INT64 if low is None else frozen(low, np.int64),
+        high=_NO_INT64 if high is None else frozen(high, np.int64),
+        tau=_NO_INT64 if tau is None else frozen(tau, np.int64),
+        row=_NO_INT32 if row is None else frozen(row, np.int32),
+        bits=_NO_INT64 if bits is None else frozen(bits, np.int64),
         mask=mask,
         has_low=tau is not None and low is not None,
         has_high=tau is not None and high is not None,

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,9 @@ class OpenBucket:
     `read_otherwise`: itself under other layouts, if it is read so.
     """
 
+    is_copied: ClassVar[bool] = False
+    """Whether what is read lies in memory, where nothing that is written to files meanwhile reaches it."""
+
     def __init__(self, storage: Storage, bucket: Bucket) -> None:
         self.storage, self.bucket = storage, bucket
         self._stamps: dict[Path, Stamp] = {}
@@ -100,6 +103,7 @@ class OpenBucket:
         self._stamp(self._path)
         self.batch = _map(storage, bucket)
         self._indexes: dict[tuple[str, ...], Index] = {}
+        self._views: dict[str, Int64s] = {}
         self.read_otherwise: tuple[OpenBucket, ...] = ()
 
     def _stamp(self, path: Path) -> None:
@@ -137,7 +141,10 @@ class OpenBucket:
         """Return an int64 column without a copy. Where the column is NULL the value means nothing: ask an index,
         which leaves NULLs out.
         """
-        return int64_view(self.batch, name)
+        view = self._views.get(name)
+        if view is None:
+            view = self._views[name] = int64_view(self.batch, name)
+        return view
 
     def index(self, keys: tuple[str, ...]) -> Index:
         """Return the index by `keys`; one that is missing is built, and written beside the bucket where that is

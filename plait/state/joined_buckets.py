@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -23,12 +24,14 @@ class JoinedBucket(OpenBucket):
     when they are opened, and once more by `require_untouched`.
     """
 
+    is_copied: ClassVar[bool] = True
+
     def __init__(self, storage: Storage, bucket: Bucket, buckets: Sequence[Bucket]) -> None:
         self.storage, self.bucket = storage, bucket
         self._parts = [open_bucket(storage, each) for each in buckets]
         tables = [pa.Table.from_batches([self._rows_of(part)]) for part in self._parts]
         self.batch = self._as_read(one_batch(rows_of_all(tables)))
-        self._indexes = {}
+        self._indexes, self._views = {}, {}
         self.read_otherwise = ()
 
     def _rows_of(self, part: OpenBucket) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.query.remembering import forget
 from plait.runtime.checkpoint.plan_history import FILE, MOST_ENTRIES, read_history
 from plait.runtime.engine import Engine, QueryHandle
 from plait.sql import load_script
@@ -155,6 +156,7 @@ def run(folder: Path, churn: Churn | None, batches: int) -> tuple[int, int]:
             return
         changed.add(batch)
         if batch in (half, batches - 1):
+            forget()  # of queries that are gone no more is remembered than of as many as are left
             gc.collect()
             objects[batch] = len(gc.get_objects())
         if churn is not None and batch < batches - QUIET_BATCHES:
@@ -201,4 +203,4 @@ def test_queries_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypat
     assert left.files <= still.files + 3
     assert left.bytes <= still.bytes * 1.25 + 20_000
     assert len(left.manifest.buckets) <= len(still.manifest.buckets) + 2
-    assert at_the_end <= after_half * 1.05 + 5_000
+    assert at_the_end <= after_half * 1.02 + 300

@@ -89,7 +89,7 @@ class _ReadBucket(OpenBucket):
         if COMBINED in opened.batch.schema.names:
             batch = batch.append_column(COMBINED, opened.batch.column(COMBINED))
         self.batch = batch
-        self._indexes = {}
+        self._indexes, self._views = {}, {}
         self.read_otherwise = ()
 
     def release(self) -> None:

@@ -189,7 +189,8 @@ class Traversal:
             piece = partials.slice(low, low + self._context.capacity)
             self._answer(tree.outputs, piece)
             yield piece
-        opened.require_untouched()
+        if not opened.is_copied:  # of those that are, once when all is done
+            opened.require_untouched()
 
     def _answer(self, outputs: tuple[Output, ...], partials: Partials) -> None:
         """Add results to the queries that are complete, except those that need what these tuples do not carry."""
