@@ -80,6 +80,8 @@ def test_a_session_is_over_once_the_watermark_has_passed_its_end_and_the_lag(sto
     last = batch(storage, first, [], 24)
     assert over(last) == {("a", 0, 0, 20), ("a", 10, 0, 20)}
     assert [groups.files for groups in last.waiting] == [()]
+    alone = [file(storage, "b", (0, "a"))]
+    assert [over(batch(storage, None, alone, mark)) for mark in (13, 14)] == [set(), {("a", 0, 0, 10)}]
 
 
 def test_what_a_later_file_prolongs_waits_as_a_whole(storage: Storage) -> None:
@@ -125,10 +127,10 @@ def test_the_end_of_the_input_ends_all_sessions(storage: Storage) -> None:
 
 
 def test_queries_with_the_same_sessions_go_on_sharing_what_waits(storage: Storage) -> None:
-    files = [file(storage, "a", (0, "a"), (6, "b"))]
+    files = [file(storage, "a", (0, "a"), (6, "b"), (11, "a"))]
     queries = [replace(QUERY, query=name) for name in ("q", "same")]
     queries.append(replace(QUERY, query="long", window=replace(VISITS, gap_us=12)))
-    windows = batch(storage, None, files, 15, *queries)
+    windows = batch(storage, None, files, 16, *queries)
     same, again, long = windows.waiting
     assert same.files == again.files != files
     assert over(windows, "same") == over(windows) == {("a", 0, 0, 10)}
