@@ -218,7 +218,9 @@ class Declarations(ABC):
         While the engine runs, the query takes part from the next batch boundary on and sees every tuple still kept.
         All that is asked for until then takes effect together; the handle says when that is.
         """
-        binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink)  # takes a while, and no turn
+        binding = self._registry.confirmed(
+            self.bound(name, select, sink=sink, windows=windows), sink
+        )  # takes a while, and no turn
         return self._handle(binding, self._add_query(binding))
 
     def replace(
@@ -232,7 +234,7 @@ class Declarations(ABC):
         """Drop a query and register another under its name, so that no batch goes without. If the new one is refused,
         the old one stays.
         """
-        binding = self._registry.confirmed(self._bound(name, select, sink, windows), sink, replaces=True)
+        binding = self._registry.confirmed(self.bound(name, select, sink=sink, windows=windows), sink, replaces=True)
         with self._declaring:
             self._registry.refuse_read(name)
             before = self._registry.drop_query(name)
@@ -266,7 +268,8 @@ class Declarations(ABC):
     def _handle(self, binding: Binding, request: Request) -> QueryHandle:
         return QueryHandle(binding.query.name, binding, request, self._setting_aside.of)
 
-    def _bound(self, name: str, select: str, sink: Sink, windows: Mapping[str, str | None] | None) -> Query:
+    def bound(self, name: str, select: str, *, sink: Sink, windows: Mapping[str, str | None] | None = None) -> Query:
+        """Return a query as it would be added, so far as Spark need not be asked. Raises SqlError for what is wrong."""
         owner = f"query '{text('Engine.query', 'name', name, repr('late'))}'"
         _refuse_other_sink(name, sink)
         given = mapping(owner, "windows", windows, "{'o': '10 seconds'}")

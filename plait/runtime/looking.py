@@ -13,6 +13,7 @@ import pyarrow as pa
 from plait.adapt.planning import PlanRequest
 from plait.arguments import names, text
 from plait.errors import OptionError
+from plait.operators.close.watermark import mark_of
 from plait.plan.explain import ExplainFormat, Shown, checked_format
 from plait.query.model import Query
 from plait.runtime.answering import Answering
@@ -136,10 +137,20 @@ class Looking(Answering):
             "lacking": [] if course is None else [each.as_json() for each in course.lacking],
             "batch_rows": self._options.batch_rows,
             "bounds": [] if course is None else [bound.as_json() for bound in course.batches.admission.bounds()],
+            "marks": self._marks(),
             "lag": {} if self._run is None else lag_of(self._run.query, self._checkpoint, self._registry.streams()),
             "last_batch": None if last is None else last.as_json(),
             "totals": self.summary().as_json(),
         }
+
+    def _marks(self) -> dict[str, int | None]:
+        """Return for each stream that takes part up to which event time it has come: the smallest is the watermark."""
+        course = self._course
+        manifest = None if course is None else course.batches.processor.before
+        if course is None or manifest is None:
+            return {}
+        known = {each.source: each for each in manifest.sources}
+        return {stream.name: mark_of(stream, known.get(stream.name)) for stream in course.epoch.streams}
 
     def preview(self, added: Collection[Wanted], dropped: Collection[str] = ()) -> dict[str, Any]:
         """Return as plain values what it would cost to answer other queries: without those `dropped`, and with those
@@ -147,7 +158,7 @@ class Looking(Answering):
         """
         confirmed = [
             self._registry.confirmed(
-                self._bound(each.name, each.select, each.sink, each.windows), each.sink, replaces=True
+                self.bound(each.name, each.select, sink=each.sink, windows=each.windows), each.sink, replaces=True
             )
             for each in added
         ]

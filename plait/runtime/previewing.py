@@ -25,11 +25,6 @@ class Wanted:
     sink: Sink
     windows: Mapping[str, str | None] = field(default_factory=dict)
 
-    @property
-    def arguments(self) -> tuple[str, str, Sink, Mapping[str, str | None]]:
-        """All of it in order."""
-        return self.name, self.select, self.sink, self.windows
-
 
 def previewed(now: PlanRequest, then: PlanRequest, manifest: Manifest | None, added: Collection[str]) -> dict[str, Any]:
     """Return what plans for the queries `now` and `then` cost with today's statistics, and of those `added` how many

@@ -8,7 +8,7 @@ from typing import Any, Final
 from plait.query.model import Query
 
 _BY_QUERY: Final = ("queries", "results", "failing", "set_aside", "outside_selections")
-_BY_STREAM: Final = ("sources", "lag")
+_BY_STREAM: Final = ("sources", "lag", "marks")
 
 
 def part_of(

@@ -20,12 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from plait.server.addresses import Listening, is_own_origin
 from plait.server.allowance import Allowance
 from plait.server.limits import Limits
+from plait.server.page_files import FILES
 from plait.server.secret import Secret
 
 BODY_KINDS: Final = frozenset({"application/sql"})
 """What a browser does not send for a foreign page without asking first, which nobody answers."""
 
-PUBLIC: Final = frozenset({"/", "/page.js", "/page.css"})
+PUBLIC: Final = frozenset(FILES)
 """The page itself, which has nothing in it; what it shows it asks for with the token."""
 
 _HEADERS: Final = (

@@ -14,6 +14,7 @@ from plait.runtime.checkpoint.plan_history import history_of
 from plait.runtime.declarations import QueryHandle
 from plait.runtime.engine import Engine
 from plait.runtime.previewing import Wanted
+from plait.server.last_rows import last_rows
 from plait.server.served import Json
 from plait.sinks import Sink
 from plait.sql.statements import CreateQuery
@@ -83,6 +84,19 @@ class ServedEngine:
     def why(self, query: str, row: str) -> Json:
         """Return what has become of a row."""
         return self._engine.why(query, row).as_json()
+
+    def check(self, statement: CreateQuery) -> None:
+        """Raise PlaitError for what is wrong with a query, but for what takes Spark to tell."""
+        try:
+            self._engine.bound(
+                statement.name, statement.select, sink=Sink(spec=statement.sink), windows=_windows(statement)
+            )
+        except PlacedError as error:
+            raise placed(error, statement) from error
+
+    def last_rows(self, query: str) -> Json:
+        """Return what a query has written lately."""
+        return last_rows(self._engine.queries()[query].sink)
 
     def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
         """Return what other queries would cost."""

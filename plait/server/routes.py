@@ -18,6 +18,7 @@ from plait.server.desk import BusyError, Desk
 from plait.server.event_feed import EventFeed
 from plait.server.limits import Limits
 from plait.server.metrics import metrics_text
+from plait.server.page_files import page_files
 from plait.server.served import Json, Served
 from plait.server.snapshots import Snapshots
 from plait.spelling import did_you_mean, plural
@@ -27,6 +28,8 @@ from plait.version import __version__
 
 _JSON: Final = "application/json"
 _PLAN_KINDS: Final[dict[str, str]] = {"json": _JSON, "text": "text/plain", "mermaid": "text/plain"}
+
+_TOO_DEEP: Final = "the query is nested too deeply to be read; write it flatter"
 
 Name = Annotated[str, Path(max_length=200, description="The name of a query.")]
 Names = Annotated[list[str] | None, Query(max_length=1000, description="The names of queries.")]
@@ -83,9 +86,19 @@ class Counterpart:
         try:
             added = self.served.add(statement, replaces=replaces)
         except RecursionError as error:
-            raise SqlError("the query is nested too deeply to be read; write it flatter", line=1, column=1) from error
+            raise SqlError(_TOO_DEEP, line=1, column=1) from error
         self.forget()
         return added
+
+    def check(self, text: str) -> Json:
+        """Return what is wrong with a query that might be added, as ``error``, which is None if nothing is."""
+        try:
+            self.served.check(self.checked(text, replaces=False))
+        except RecursionError:
+            return {"error": _TOO_DEEP, "line": 1, "column": 1}
+        except PlaitError as error:
+            return _mistake(error)
+        return {"error": None}
 
     def checked(self, text: str, *, replaces: bool) -> CreateQuery:
         """Return what a text says, if it can be let in. Raises PlaitError."""
@@ -133,6 +146,7 @@ def application(counterpart: Counterpart) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
+    _add_page(app)
     _add_looking(app, counterpart)
     _add_changing(app, counterpart)
     app.add_exception_handler(Exception, _unexpected)
@@ -140,6 +154,17 @@ def application(counterpart: Counterpart) -> FastAPI:
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _misfit)
     return app
+
+
+def _add_page(app: FastAPI) -> None:
+    files = page_files()
+
+    async def page(request: Request) -> Response:
+        content, kind = files[request.url.path]
+        return Response(content, media_type=kind)
+
+    for path in files:
+        app.add_api_route(path, page, include_in_schema=False)
 
 
 def _add_looking(app: FastAPI, counterpart: Counterpart) -> None:
@@ -159,6 +184,11 @@ def _add_looking(app: FastAPI, counterpart: Counterpart) -> None:
         if plan and found["state"] != "refused":
             found = {**found, "plan": await counterpart.desk.ask("look", lambda: served.plan("text", [name]))}
         return Response(_json(found), media_type=_JSON)
+
+    @app.get("/queries/{name}/rows", summary="What a query has written lately, as far as its sink is one of files")
+    async def rows(name: Name) -> Response:
+        await counterpart.desk.ask("look", lambda: counterpart.require(name))
+        return Response(_json(await counterpart.desk.ask("look", lambda: served.last_rows(name))), media_type=_JSON)
 
     @app.get(
         "/queries/{name}/why", summary="Why there is no result of a row yet: `row` is a condition such as o.id = 17"
@@ -210,6 +240,12 @@ def _add_changing(app: FastAPI, counterpart: Counterpart) -> None:
         added = await counterpart.desk.ask("change", lambda: counterpart.add(text, replaces=replace))
         return Response(_json(added), status_code=202, media_type=_JSON)
 
+    @app.post("/check", summary="What is wrong with a query, as far as can be told at once", openapi_extra=body)
+    async def check(request: Request) -> Response:
+        text = _text(await request.body())
+        told = await counterpart.desk.ask("look", lambda: counterpart.check(text))
+        return Response(_json(told), media_type=_JSON)
+
     @app.post(
         "/preview",
         summary="What it would cost, and share, to add queries (several CREATE QUERY) and drop others; changes nothing",
@@ -242,10 +278,13 @@ def _json(value: Any) -> bytes:
 
 def _told(_: Request, error: Exception) -> JSONResponse:
     """Say what is wrong with a request, and where in its text."""
-    told: dict[str, Any] = {"error": str(error)}
+    return JSONResponse(_mistake(error), status_code=_status_of(error))
+
+
+def _mistake(error: Exception) -> dict[str, Any]:
     if isinstance(error, PlacedError):
-        told = {"error": error.message, "line": error.line, "column": error.column}
-    return JSONResponse(told, status_code=_status_of(error))
+        return {"error": error.message, "line": error.line, "column": error.column}
+    return {"error": str(error)}
 
 
 def _status_of(error: Exception) -> int:

@@ -46,6 +46,12 @@ class Served(Protocol):
     def why(self, query: str, row: str) -> Json:
         """Return what has become of a row of a query: a condition on one of its relations. Raises PlaitError."""
 
+    def check(self, statement: CreateQuery) -> None:
+        """Raise PlaitError for what is wrong with a query, as far as that can be told at once."""
+
+    def last_rows(self, query: str) -> Json:
+        """Return ``columns`` and ``rows`` that a query has written lately, and a ``note`` where there are none."""
+
     def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
         """Return what it would cost, and share, to answer other queries. Raises PlaitError."""
 

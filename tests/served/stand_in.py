@@ -78,6 +78,14 @@ class StandIn:
             raise OptionError(f"there is no query '{name}'")
         del self.held[name]
 
+    def check(self, statement: CreateQuery) -> None:
+        kept = dict(self.held)
+        self.add(statement, replaces=True)
+        self.held = kept
+
+    def last_rows(self, query: str) -> Json:
+        return {"columns": ["id", "word"], "rows": [["1", "ann"], ["22", None]], "note": None}
+
     def preview(self, added: Sequence[CreateQuery], dropped: Sequence[str]) -> Json:
         return {"before": None, "after": None, "added": {each.name: {} for each in added}, "dropped": list(dropped)}
 

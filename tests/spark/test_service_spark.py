@@ -61,6 +61,9 @@ def _live(tmp_path: Path, url: str, get: Callable[[str], Any]) -> None:
     told = {query["name"]: (query["state"], query["rows_out"]) for query in get("/queries")["queries"]}
     assert told == {"more": ("active", 1), "soon": ("active", 2)}
     assert get("/plan")["queries"]
+    assert set(get("/status")["marks"]) == {"orders", "items"}
+    assert get("/queries/more/rows")["rows"] == [["2", "8"]]
+    assert b'plait_query_results_total{query="more"} 1' in ask(url, Asked(path="/metrics")).body
     assert "more" in ask(url, Asked(path="/plan?format=text")).body.decode()
     assert get("/plan/history")["epochs"]
     assert ask(url, Asked(method="DELETE", path="/queries/more")).status == 202
