@@ -9,6 +9,7 @@ of a join ask for written into ON.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -157,6 +158,20 @@ def _grouped(rng: random.Random, name: str, reads: list[Read]) -> Made:
     more = f" HAVING count(*) >= {having}" if having else ""
     window = f"window({time}, '{size_s} seconds', '{slide_s} seconds')"
     begun = f"{time} // {slide} * {slide} - back * {slide}"
+    if rng.random() < 0.25:
+        gap_s = rng.choice((1, 2, 4))
+        by = [key] if by_key else []
+        window = f"session_window({time}, '{gap_s} seconds')"
+        return Made(
+            name=name,
+            text=f"SELECT session_window.start AS begun, session_window.end AS until, {shown} {tail} "
+            f"GROUP BY {', '.join([window, *by])}{more}",
+            oracle=_sessions(oracle, time, by, gap_s * SECOND_US, shown, more),
+            kind=f"sessions {kind.lower()}".strip(),
+            needs=tuple(read.name for read in reads),
+            windows=tuple(windows.items()),
+            read=Read(name=name, time="until", key="k", value="n"),
+        )
     return Made(
         name=name,
         text=f"SELECT window.start AS begun, window.end AS until, {shown} {tail} "
@@ -168,6 +183,30 @@ def _grouped(rng: random.Random, name: str, reads: list[Read]) -> Made:
         needs=tuple(read.name for read in reads),
         windows=tuple(windows.items()),
         read=Read(name=name, time="until", key="k", value="n"),
+    )
+
+
+def _sessions(tail: str, time: str, by: list[str], gap: int, shown: str, more: str) -> str:
+    """Return what DuckDB is asked for sessions: one begins where the row before is further away than the gap."""
+    keys = "".join(f", {key}" for key in by)
+    among = f"PARTITION BY {by[0]}" if by else ""
+    order = f"OVER ({among} ORDER BY {time})"
+    number = f"sum(is_first) OVER ({among.replace('p.', 'p_')} ORDER BY tau RANGE UNBOUNDED PRECEDING)"
+    aliased = {f"{alias}.{column}": f"{alias}_{column}" for alias in "pq" for column in ("ts", "until", "k", "id", "n")}
+    renamed, used = f"{shown}{keys}{more}", []
+    for written, plain in aliased.items():
+        if re.search(rf"\b{re.escape(written)}\b", f"{shown}{keys}"):
+            used.append(f"{written} AS {plain}")
+            renamed = re.sub(rf"\b{re.escape(written)}\b", plain, renamed)
+    aggregates, grouped = renamed[: len(renamed) - len(more)] if more else renamed, ""
+    if by:
+        aggregates, _, grouped = aggregates.rpartition(", ")
+        grouped = f", {grouped}"
+    is_first = f"CAST({time} - lag({time}) {order} <= {gap} AS INT) IS DISTINCT FROM 1"
+    inner = f"SELECT {', '.join([*used, f'{time} AS tau', f'({is_first})::INT AS is_first'])} {tail}"
+    return (
+        f"SELECT min(tau) AS begun, max(tau) + {gap} AS until, {aggregates} "
+        f"FROM (SELECT *, {number} AS number FROM ({inner})) GROUP BY number{grouped}{more}"
     )
 
 

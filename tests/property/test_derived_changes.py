@@ -304,6 +304,18 @@ def test_queries_over_the_groups_of_one_that_fails_are_set_aside_with_it(
     assert only_beside.found() == only_beside.wanted()
 
 
+def test_a_query_that_fails_for_a_group_is_set_aside_alone(place: Place) -> None:
+    failing = "SELECT n FROM fives WHERE (9223372036854775807 * n) % 2 = 1"
+    place.queries = (*QUERIES, Made(name="bad", text=failing, oracle="", kind="failing", needs=("fives",)))
+    for _ in range(4):
+        place.arrive(keys=1)
+    engine = place.engine()
+    engine.run_available(close=True)
+    assert list(engine.status()["set_aside"]) == ["bad"]
+    place.queries = QUERIES
+    assert place.found() == place.wanted()
+
+
 def test_a_query_over_groups_is_not_tried_again_before_the_one_that_it_reads(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,19 @@ def test_queries_over_groups_find_what_spark_does_with_subqueries(spark: SparkSe
         found = counted(spark.read.parquet(str(tmp_path / "out" / name)))
         assert found == counted(spark.sql(sql)), name
         assert found
+
+
+def test_groups_arrive_by_themselves_while_nothing_else_does(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, 0)
+    made = plait.Engine(spark, checkpoint=str(tmp_path / "checkpoint"))
+    frame = spark.readStream.name("sold").schema(SCHEMA).parquet(str(tmp_path / "sold"))
+    made.stream("sold", frame, time="ts", window=f"{WINDOW_S} seconds")
+    tens = made.query("tens", TENS, sink=plait.sinks.memory())
+    paid = made.query("paid", "SELECT t.until, t.paid FROM tens t", sink=plait.sinks.memory())
+    handle = made.start(trigger="100 milliseconds")
+    deadline = time.monotonic() + 120
+    while not paid.results().num_rows and time.monotonic() < deadline:
+        time.sleep(0.1)
+    handle.stop()
+    assert tens.results().num_rows
+    assert paid.results().to_pylist() == tens.results().select(["until", "paid"]).to_pylist()

@@ -16,7 +16,8 @@ from plait.sql.lexis.tokens import tokens_of
 
 HOW: Final = (
     "other queries read the groups of a CREATE QUERY if all columns of its SELECT list have names and one of them is "
-    "window.end, of a TIMESTAMP, which is the event time of a group: SELECT window.end AS until, count(*) AS n, ..."
+    "window.end or session_window.end, of a TIMESTAMP, which is the event time of a group: SELECT window.end AS until, "
+    "count(*) AS n, ..."
 )
 """What a query must be like for others to read its groups."""
 

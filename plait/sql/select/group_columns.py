@@ -12,7 +12,7 @@ from plait.sql.expressions.inference import inferred_type
 from plait.sql.lexis.names import folded
 from plait.sql.lexis.numbers import FLOATING, INTEGERS, MAX_DIGITS, TIMES, decimal_size, is_decimal
 from plait.sql.lexis.operations import called
-from plait.sql.select.time_window import WINDOW, aggregate_calls, is_window
+from plait.sql.select.time_window import NAMES, aggregate_calls, is_window
 
 _COUNTS: Final = frozenset({"count", "count_if", "approx_count_distinct"})
 _ALIKE: Final = frozenset({"min", "max", "first", "first_value", "last", "last_value"})
@@ -49,7 +49,7 @@ def _bound_of_window(bound: BoundExpression) -> str | None:
     if len(tokens) < 3 or not tokens[-2].is_symbol(".") or folded(tokens[-1].value) not in ("start", "end"):
         return None
     # What is called so may also be a column.
-    is_named = len(tokens) == 3 and folded(tokens[0].value) == WINDOW and not bound.meanings
+    is_named = len(tokens) == 3 and folded(tokens[0].value) in NAMES and not bound.meanings
     return folded(tokens[-1].value) if is_named or is_window(tokens) else None
 
 
