@@ -13,6 +13,7 @@ from plait.cli.execution import Choices, execute, settle
 from plait.cli.exit_status import FAILED
 from plait.cli.output import open_output
 from plait.cli.script import read_sound_script
+from plait.cli.serving import Listen, listen_choices
 
 START = datetime(2013, 1, 28)
 """A Monday with a wind storm two days later, and the blizzard of February 2013 in its second week."""
@@ -43,6 +44,7 @@ def demo(
     ),
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove what an earlier demo left in DIR first.")] = False,
     strategy: Strategy = None,
+    listen: Listen = None,
 ) -> None:
     """Replay flights out of New York in 2013 (departures, arrivals, cancellations, weather) and answer nine questions.
 
@@ -64,8 +66,12 @@ def demo(
         console = Console(highlight=False, width=_WIDTH_OF_FILES)
     console.print(f"Flights out of New York, {_span(replay.first_day, replay.last_day)}, in {output}")
     file = write_demo(replay, output, fresh=fresh)
+    choices = Choices(strategy=strategy, available_now=listen is None, listen=listen_choices(listen, None, None))
+    execution = settle(read_sound_script(file), choices)
+    if execution.rules is not None:
+        console.print("The page stays there until you press Ctrl-C; then the answers are shown")
     with open_output(json=False) as shown:
-        outcome = execute(settle(read_sound_script(file), Choices(strategy=strategy, available_now=True)), shown)
+        outcome = execute(execution, shown)
     answers = [read_answer(question, output, sample=3) for question in QUESTIONS]
     show_answers(console, answers)
     show_sharing(console, outcome.plan)

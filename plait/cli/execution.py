@@ -13,6 +13,7 @@ from plait.cli.output import Output, RunInfo
 from plait.cli.script import ScriptText
 from plait.cli.serving import ListenChoices, opened_service, service_rules
 from plait.cli.stopping import StopOnSignal
+from plait.cli.watching import Watch
 from plait.errors import OptionError
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName, strategy_name
 from plait.sql.expressions.scope import SchemaUnknownError
@@ -35,7 +36,7 @@ _POLL_SECONDS = 0.2
 class Execution:
     """How to run a script. `trigger` None: only what is there now, and nothing will come after that if it `closes`.
     `conf`: Spark settings, `settings`: Plait's; `retry`: the queries that are tried again though they are set aside;
-    `rules`: of the service, None without one.
+    `rules`: of the service, None without one; `watches`: apply the script whenever it is saved.
     """
 
     script: ScriptText
@@ -47,6 +48,7 @@ class Execution:
     closes: bool = False
     retry: tuple[str, ...] = ()
     rules: Rules | None = None
+    watches: bool = False
 
     @property
     def strategy(self) -> StrategyName:
@@ -67,6 +69,7 @@ class Choices:
     close: bool = False
     retry: tuple[str, ...] = ()
     listen: ListenChoices | None = None
+    watch: bool = False
 
 
 def settle(script: ScriptText, choices: Choices) -> Execution:
@@ -75,6 +78,10 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
         raise OptionError(
             "--close says that nothing more will come, and a run without --available-now waits for more; write "
             "--available-now --close"
+        )
+    if choices.watch and choices.available_now:
+        raise OptionError(
+            "--watch waits for the script to be saved, and --available-now waits for nothing; leave one out"
         )
     said = {_STRATEGY: DEFAULT_STRATEGY, _TRIGGER: DEFAULT_TRIGGER, **script.settings()}
     said |= dict(checked_option(*read_setting(text)) for text in choices.conf)
@@ -93,6 +100,7 @@ def settle(script: ScriptText, choices: Choices) -> Execution:
         settings=tuple((name, value) for name, value in said.items() if name not in conf),
         closes=choices.close,
         retry=choices.retry,
+        watches=choices.watch,
         rules=None if choices.listen is None else service_rules(choices.listen, of_service, base),
     )
 
@@ -151,7 +159,8 @@ def execute(execution: Execution, output: Output, *, explained: bool = False) ->
             handle = engine.start(execution.trigger, close=execution.closes)
             for text in engine.notices():
                 output.noticed(text)
-            summary = _wait(handle, stop, output)
+            watch = Watch(engine, execution.script, script, loaded, output.noticed) if execution.watches else None
+            summary = _wait(handle, stop, output, watch)
         if service is not None:
             service.end()  # before the engine has nobody to ask any more
         output.finished(summary)
@@ -202,7 +211,8 @@ def _unread(script: Script) -> Iterator[str]:
             )
 
 
-def _wait(handle: RunHandle, stop: StopOnSignal, output: Output) -> Summary:
+def _wait(handle: RunHandle, stop: StopOnSignal, output: Output, watch: Watch | None) -> Summary:
     while not (stop.requested.is_set() or output.is_abandoned) and not handle.await_termination(_POLL_SECONDS):
-        pass
+        if watch is not None:
+            watch.look()
     return handle.stop()

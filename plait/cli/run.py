@@ -57,6 +57,9 @@ def run(
             help="Print one JSON object a line instead of a table: `event` is starting, batch, finished and others.",
         ),
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Whenever the script is saved, add, replace and drop what differs.")
+    ] = False,
     listen: Listen = None,
     token_file: TokenFile = None,
     allow_host: AllowHost = None,
@@ -82,6 +85,7 @@ def run(
         close=close,
         retry=tuple(retry or ()),
         listen=listen_choices(listen, token_file, allow_host),
+        watch=watch,
     )
     execution = settle(read_sound_script(file), choices)
     with open_output(json=json) as output:

@@ -94,6 +94,7 @@ class Browser:
         )
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.send("Page.navigate", url=url)
+        self.until(f"location.href.startsWith({url!r}) && document.readyState == 'complete'")
 
     def run(self, script: str) -> Any:
         """Return what an expression of JavaScript comes to."""

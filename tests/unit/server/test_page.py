@@ -99,7 +99,7 @@ def test_one_adds_a_query_watches_it_asks_why_and_drops_it_again() -> None:
         browser.open(url)
         browser.until(DRAWN)
         _type(browser, "CREATE QUERY mine INTO noop AS SELECT o.idd FROM orders o JOIN items i ON o.id = i.id")
-        browser.until("document.querySelector('#mistake').textContent.includes('line 1, column 40')")
+        browser.until("document.querySelector('#mistake').textContent.includes('line 1, column 39')")
         _type(browser, "CREATE QUERY mine INTO noop AS SELECT o.id FROM orders o JOIN items i ON o.id = i.id")
         browser.until("document.querySelector('#mistake').textContent == 'no mistake found'")
         browser.run("document.querySelector('#add').requestSubmit()")
