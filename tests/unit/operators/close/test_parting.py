@@ -105,6 +105,7 @@ def test_many_files_become_one_also_where_all_rows_wait(storage: Storage, monkey
     windows = batch(storage, None, files, 14)
     assert (over(windows), len(windows.waiting[0].files)) == (set(), 1)
     assert left(storage, windows) == [(0, "a"), (1, "a"), (2, "a")]
+    assert "groups/q/0-14.arrow" not in {each.path for each in storage.list("groups", recursive=True)}  # once is enough
     # Where no session can be over they are put together as those of windows are.
     assert len(batch(storage, None, files, None).waiting[0].files) == 1
 
@@ -130,11 +131,13 @@ def test_queries_with_the_same_sessions_go_on_sharing_what_waits(storage: Storag
     files = [file(storage, "a", (0, "a"), (6, "b"), (11, "a"))]
     queries = [replace(QUERY, query=name) for name in ("q", "same")]
     queries.append(replace(QUERY, query="long", window=replace(VISITS, gap_us=12)))
+    queries.append(replace(QUERY, query="any", keys=()))
     windows = batch(storage, None, files, 16, *queries)
-    same, again, long = windows.waiting
+    same, again, long, any_ = windows.waiting
     assert same.files == again.files != files
     assert over(windows, "same") == over(windows) == {("a", 0, 0, 10)}
-    assert (over(windows, "long"), long.files) == (set(), tuple(files))
+    for name, others in (("long", long), ("any", any_)):
+        assert (over(windows, name), others.files) == (set(), tuple(files))
 
 
 def test_what_tells_rows_apart_may_be_computed_elsewhere(storage: Storage) -> None:
@@ -169,16 +172,44 @@ FOLD = Fold(
     ),
     gap_us=10,
 )
+
+
+def test_parts_of_sessions_that_queries_share_are_put_together_by_the_shortest_gap(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "MOST_FILES", 1)
+    files = [
+        parts(storage, name, row)
+        for name, row in (("a", (0, "a", 1, 2)), ("b", (5, "a", 1, 5)), ("c", (14, "a", 1, 14)))
+    ]
+    queries = [
+        replace(QUERY, query=name, window=replace(VISITS, gap_us=gap), fold=replace(FOLD, gap_us=gap))
+        for name, gap in (("short", 4), ("long", 10))
+    ]
+    short, long = batch(storage, None, files, 5, *queries).waiting
+    assert (short.files, short.over_until_us) == (long.files, 1)
+    (merged,) = read_gathered(storage, long.files)
+    assert sorted(zip(merged.column("#p0").to_pylist(), merged.column(LAST).to_pylist(), strict=True)) == [
+        (1, 14),
+        (2, 5),
+    ]
+
+
+def parts(storage: Storage, name: str, *rows: tuple[int, str, int, int]) -> GatheredRows:
+    """Write partial aggregates: first time, key, count and last time."""
+    times, keys, counts, lasts = zip(*rows, strict=True)
+    columns = [pa.array(times, UTC), pa.array(keys), pa.array(counts, pa.int64()), pa.array(lasts, pa.int64())]
+    batch = pa.RecordBatch.from_arrays(columns, names=["r.ts", "r.k", "#p0", LAST])
+    return write_gathered(storage, folder_of("q"), name, batch, "r.ts")
+
+
 FINISHING = Finishing(keys=("r.k",), finals=('CAST(sum("#p0") AS BIGINT)',), made=(0, 1, 2, 3), having=None)
 
 
 def test_groups_are_made_of_partial_aggregates_each_with_the_end_of_its_session(storage: Storage) -> None:
-    rows = [(0, "a", 2, 8), (9, "a", 1, 9), (40, "a", 1, 45), (5, "b", 4, 6)]
-    times, keys, counts, lasts = zip(*rows, strict=True)
-    columns = [pa.array(times, UTC), pa.array(keys), pa.array(counts, pa.int64()), pa.array(lasts, pa.int64())]
-    parts = pa.RecordBatch.from_arrays(columns, names=["r.ts", "r.k", "#p0", LAST])
     query = replace(QUERY, fold=FOLD)
-    windows = batch(storage, None, [write_gathered(storage, folder_of("q"), "p", parts, "r.ts")], 30, query)
+    given = parts(storage, "p", (0, "a", 2, 8), (9, "a", 1, 9), (40, "a", 1, 45), (5, "b", 4, 6))
+    windows = batch(storage, None, [given], 30, query)
     found = windows.over["q"]
     assert found.sessions is not None
     made = final_groups([found.sessions.rows], query, FINISHING, found)
