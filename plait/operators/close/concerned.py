@@ -125,10 +125,7 @@ def _begun(query: Query, span: Span, sides: Sides, steps: Sequence[JoinStep]) ->
     """
     waits = [step.kind in (*KEEPS_LEFT, "anti") and not sides[step.alias].relation.is_table for step in steps]
     last = max((number for number, is_waiting in enumerate(waits) if is_waiting), default=-1)
-    is_at_once = any(
-        step.kind == "semi" or (step.kind != "inner" and not is_waiting)
-        for step, is_waiting in zip(steps, waits, strict=True)
-    )
+    is_at_once = any(step.kind != "inner" and not waiting for step, waiting in zip(steps, waits, strict=True))
     begun: dict[str, Chosen] = {}
     relations = [
         (query.relations[0].alias, -1, False),

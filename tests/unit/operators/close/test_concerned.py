@@ -252,6 +252,16 @@ def test_a_row_whose_window_ends_as_a_span_begins_is_looked_at(since_us: int, is
     assert found(query, planned(query), rows, span) == ({(1, 5, None): 1} if is_found else {})
 
 
+@pytest.mark.parametrize(("at_us", "is_found"), [(40 * SECOND, False), (50 * SECOND, True), (50 * SECOND + 1, False)])
+def test_a_row_of_a_right_side_is_looked_at_when_the_rows_on_its_left_have_waited(
+    at_us: int, is_found: bool, tmp_path: Path
+) -> None:
+    query = resolved("SELECT a.k, b.x, c.x FROM a LEFT JOIN b ON a.k = b.k RIGHT JOIN c ON a.k = c.k")
+    rows = stored(Storage.open(str(tmp_path)), query, {"c": [[(1, 5, 0)]]}, {})
+    span = Span(since_us=at_us, last_us=at_us)
+    assert found(query, planned(query), rows, span) == ({(None, None, 5): 1} if is_found else {})
+
+
 def test_rows_that_were_kept_without_what_on_asks_of_them_are_not_looked_at(tmp_path: Path) -> None:
     query, before = resolved(LEFT + " AND b.x > 1"), resolved(LEFT)
     storage, given = Storage.open(str(tmp_path)), [[(1, 5, 0)]]
