@@ -25,7 +25,7 @@ from plait.plan.key_groups import UNWANTED
 
 GROUPS = 64
 _HEADER_BYTES = 8
-_SAMPLE_ROWS = 4000
+_SAMPLE_ROWS = 16_000
 _BITS = 63
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from rich.console import Console
 from rich.table import Table
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
     options = _arguments(arguments)
     console = Console(width=130)
     found = []
-    for each in (*_tpch(options, console), *_ajoin(options)):
+    for each in chain(_tpch(options, console), _ajoin(options)):
         found.append(each)
         console.print(_line(each), highlight=False)
     console.print(table(found))

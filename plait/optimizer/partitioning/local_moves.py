@@ -52,13 +52,24 @@ class LocalMoves:
         descend(self._incidence, frozen(order, np.int64), exponent, choice, self._processed(choice))
 
     def kicked(self, choice: Ints, turn: int) -> Ints:
-        """Return the choice with some groups placed anew."""
-        share = _KICKED[turn % len(_KICKED)]
-        count = max(2, round(share * self.traffic.groups))
+        """Return the choice with some groups placed anew: any, or in turns half of those in a few partitions, the
+        fullest among them.
+        """
         found = choice.copy()
-        found[self._random.permutation(self.traffic.groups)[:count]] = -1
-        self.place(found, _EXPONENTS[turn % 2])
+        if turn % 2:
+            found[self._of_few_partitions(choice, 2 + turn // 2 % 2)] = -1
+        else:
+            count = max(2, round(_KICKED[turn // 2 % len(_KICKED)] * self.traffic.groups))
+            found[self._random.permutation(self.traffic.groups)[:count]] = -1
+        self.place(found, _EXPONENTS[turn // 2 % 2])
         return found
+
+    def _of_few_partitions(self, choice: Ints, count: int) -> Ints:
+        source = self._random.integers(self.traffic.sources)
+        fullest = int(np.argmax(self._processed(choice)[source] * self.traffic.latency[source]))
+        others = self._random.permutation(self.traffic.partitions)[:count]
+        there = np.flatnonzero(np.isin(choice, [fullest, *others.tolist()]))
+        return there[self._random.random(len(there)) < 0.5]
 
     def clusters(self, cap: float) -> Ints:
         """Return the cluster of each group, numbered from 0: groups that share rows, no cluster heavier than `cap`."""

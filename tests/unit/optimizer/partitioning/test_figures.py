@@ -59,8 +59,10 @@ def test_figure_2_reassigns_key_groups_so_that_queries_share_partitions() -> Non
     assert shared == {8: 3.0, 15: 3.0}
     by_themselves, chosen = alone(traffic), choose_tables(traffic, TableOptions(seconds=2.0))
     assert chosen.bound == pytest.approx(chosen.cost, rel=1e-3)
-    assert rows_sent(traffic, chosen.choice).sum() == 30
-    assert rows_sent(traffic, by_themselves).sum() > 40
+    # 30 rows sent and 22 processed in the fullest partition, or 31 and 21: there are choices of either kind.
+    assert chosen.cost == 52
+    assert rows_sent(traffic, chosen.choice).sum() in (30, 31)
+    assert (rows_sent(traffic, by_themselves).sum(), cost_of(traffic, by_themselves).processing) == (48, 20)
     proved = solve_exactly(traffic, by_themselves, Limits(seconds=20.0, gap=0.0))
     assert proved.cost == pytest.approx(chosen.cost)
 
