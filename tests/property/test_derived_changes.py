@@ -107,6 +107,18 @@ def test_windows_over_groups_are_over_once_all_groups_in_them_have_arrived(place
         assert max(row[0] for row in rows) <= max(ends)
 
 
+def test_windows_over_groups_are_over_although_no_group_comes_that_says_so(place: Place) -> None:
+    place.queries = (replace(FIVES, text=FIVES.text + " HAVING count(*) > 1"), QUERIES[1])
+    place.arrive(seconds=5, keys=1)
+    for second in (7, 40):  # windows of one row alone, of which there is no group
+        place.seconds = second
+        place.arrive(rows=1, seconds=1)
+    place.engine().run_available()
+    assert {row[0] for row in rows_in(place.folder / "out" / "fives")} == {5_000_000}
+    assert {row[0] for row in rows_in(place.folder / "out" / "tens")} == {10_000_000}
+    assert manifest_of(place).unfed == 1
+
+
 def test_the_input_ends_level_by_level(place: Place) -> None:
     for _ in range(3):
         place.arrive()

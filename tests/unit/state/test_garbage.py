@@ -4,13 +4,15 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from plait.state import garbage
 from plait.state.buckets import OpenBucket
 from plait.state.garbage import collect, plan_path
+from plait.state.gathered import write_gathered
 from plait.state.manifest import ManifestLog, manifest_path
-from plait.state.model import Bucket, Manifest, Undelivered
+from plait.state.model import Bucket, MadeGroups, Manifest, Undelivered
 from plait.state.storage import Storage
 from tests.unit.state.builders import A, B, written
 
@@ -55,6 +57,18 @@ def test_what_no_manifest_names_is_deleted_with_its_indexes(storage: Storage) ->
     assert stored(storage) == {"kept"}
     assert len(storage.list("stores", recursive=True)) == 2
     assert collect(storage, [manifest]) == 0
+
+
+def test_groups_that_the_next_batch_takes_in_are_kept(storage: Storage) -> None:
+    rows = pa.record_batch({"until": pa.array([5], pa.timestamp("us"))})
+    named, lost = (write_gathered(storage, "groups/q", name, rows, "until") for name in ("named", "lost"))
+    for file in (named, lost):
+        age(storage, file.path, 60)
+    made = MadeGroups(stream="q", identity="1", files=(named,))
+    manifest = Manifest(batch=0, watermark_us=None, plan="p", made=(made,))
+    ManifestLog(storage).commit(manifest)
+    assert collect(storage, [manifest]) == 1
+    assert [file.path for file in storage.list("groups", recursive=True)] == [named.path]
 
 
 def test_what_an_older_manifest_names_is_kept(storage: Storage) -> None:
