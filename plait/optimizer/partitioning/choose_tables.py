@@ -17,7 +17,7 @@ import numpy as np
 
 from plait.optimizer.linear.highs import Limits
 from plait.optimizer.linear.linear_program import Ints
-from plait.optimizer.partitioning.exact import Proved, solve_exactly
+from plait.optimizer.partitioning.exact import Proved, columns_of, solve_exactly
 from plait.optimizer.partitioning.heuristics import (
     Part,
     TimeBudget,
@@ -42,6 +42,9 @@ HEURISTICS: Final[frozenset[Heuristic]] = frozenset(get_args(Heuristic))
 _UNLIMITED = 1e9
 _QUICK_S = 0.2
 _QUICK_SHARE = 0.25
+_SMALL_COLUMNS = 3000
+"""Programs with no more columns are solved at once, which is often over sooner than a search."""
+
 _WHOLE_SHARE = 0.6
 """Of the time that is left when the whole problem is given to the solver."""
 
@@ -119,7 +122,8 @@ class _Choosing:
         if options.searches:
             seconds = _QUICK_SHARE * options.seconds
             self._take(search(self._traffic, min(_QUICK_S, seconds)).choice, "search")
-            if not self._is_over(options.gap) and seconds > _QUICK_S:
+            is_small = columns_of(self._traffic) <= _SMALL_COLUMNS
+            if not is_small and not self._is_over(options.gap) and seconds > _QUICK_S:
                 self._take(search(self._traffic, seconds - _QUICK_S, self._best, seed=2).choice, "search")
         if not self._is_proved(options.gap):
             self._whole(options.gap, _WHOLE_SHARE * self._budget.left)

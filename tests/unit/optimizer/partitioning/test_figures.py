@@ -27,7 +27,7 @@ def test_figure_1_sixteen_tuples_become_ten() -> None:
     traffic = counted(operators, {"purchases": sample}, {"purchases": np.ones(2)}, processing=1.0)
     copies = sum(cost_of(traffic.restricted(traffic.operator == each), np.array([0, 1])).sent_rows for each in range(2))
     assert copies == 16
-    chosen = choose_tables(traffic, TableOptions(seconds=1.0))
+    chosen = choose_tables(traffic, TableOptions(seconds=10.0))
     assert cost_of(traffic, chosen.choice).sent_rows == 10
     assert chosen.bound == pytest.approx(chosen.cost)
     assert rows_processed(traffic, chosen.choice).tolist() == [[8.0, 8.0]]
@@ -57,7 +57,7 @@ def test_figure_2_reassigns_key_groups_so_that_queries_share_partitions() -> Non
     (q1_g1,) = (row for row in range(8) if traffic.load[0, row] == 6 and row == 0)
     shared = {int(group): float(rows) for group, rows in _partners(traffic, q1_g1)}
     assert shared == {8: 3.0, 15: 3.0}
-    by_themselves, chosen = alone(traffic), choose_tables(traffic, TableOptions(seconds=2.0))
+    by_themselves, chosen = alone(traffic), choose_tables(traffic, TableOptions(seconds=10.0))
     assert chosen.bound == pytest.approx(chosen.cost, rel=1e-3)
     # 30 rows sent and 22 processed in the fullest partition, or 31 and 21: there are choices of either kind.
     assert chosen.cost == 52
