@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from plait.operators.close.levels import NOTHING_TAKEN
 from plait.plan.model import Plan
 from plait.runtime.batch.finding_certain import awaits_certain
 from plait.runtime.checkpoint.epoch import Epoch
@@ -53,18 +54,26 @@ LEFT = "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k"
 
 
 def test_rows_whose_window_the_watermark_would_pass_are_waited_for() -> None:
-    assert awaits_certain(manifest(BUCKET), epoch(LEFT), 14 * SECOND)
+    assert awaits_certain(manifest(BUCKET), epoch(LEFT), 14 * SECOND, NOTHING_TAKEN)
 
 
 def test_nothing_is_waited_for_before_the_first_window_is_over() -> None:
-    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), 13 * SECOND)
-    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), None)
+    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), 13 * SECOND, NOTHING_TAKEN)
+    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), None, NOTHING_TAKEN)
+
+
+def test_nothing_is_waited_for_before_the_groups_that_a_query_reads_have_come_there() -> None:
+    assert awaits_certain(manifest(BUCKET), epoch(LEFT), 90 * SECOND, {"b": 14 * SECOND})
+    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), 90 * SECOND, {"b": 13 * SECOND})
+    assert not awaits_certain(manifest(BUCKET), epoch(LEFT), 90 * SECOND, {"b": None})
+    assert awaits_certain(manifest(BUCKET), epoch(LEFT), 90 * SECOND, {"c": None})
 
 
 def test_rows_that_have_been_decided_about_are_not_waited_for_again() -> None:
-    assert not awaits_certain(manifest(BUCKET, bar_us=16 * SECOND), epoch(LEFT), 90 * SECOND)
+    assert not awaits_certain(manifest(BUCKET, bar_us=16 * SECOND), epoch(LEFT), 90 * SECOND, NOTHING_TAKEN)
 
 
 def test_neither_inner_joins_nor_other_stores_wait() -> None:
-    assert not awaits_certain(manifest(BUCKET), epoch("SELECT a.k FROM a JOIN b ON a.k = b.k"), 90 * SECOND)
-    assert not awaits_certain(manifest(replace(BUCKET, store="other")), epoch(LEFT), 90 * SECOND)
+    inner = epoch("SELECT a.k FROM a JOIN b ON a.k = b.k")
+    assert not awaits_certain(manifest(BUCKET), inner, 90 * SECOND, NOTHING_TAKEN)
+    assert not awaits_certain(manifest(replace(BUCKET, store="other")), epoch(LEFT), 90 * SECOND, NOTHING_TAKEN)
