@@ -1,6 +1,6 @@
 """Where a query's results go. Each function describes a sink; `Engine.query` takes the description.
 
-File sinks publish a batch's files when the batch is committed, and ``kafka`` with ``delivery="exactly
+File sinks publish a batch's files when the batch is committed, and ``jdbc`` and ``kafka`` with ``delivery="exactly
 once"`` get it in one transaction then, so readers see each result exactly once. ``foreach``, ``console``, ``memory``
 and other ``kafka`` sinks see a batch again if the engine died between them and the commit; the batch id tells, in
 records of Kafka their headers.
@@ -91,6 +91,24 @@ def console(rows: int = 20) -> Sink:
     return _sink("console", {"rows": rows})
 
 
+def delta(path: str | os.PathLike[str], **options: object) -> Sink:
+    """Add rows to a Delta table, each exactly once (`plait.sinks.kinds.delta`).
+
+    Options: ``partitionBy``, ``mergeSchema``, ``compression``. The session needs the connector
+    (`plait.runtime.spark.session.open_session(formats=["delta"])`).
+    """
+    return _sink("delta", {"path": path, **options})
+
+
+def jdbc(url: str, dbtable: str, **options: object) -> Sink:
+    """Write rows into a table of a PostgreSQL database, each exactly once (`plait.sinks.kinds.jdbc`).
+
+    Options: ``user``, ``password``, ``batchsize``, ``queryTimeout``. The session needs the driver
+    (`plait.runtime.spark.session.open_session(formats=["postgresql"])`).
+    """
+    return _sink("jdbc", {"url": url, "dbtable": dbtable, **options})
+
+
 def kafka(servers: str, topic: str, *, key: str | None = None, format: str = "json", **options: object) -> Sink:
     """Send results to a topic, each at least once: headers tell repeats (`plait.sinks.kinds.kafka`); or each exactly
     once, with ``delivery="exactly once"``, to consumers of committed records.
@@ -131,4 +149,17 @@ def foreach_arrow(function: Callable[[pa.Table, int], None]) -> Sink:
     return Sink(spec=SinkSpec(format="foreach_arrow"), function=function)
 
 
-__all__ = ["Sink", "console", "csv", "foreach", "foreach_arrow", "json", "kafka", "memory", "noop", "parquet"]
+__all__ = [
+    "Sink",
+    "console",
+    "csv",
+    "delta",
+    "foreach",
+    "foreach_arrow",
+    "jdbc",
+    "json",
+    "kafka",
+    "memory",
+    "noop",
+    "parquet",
+]

@@ -19,7 +19,7 @@ from plait.sinks.storable import SparkType
 from plait.spelling import folded
 
 SinkName: TypeAlias = Literal[
-    "parquet", "csv", "json", "console", "kafka", "memory", "noop", "foreach", "foreach_arrow"
+    "parquet", "csv", "json", "console", "delta", "jdbc", "kafka", "memory", "noop", "foreach", "foreach_arrow"
 ]
 
 

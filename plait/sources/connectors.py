@@ -84,6 +84,70 @@ _ALL: Final = (
         name="avro",
         jars=(_of_spark("spark-avro", "4c186cedc03cbe4ee356a94b32232b347ef48611c3209400b3a77e4fe4abff4f"),),
     ),
+    Package(
+        name="delta",
+        jars=(
+            Jar(
+                group="io.delta",
+                artifact="delta-spark_2.13",
+                version="4.4.0",
+                digest="27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+            ),
+            Jar(
+                group="io.delta",
+                artifact="delta-storage",
+                version="4.4.0",
+                digest="c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+            ),
+            Jar(
+                group="io.delta",
+                artifact="delta-kernel-api",
+                version="4.4.0",
+                digest="ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+            ),
+            Jar(
+                group="io.delta",
+                artifact="delta-kernel-defaults",
+                version="4.4.0",
+                digest="225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+            ),
+            Jar(
+                group="io.delta",
+                artifact="delta-kernel-unitycatalog",
+                version="4.4.0",
+                digest="cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+            ),
+            Jar(
+                group="io.unitycatalog",
+                artifact="unitycatalog-client",
+                version="0.6.0",
+                digest="48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+            ),
+            Jar(
+                group="io.unitycatalog",
+                artifact="unitycatalog-hadoop",
+                version="0.6.0",
+                digest="c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+            ),
+        ),
+        settings=(
+            ("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"),
+            ("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"),
+            # By itself it reads the log of a table, with every batch, in 50 tasks.
+            ("spark.databricks.delta.snapshotPartitions", "2"),
+        ),
+    ),
+    Package(
+        name="postgresql",
+        jars=(
+            Jar(
+                group="org.postgresql",
+                artifact="postgresql",
+                version="42.7.14",
+                digest="73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c",
+            ),
+        ),
+    ),
 )
 
 PACKAGES: Final[Mapping[str, Package]] = MappingProxyType({package.name: package for package in _ALL})

@@ -1,4 +1,4 @@
-"""One broker for all tests that need one."""
+"""One broker for all tests that need one, and one database."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kafka.broker import Broker, running_broker
+from tests.kafka.database import Database, NoServerError, running_database
 from tests.kafka.jars import NoJarsError
 
 
@@ -27,3 +28,15 @@ def running() -> Iterator[Broker]:
 def broker(running: Broker) -> str:
     """Provide the address of a broker."""
     return running.address
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[Database]:
+    """Provide an empty database; where there is no server the test is skipped, but never in CI."""
+    try:
+        with running_database() as database:
+            yield database
+    except NoServerError as reason:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(reason))

@@ -43,7 +43,7 @@ def fetched_jars() -> Path:
         if not folder.is_dir():
             _fetch(folder)
         try:
-            for format_ in ("kafka", "avro"):
+            for format_ in ("kafka", "avro", "delta", "postgresql"):
                 install(PACKAGES[format_])
         except PlaitError as error:
             raise NoJarsError(str(error)) from error

@@ -37,7 +37,7 @@ def test_a_batch_is_there_once_whenever_its_process_dies(broker: str, topics: To
     for batch, point in enumerate(("sent", "noted", "transacted")):
         command = [sys.executable, "-m", "tests.kafka.sending", broker, "once", str(batch)]
         environment = {**os.environ, "PLAIT_FAULT": point, "PYTHONPATH": str(Path(__file__).parents[2])}
-        died = subprocess.run(command, timeout=60, check=False, env=environment)
+        died = subprocess.run(command, timeout=120, check=False, env=environment)
         assert died.returncode == -signal.SIGKILL
         for _ in range(2):  # each as a new process would, which has nothing open
             send_once(results(batch), "once", {"bootstrap.servers": broker}, records(batch))

@@ -205,7 +205,7 @@ def test_what_could_not_be_published_is_published_with_the_next_batch_of_the_sam
     failing: list[tuple[str, ...]] = []
 
     def listen(engine: plait.Engine) -> None:
-        engine._listener = lambda event: failing.append(tuple(query for query, _ in event.failing))
+        engine.listen(lambda event: failing.append(tuple(query for query, _ in event.failing)))
 
     place.arrive(1)
     place.arrive(2)
@@ -245,7 +245,7 @@ def test_what_duckdb_cannot_compute_for_some_row_spark_computes_in_the_same_batc
     failing: list[object] = []
 
     def listen(engine: plait.Engine) -> None:
-        engine._listener = lambda event: failing.append(event.failing)
+        engine.listen(lambda event: failing.append(event.failing))
 
     place.arrive(1)
     place.arrive(2)

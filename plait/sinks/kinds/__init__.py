@@ -11,7 +11,9 @@ from plait.query.model import SinkSpec
 from plait.sinks.kind import SinkKind, SinkName
 from plait.sinks.kinds.console import Console
 from plait.sinks.kinds.csv import Csv
+from plait.sinks.kinds.delta import Delta
 from plait.sinks.kinds.foreach import Foreach, ForeachArrow
+from plait.sinks.kinds.jdbc import Jdbc
 from plait.sinks.kinds.json import Json
 from plait.sinks.kinds.kafka import Kafka
 from plait.sinks.kinds.memory import Memory
@@ -25,6 +27,8 @@ KINDS: Final[Mapping[SinkName, SinkKind]] = MappingProxyType(
         "csv": Csv(),
         "json": Json(),
         "console": Console(),
+        "delta": Delta(),
+        "jdbc": Jdbc(),
         "kafka": Kafka(),
         "memory": Memory(),
         "noop": Noop(),
@@ -34,7 +38,6 @@ KINDS: Final[Mapping[SinkName, SinkKind]] = MappingProxyType(
 )
 
 _BY_NAME: Final[Mapping[str, SinkKind]] = MappingProxyType({str(name): kind for name, kind in KINDS.items()})
-_LATER: Final = ("delta",)
 
 
 def kind_of(spec: SinkSpec) -> SinkKind:
@@ -58,8 +61,6 @@ def format_problem(format_: str) -> str | None:
 
 
 def _unknown(format_: str) -> str:
-    if format_ in _LATER:
-        return f"the sink '{format_}' is not available yet; write parquet and load it from there"
     return f"'{format_}' is not a sink{did_you_mean(format_, [n for n, k in _BY_NAME.items() if not k.script_problem])}"
 
 

@@ -26,12 +26,13 @@ def test_each_is_listed_with_what_is_missing(
     for jar in (*PACKAGES["avro"].jars, *PACKAGES["kafka"].jars[1:]):
         (cache / jar.file).touch()
     assert plait(monkeypatch, "connectors") == 0
-    first, second = capsys.readouterr().out.splitlines()
+    first, second, *others = capsys.readouterr().out.splitlines()
     kafka = PACKAGES["kafka"].jars[0].file
     assert first == (
         f"kafka       not here: {kafka} will be fetched when a script names it, or by: plait connectors install kafka"
     )
     assert second == f"avro        ready: {PACKAGES['avro'].jars[0].file}"
+    assert [line.split(":")[0] for line in others] == ["delta       not here", "postgresql  not here"]
 
 
 def test_what_cannot_be_fetched_is_said_and_what_is_here_is_not_fetched(

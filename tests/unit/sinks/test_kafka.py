@@ -59,3 +59,4 @@ def test_types_are_judged_by_the_format_of_the_value() -> None:
 def test_the_connectors_of_a_sink_are_known() -> None:
     assert connectors_of(sinks.kafka("h:1", "t", format="avro").spec) == ("kafka", "avro")
     assert connectors_of(SinkSpec(format="csv")) == ("csv",)
+    assert connectors_of(SinkSpec(format="jdbc")) == ("postgresql",)

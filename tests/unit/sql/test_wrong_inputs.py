@@ -227,7 +227,7 @@ STATEMENTS: tuple[tuple[str, type[PlacedError], str], ...] = (
     ("CREATE QUERY q INTO memory ▸SELECT id FROM o", SqlError, "expected AS"),
     ("CREATE QUERY q INTO memory AS▸", SqlError, "expected a SELECT"),
     ("CREATE QUERY q INTO ▸parqet OPTIONS (path 'out') AS SELECT id FROM o", SqlError, "did you mean 'parquet'"),
-    ("CREATE QUERY q INTO ▸delta AS SELECT id FROM o", SqlError, "not available yet; write parquet"),
+    ("CREATE QUERY q INTO ▸delta AS SELECT id FROM o", OptionError, "delta needs the path to write to"),
     ("CREATE QUERY q INTO ▸foreach AS SELECT id FROM o", SqlError, "use it from Python"),
     ("CREATE QUERY q INTO ▸parquet AS SELECT id FROM o", OptionError, "OPTIONS (path 'out/q')"),
     ("CREATE QUERY q INTO csv OPTIONS (▸path 'broken.parquet') AS SELECT id FROM o", SinkError, "choose another path"),

@@ -75,6 +75,20 @@ def test_jars_of_the_user_come_first_and_a_connector_of_theirs_is_left_to_them(
     assert jar_settings(["mine"], {"spark.jars.packages": "org.mine:one:0.9"}, environment) == {}
 
 
+def test_what_a_connector_asks_of_spark_is_added_to_what_the_user_says(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment[REPOSITORY] = repository(tmp_path / "repository")
+    asking = replace(PACKAGE, settings=(("spark.sql.extensions", "mine.Ext"), ("spark.sql.catalog.c", "mine.Cat")))
+    monkeypatch.setattr(connector_jars, "packages_for", lambda formats: (asking,))
+    given = jar_settings(["mine"], {}, environment)
+    assert (given["spark.sql.extensions"], given["spark.sql.catalog.c"]) == ("mine.Ext", "mine.Cat")
+    stated = {"spark.sql.extensions": "own.Ext", "spark.sql.catalog.c": "own.Cat", "spark.jars": "one-1.0.jar"}
+    assert jar_settings(["mine"], stated, environment) == {"spark.sql.extensions": "own.Ext,mine.Ext"}
+    stated["spark.sql.extensions"] = "mine.Ext,own.Ext"
+    assert jar_settings(["mine"], stated, environment) == {}
+
+
 def test_maven_is_asked_for_these_jars_alone(environment: dict[str, str], tmp_path: Path) -> None:
     copies = "".join(f'printf {content.decode()} > "$to/{name}-1.0.jar"\n' for name, content in JARS.items())
     maven(
