@@ -9,7 +9,8 @@ Every cycle the strategy says which plan it would have. That plan is taken if wh
   noise, and where there is little, a gain of a hundredth that lasts is worth a change. A small gain waits long, a large
   one hardly. Of one cycle at most `burst` counts, which is not enough: whatever a cycle brings, the next has to bear it
   out;
-- each change of the last `calm` cycles doubles the slack for the next;
+- each change of the last `calm` cycles doubles what must add up for the next. It does not double the slack: a gain of
+  a tenth would be missed as long as plans were restless, and not only be taken later;
 - a change that turned out dearer than forecast by more than the margin, although what was in force before would cost
   less by now, and that for `patience` cycles too, is taken back, and its plan not taken again for `remember` cycles.
 """
@@ -144,8 +145,9 @@ def _weighed(seen: Outlook, rule: Rule, memory: Memory) -> tuple[Verdict, Memory
     gain = (seen.running_cost - seen.wanted_cost) * rule.horizon_s - seen.change_cost
     at_stake = seen.running_cost * rule.horizon_s
     share = gain / at_stake if at_stake > 0 else 0.0
-    slack = (rule.least + rule.doubt * memory.noise) * 2 ** len(memory.changes)
-    wanted_evidence, burst = rule.evidence * memory.noise, rule.burst * memory.noise
+    slack = rule.least + rule.doubt * memory.noise
+    restless = 2 ** len(memory.changes)
+    wanted_evidence, burst = rule.evidence * memory.noise * restless, rule.burst * memory.noise * restless
     if seen.wanted != seen.running:
         memory = _learned(memory, share)
 

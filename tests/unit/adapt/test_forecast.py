@@ -139,7 +139,8 @@ def test_a_lot_of_long_ago_does_not_become_new_by_a_little_of_today() -> None:
     few = FEWEST_PROBES // 4
     probes, matched = [1_000, *[0] * 17, few, few], [900] + [0] * 19
     (step,) = forecast((), manifest(series("step", ["r", "r⋈s"], probes, matched, matched))).steps
-    assert step.weight < 1e-6
+    # What was counted on average 18.7 cycles ago, when it comes to as many probes as make a measurement.
+    assert step.weight < 901 * 0.6**18
 
 
 def test_what_was_counted_long_ago_weighs_less() -> None:
@@ -147,4 +148,9 @@ def test_what_was_counted_long_ago_weighs_less() -> None:
         return manifest(series("step", ["r", "r⋈s"], probes, [each // 2 for each in probes], probes))
 
     lately, long_ago = counted(*[0] * 10, *[100] * 10), counted(*[100] * 10, *[0] * 10)
-    assert forecast((), lately).steps[0].weight > 1_000 * forecast((), long_ago).steps[0].weight
+    new, old = (forecast((), each).steps[0].weight for each in (lately, long_ago))
+    assert new == pytest.approx(101.0)
+    assert old == pytest.approx(new * 0.6**10)
+    # A thousand matches still say more five cycles later than a guess, which weighs as much as 30.
+    sampled = counted(*[0] * 14, 1_000, *[0] * 5)
+    assert forecast((), sampled).steps[0].weight > 30

@@ -89,6 +89,18 @@ def test_what_swings_within_a_cycle_is_the_same_for_both_and_changes_nothing() -
     assert changes(decided([{"a": 100.0, "b": 99.5}] * 50)) == 0
 
 
+@pytest.mark.parametrize(("changes", "cycles"), [(0, 1), (1, 2), (2, 4), (3, 6)])
+def test_a_gain_that_lasts_is_taken_later_where_plans_were_restless_but_not_missed(changes: int, cycles: int) -> None:
+    memory, waited = Memory(changes=tuple(range(changes))), 0
+    for cycle in range(3, 40):
+        seen = Outlook(cycle=cycle, running="a", running_cost=100.0, wanted="b", wanted_cost=90.0)
+        verdict, memory = consider(seen, RULE, memory)
+        if verdict.action == "take":
+            break
+        waited += 1
+    assert waited == cycles
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_does_not_make_equal_plans_change_places(seed: int) -> None:
     rng = random.Random(seed)
@@ -158,7 +170,9 @@ def test_it_says_why() -> None:
     assert told("b", 20.0, lasted).gain == 80.0 * RULE.horizon_s
     assert told("b", 20.0, replace(lasted, refused=(("b", 9),))).why == "turned out worse before"
     assert told("b", 20.0, replace(lasted, refused=(("b", 8),))).why == "gains enough"
-    assert told("b", 80.0, Memory(cycles=1, evidence=1.0, changes=(7, 8, 9))).why == "gains too little"
+    restless = replace(lasted, changes=(7, 8, 9))
+    assert told("b", 20.0, restless).why == "has to last"
+    assert told("b", 20.0, replace(restless, evidence=0.8)).why == "gains enough"
 
 
 def test_nothing_to_gain_from_a_plan_that_costs_nothing() -> None:
