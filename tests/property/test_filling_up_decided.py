@@ -29,7 +29,8 @@ from tests.property.undecided import A_S, B_S, QUERIES, Place, Results
 CASES = max(int(os.environ.get("PLAIT_CASES", "800")) // 64, 4)
 FIRST_SEED = int(os.environ.get("PLAIT_SEED", "0")) + 17_000_000
 POINTS = ("stored", "probed", "closed", "delivered", "committed", "published")
-GROUPED = ("tally", "sums")
+GROUPED = tuple(name for name, select in QUERIES.items() if "GROUP BY" in select)
+SESSIONS = tuple(name for name, select in QUERIES.items() if "session_window" in select)
 FOREVER_S = 10_000
 SECONDS = 6
 """What a file brings of event time."""
@@ -174,6 +175,9 @@ def test_of_what_is_forgotten_nothing_is_told_that_is_not_so(
     found, wanted = life.go(monkeypatch), life.place.wanted()
     without = drawn(seed, places(seed), first="outer", stored_s=stored_s, backfill=False, deaths={}).go(monkeypatch)
     for name in QUERIES:
+        if name in SESSIONS:  # which may have begun with rows that are gone
+            assert found[name] == without[name] or found[name] == wanted[name], name
+            continue
         assert not found[name] - wanted[name], name
         if name in GROUPED:
             begun = datetime(1970, 1, 1) + timedelta(seconds=life.at * SECONDS)

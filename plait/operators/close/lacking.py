@@ -29,6 +29,7 @@ from plait.plan.relations import (
 )
 from plait.query.model import Query, Relation
 from plait.query.remembering import remembered
+from plait.query.time_windows import SessionWindow
 from plait.state.model import Bucket, Forgotten, KeptFor, Layout, Manifest, SourceProgress, Unstored
 
 _MOST_SPANS = 8
@@ -177,14 +178,16 @@ def complete_from(query: Query, plan: Plan, manifest: Manifest) -> int | None:
     before, had it been there: rows that its joins decide about from that watermark on, and windows of time that begin
     from then on. The smallest int64 if nothing is lacking; None: it cannot be told of any time.
 
-    Where every query has stores of its own those of a new one are empty.
+    Where every query has stores of its own those of a new one are empty. A session may have begun with any row before,
+    so of sessions it can be told only if nothing is lacking.
     """
     own = {own_store(query.name, relation.source) for relation in query.relations if not relation.is_table}
     if any(store.id in own for store in plan.stores):
         return None
     all_that_ever = lacking_after((query,), plan, replace(manifest, watermark_us=None), backfill=True)
     untils = [each.until_us for each in all_that_ever]
-    if None in untils:
+    has_sessions = query.aggregation is not None and isinstance(query.aggregation.window, SessionWindow)
+    if None in untils or (untils and has_sessions):
         return None
     return max((until + 1 for until in untils if until is not None), default=NO_LOW)
 

@@ -207,9 +207,9 @@ def _never_filled(query: str) -> Notice:
         of=query,
         text=f"query '{query}' is not filled up with the past by plait.backfill: rows that it would need are not "
         "stored any more, and of no event time it can be told which rows had no partner, or what was in a window of "
-        "time (windows are unbounded, it reads a table that has REFRESH, or strategy 'independent' gives it stores of "
-        "its own, which are empty). It has "
-        "what is decided from now on. To have all, run it on a checkpoint of its own",
+        "time (windows are unbounded, a session may have begun earlier, it reads a table that has REFRESH, or strategy "
+        "'independent' gives it stores of its own, which are empty). It has what is decided from now on. To have all, "
+        "run it on a checkpoint of its own",
     )
 
 
