@@ -45,7 +45,7 @@ class Running:
         return reply.body.decode()
 
 
-LIMITS = Limits(head_seconds=0.5, body_seconds=0.5, snapshot_seconds=0.0)
+LIMITS = Limits(body_seconds=2.0, snapshot_seconds=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -109,17 +109,17 @@ def _is_over(wire: socket.socket) -> bool:
 
 
 def test_who_does_not_say_what_he_wants_is_let_go() -> None:
-    with serving(StandIn(), Limits(head_seconds=0.2)) as url:
+    with serving(StandIn(), Limits(head_seconds=1.0)) as url:
         silent, slow, slow_again = connected(url), connected(url), connected(url)
         slow.sendall(b"GET /status HTTP/1.1\r\nHost: 127")
         slow_again.sendall(b"GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert b"200 OK" in slow_again.recv(1024)
         slow_again.sendall(b"GET /sta")
         for wire in (silent, slow, slow_again):
-            wire.settimeout(5)
+            wire.settimeout(10)
             begun = time.monotonic()
             assert _ends(wire)
-            assert time.monotonic() - begun < 4
+            assert time.monotonic() - begun < 8
             wire.close()
         assert ask(url, Asked()).status == 200
 
