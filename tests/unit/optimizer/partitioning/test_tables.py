@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice, product
 from time import perf_counter
 
 import numpy as np
@@ -11,12 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.optimizer.linear.highs import Limits, relax
-from plait.optimizer.partitioning import HEURISTICS, TableOptions, alone, choose_tables, cost_of, search
+from plait.optimizer.partitioning import (
+    HEURISTICS,
+    Operator,
+    TableOptions,
+    aligned,
+    alone,
+    choose_tables,
+    cost_of,
+    search,
+)
 from plait.optimizer.partitioning.exact import solve_exactly
 from plait.optimizer.partitioning.exact_program import symmetric, table_program, values_of
 from plait.optimizer.partitioning.heuristics import merge_key_groups, merge_partitions, run_in_bunches, unite_pairwise
+from plait.optimizer.partitioning.load_cuts import load_cuts
 from plait.optimizer.partitioning.local_moves import LocalMoves
 from plait.optimizer.partitioning.lower_bound import lower_bound
+from plait.optimizer.partitioning.objective import rows_processed
 from plait.optimizer.partitioning.traffic import Traffic
 from tests.unit.optimizer.partitioning.drawn import cost_by_loops, least_cost, traffics
 
@@ -61,6 +73,36 @@ def test_bounds_are_below_the_least_cost_and_the_sorted_maximum_is_the_tighter_o
     tighter = relax(table_program(traffic).linear, LIMITS).bound
     assert lower_bound(traffic) <= least * (1 + 1e-9)
     assert printed * (1 - 1e-6) <= tighter <= least * (1 + 1e-6)
+
+
+@given(traffic=traffics(most_groups=4, most_partitions=2))
+@settings(max_examples=60, deadline=None)
+def test_what_ties_the_fullest_partition_to_parted_classes_holds_for_every_choice(traffic: Traffic) -> None:
+    wanted = {
+        each: [int(group) for group, rows in _pins(traffic, each) if rows > 0] for each in range(len(traffic.source))
+    }
+    cuts = list(load_cuts(traffic, {each: groups for each, groups in wanted.items() if len(groups) > 1}))
+    for choice in islice(
+        product(range(traffic.partitions), repeat=traffic.groups), 0, None, 1 + traffic.groups // 9 * 6
+    ):
+        fullest = (rows_processed(traffic, np.array(choice)) * traffic.latency).max(axis=1) * traffic.processing
+        for cut in cuts:
+            parts = sum(len({choice[group] for group in wanted[each]}) for each in cut.classes)
+            assert fullest[cut.source] + cut.slope * parts >= cut.least * (1 - 1e-9)
+
+
+def test_a_class_that_is_parted_lets_three_of_equal_weight_lie_evenly_in_two_partitions() -> None:
+    operators = [Operator(name=name, sources=("r",), groups=3) for name in ("q0", "q1")]
+    cards = {("q0", "r"): np.array([3.0, 6.0, 6.0]), ("q1", "r"): np.array([3.0, 0.0, 0.0])}
+    traffic = aligned(operators, cards, dict.fromkeys(cards, np.ones(3)), {"r": np.ones(2)}, processing=2.0)
+    proved = solve_exactly(traffic, np.array([0, 0, 1, 0, 0, 0]), LIMITS)
+    # 3 rows sent twice, 9 processed in each partition; whole it would be 15 sent, and 12 in one of them.
+    assert (proved.cost, proved.bound) == (pytest.approx(18 + 2 * 9), pytest.approx(18 + 2 * 9, rel=1e-6))
+
+
+def _pins(traffic: Traffic, row_class: int) -> list[tuple[int, float]]:
+    pins = slice(traffic.start[row_class], traffic.start[row_class + 1])
+    return list(zip(traffic.group[pins].tolist(), traffic.rows[pins].tolist(), strict=True))
 
 
 @given(traffic=traffics(most_groups=4), seed=st.integers(0, 2**32))
