@@ -251,7 +251,7 @@ def test_windows_are_over_without_new_rows_once_a_silent_stream_is_not_waited_fo
     for late in ("r/1.parquet", "r/2.parquet", "s/1.parquet", "s/2.parquet"):
         (tmp_path / late).rename(tmp_path / late.replace("/", "-"))
     made, events = engine(spark, tmp_path, idle="1 second"), list[Any]()
-    made._listener = events.append
+    made.listen(events.append)
     sql = f"SELECT window.start AS at, count(*) AS n FROM r GROUP BY {WINDOW.replace('10', '1')}"
     counts = made.query("counts", sql, sink=plait.sinks.memory())
     near = made.query("near", "SELECT r.k, s.v FROM r JOIN s ON r.k = s.k WHERE s.v < 0", sink=plait.sinks.noop())
