@@ -76,6 +76,11 @@ try:
     failing.run_available()
 except PredicateError as error:
     print("failed:", error)
+beside = engine("beside")
+beside.predicate("leaves", leaves)
+beside.query("q", "SELECT a.id FROM a JOIN b ON a.id = b.id AND leaves(a.id, b.id)", sink=plait.sinks.noop())
+beside.query("fine", PAIRS, sink=plait.sinks.memory())
+print("aside:", [name for name, _ in beside.run_available().set_aside], len(beside.results("fine")))
 try:
     failing.predicate("holds", lambda left, right: handle._run._between and left)
 except OptionError as error:
@@ -107,7 +112,8 @@ def test_a_program_without_activation_adds_and_drops_queries_and_leaves_nothing_
     assert lines[1].startswith(
         "failed: a Python worker ended in the middle of a batch. The predicate 'leaves' ran in it"
     )
-    assert lines[2].startswith("refused: predicate 'holds' cannot be sent to Spark's workers: ")
+    assert lines[2] == "aside: ['q'] 9"
+    assert lines[3].startswith("refused: predicate 'holds' cannot be sent to Spark's workers: ")
     written = done.stderr.split("=== begun\n")[1]
     before_the_worker_died = written.split("Python worker exited")[0]
     assert "Stopping" not in written
