@@ -172,16 +172,21 @@ class Gate:
     def _of_token(self, head: Head) -> Refusal | None:
         if self.secret is None:
             return None
+        is_page = head.path in PUBLIC and not head.writes
+        if is_page and not head.query:
+            return None
+        if not self._refusals.is_left(head.address):
+            return Refusal(status=429, error="too many wrong tokens; wait", headers=((b"retry-after", b"10"),))
         if self.secret.is_in(unquote(f"{head.path} {head.query}")):
+            self._refusals.take(head.address)
             return Refusal(
                 status=400,
                 error="the token is in the URL, which logs and histories keep: make another one, and send it as the "
                 "header 'Authorization: Bearer TOKEN'",
             )
-        if head.path in PUBLIC and not head.writes:
+        if is_page:
+            self._refusals.take(head.address)  # that it is let through tells of a guess behind it that it was wrong
             return None
-        if not self._refusals.is_left(head.address):
-            return Refusal(status=429, error="too many wrong tokens; wait", headers=((b"retry-after", b"10"),))
         if self.secret.is_shown_by(head.only("authorization") or ""):
             return None
         self._refusals.take(head.address)

@@ -51,6 +51,8 @@ _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     # Spark's default, INT96, has no time zone: files written by Spark and by Arrow would differ in type.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Expressions mean what is written: Spark would replace ${env:NAME} by what the machine has, within texts too.
+    "spark.sql.variable.substitute": "false",
     # Micro-batch jobs are small and their shuffles have a known size; adaptive execution only adds stages.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

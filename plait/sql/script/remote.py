@@ -41,6 +41,7 @@ _SESSION: Final = """
     sql_keywords java_method reflect try_reflect input_file_name input_file_block_start input_file_block_length
     identifier
 """
+_VARIABLE: Final = "${"
 _SESSION_TOLD: Final = "it tells of the machine or the session, or calls what is in them"
 _FAILING: Final = "raise_error assert_true"
 _REFUSED: Final = {
@@ -87,6 +88,7 @@ def read_remote_queries(text: str, allowed: Remote) -> tuple[CreateQuery, ...]:
     pieces = [tokenize(source, scanned.masked, start, end) for start, end in scanned.statements]
     for tokens in pieces:
         _refuse_size(source, tokens)
+        _refuse_variables(source, scanned.masked, tokens)
     statements = parse_script(text, base=allowed.base)
     queries = tuple(each for each in statements if isinstance(each, CreateQuery))
     if len(queries) != len(statements) or len(queries) != len(pieces):
@@ -110,6 +112,13 @@ def _refuse_size(source: SourceText, tokens: Sequence[Token]) -> None:
     for _, depth, token in depths(tokens):
         if depth > DEEPEST:
             raise source.error(f"more than {DEEPEST} parentheses lie within each other; write it flatter", token.start)
+
+
+def _refuse_variables(source: SourceText, masked: str, tokens: Sequence[Token]) -> None:
+    """Refuse what Spark replaces before it reads an expression, within texts too: ``${env:NAME}``, ``${spark...}``."""
+    for token in tokens:
+        if _VARIABLE in token.value or _VARIABLE in masked[token.start : token.end + 1]:
+            raise _refused(source, token, "Spark would put a setting or a variable of the machine in its place")
 
 
 def _sink_problems(statement: CreateQuery, allowed: Remote) -> Iterator[PlacedError]:

@@ -66,6 +66,14 @@ def test_who_guesses_tokens_is_not_answered_any_more_even_with_the_right_one() -
         assert ask(url, Asked(headers=right)).status == 429
 
 
+def test_guesses_behind_the_page_are_counted_and_the_page_itself_is_always_there() -> None:
+    with serving(StandIn(), Limits(refusals=Rate(a_second=0.001, at_once=3)), TOKEN) as url:
+        guesses = [ask(url, Asked(path=f"/?{each}")).status for each in range(5)]
+        assert guesses == [200] * 3 + [429] * 2
+        assert ask(url, Asked(path=f"/?{TOKEN}")).status == 429
+        assert ask(url, Asked(path="/")).status == 200
+
+
 def test_no_more_listen_than_may_and_the_place_of_one_who_goes_is_free() -> None:
     with serving(StandIn(), Limits(listeners=2)) as url:
         first, second = listening_to(url), listening_to(url)
