@@ -19,7 +19,7 @@ from plait.sinks.staging import Publication
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
 from tests.property.standin import frames
-from tests.property.test_undelivered import JOIN, SCRIPT, Place
+from tests.property.test_undelivered import JOIN, SCRIPT, SHY, Place
 
 QUERY = f"CREATE QUERY told INTO console AS {JOIN};"
 POINTS = ("stored", "probed", "closed", "delivered", "settle", "committed", "published")
@@ -146,3 +146,12 @@ def test_a_run_that_ends_well_leaves_nothing_in_doubt(store: Store, tmp_path: Pa
     assert last is not None
     assert last.undelivered == ()
     assert store.values == [1]
+
+
+def test_what_waits_for_another_sink_comes_in_order_after_the_commit(store: Store, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for value in (1, 2, 3):
+        place.fail_to_deliver(value)
+    place.arrive(4)
+    place.run(SCRIPT + SHY.replace("INTO parquet OPTIONS (path '{0}/shy')", "INTO console"))
+    assert store.values == [1, 2, 3, 4]

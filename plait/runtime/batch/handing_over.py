@@ -111,10 +111,10 @@ class Handover:
                 continue
             reach("settle")
             try:
-                if late.reason or not late.sink:
-                    self.deliverer.deliver(bindings[late.query], late, last.batch)
-                else:
+                if _may_be_there(late):
                     self.deliverer.settle(late, last.batch)
+                else:
+                    self.deliverer.deliver(bindings[late.query], late, last.batch)
             except _FAILURES as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
@@ -157,15 +157,19 @@ class Handover:
 
 
 def _is_for_after_commit(late: Undelivered, bindings: Mapping[str, Binding]) -> bool:
-    """Tell whether results go to a sink that remembers batches: the one they were found for, unless it is known not to
-    have taken them; then today's.
+    """Tell whether results go to a sink that remembers batches: one that may have them, or else today's."""
+    if _may_be_there(late):
+        return True
+    return late.query in bindings and kind_of(bindings[late.query].sink.spec).remembers(bindings[late.query].sink.spec)
+
+
+def _may_be_there(late: Undelivered) -> bool:
+    """Tell whether the sink that results were found for may have them: it remembers batches, and is not known not to
+    have taken them.
     """
-    if late.sink and not late.reason:
-        spec = decoded_sink(late.sink)
-    elif late.query in bindings:
-        spec = bindings[late.query].sink.spec
-    else:
+    if not late.sink or late.reason:
         return False
+    spec = decoded_sink(late.sink)
     return kind_of(spec).remembers(spec)
 
 
