@@ -59,7 +59,8 @@ class Results:
 
     For sinks that remember batches: `parts`, DataFrames of a task each, which are the same rows, to be gone through
     once; `last`, the last batch the checkpoint has committed; `mark`, by which these results are told from others of
-    the same number, of a copy of the checkpoint; `connections`, what this process keeps open until the run ends.
+    the same number, of a copy of the checkpoint; `marks`, those of all batches of the query that the sink may have, by
+    batch; `connections`, what this process keeps open until the run ends.
     """
 
     query: str
@@ -71,6 +72,7 @@ class Results:
     parts: Iterable[Any] = ()
     last: int = -1
     mark: str = ""
+    marks: Mapping[int, str] = field(default_factory=dict)
     connections: MutableMapping[str, Connection] = field(default_factory=dict)
 
 

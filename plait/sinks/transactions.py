@@ -82,12 +82,12 @@ def send_once(results: Results, topic: str, settings: Mapping[str, str], parts: 
 
 def is_there(last: Note | None, results: Results, topic: str) -> bool:
     """Tell whether a topic has a batch, by the `last` note of its query. Raises SinkError if it has more than the
-    checkpoint knows of.
+    checkpoint knows of: a note that is no batch before this one is of one that waits with it, and by its mark. That the
+    checkpoint has come to as many batches tells nothing, since one that was restored does so again by other ones.
     """
     if last is None or last.batch < results.batch:
         return False
-    is_known = last.batch <= results.last and (last.batch != results.batch or last.mark == results.mark)
-    if is_known:
+    if last.mark == {**results.marks, results.batch: results.mark}.get(last.batch):
         return True
     raise SinkError(
         f"query '{results.query}': topic '{topic}' has results of batch {last.batch} of this checkpoint, which itself "

@@ -51,6 +51,9 @@ class Store(SinkKind):
             raise Death
         known = self.has.setdefault((results.checkpoint, results.query), {})
         assert results.batch <= results.last
+        assert results.marks[results.batch] == results.mark
+        if known and max(known) >= results.batch:
+            assert results.marks[max(known)] == known[max(known)][0]
         if results.batch not in known:
             assert not known or max(known) < results.batch
             known[results.batch] = results.mark, [v for part in results.parts for v in part.toArrow()["v"].to_pylist()]

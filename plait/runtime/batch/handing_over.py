@@ -112,9 +112,9 @@ class Handover:
             reach("settle")
             try:
                 if _may_be_there(late):
-                    self.deliverer.settle(late, last.batch)
+                    self.deliverer.settle(late, last)
                 else:
-                    self.deliverer.deliver(bindings[late.query], late, last.batch)
+                    self.deliverer.deliver(bindings[late.query], late, last)
             except _FAILURES as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))

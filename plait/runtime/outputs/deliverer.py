@@ -33,7 +33,7 @@ from plait.sinks.kind import Connection, Results, Sink
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Publication
 from plait.state.buckets import rows_of_all
-from plait.state.model import Undelivered
+from plait.state.model import Manifest, Undelivered
 from plait.state.storage import Storage
 
 _MOST_BYTES: Final = 4 << 20
@@ -50,9 +50,9 @@ class Deliverer:
         self._spark, self._storage, self._checkpoint = spark, storage, checkpoint
         self._connections: dict[str, Connection] = {}
 
-    def deliver(self, binding: Binding, late: Undelivered, last: int = -1) -> tuple[Publication, ...]:
-        """Give one batch's results of one query to its sink; return what is to be published on commit. `last`: the last
-        batch that is committed, for a sink that remembers batches.
+    def deliver(self, binding: Binding, late: Undelivered, last: Manifest | None = None) -> tuple[Publication, ...]:
+        """Give one batch's results of one query to its sink; return what is to be published on commit. `last`: the
+        manifest of the last batch that is committed, for a sink that remembers batches.
 
         If the query was another one when they were found, they are what that one wanted of them. Raises SinkError if
         they then do not fit the sink.
@@ -65,7 +65,7 @@ class Deliverer:
         rows = spooled.table(None if is_former else binding) if kind.takes_arrow else spooled.frame()
         return kind.deliver(sink, self._results(late, spooled, rows, last, {} if is_former else binding.kept))
 
-    def settle(self, late: Undelivered, last: int) -> None:
+    def settle(self, late: Undelivered, last: Manifest) -> None:
         """Make sure that the sink which results were found for has them. It is one that remembers batches; the query
         may be another by now, or gone.
         """
@@ -83,8 +83,14 @@ class Deliverer:
         return _Spooled(spark=self._spark, storage=self._storage, paths=late.paths, shape=shape)
 
     def _results(
-        self, late: Undelivered, spooled: _Spooled, rows: Any, last: int, kept: MutableMapping[int, pa.Table]
+        self,
+        late: Undelivered,
+        spooled: _Spooled,
+        rows: Any,
+        last: Manifest | None,
+        kept: MutableMapping[int, pa.Table],
     ) -> Results:
+        waiting = () if last is None else last.undelivered
         return Results(
             query=late.query,
             batch=late.batch,
@@ -93,10 +99,16 @@ class Deliverer:
             rows=rows,
             kept=kept,
             parts=spooled.parts,
-            last=last,
-            mark=hashlib.sha256(" ".join(late.paths).encode()).hexdigest()[:_MARK],
+            last=-1 if last is None else last.batch,
+            mark=_mark_of(late),
+            marks={each.batch: _mark_of(each) for each in waiting if each.query == late.query},
             connections=self._connections,
         )
+
+
+def _mark_of(late: Undelivered) -> str:
+    """Return what tells results from others of the same query and batch: no other attempt's files have their names."""
+    return hashlib.sha256(" ".join(late.paths).encode()).hexdigest()[:_MARK]
 
 
 def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
