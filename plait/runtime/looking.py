@@ -71,7 +71,7 @@ class Looking(Answering):
             each.text for each in self._setting_aside.among(self._registry.bindings) if each.query in shown.queries
         ]
         if aside:
-            asked = (each.query for name, each in self._registry.bindings.items() if name in shown.queries)
+            asked = (each.query for name, each in tuple(self._registry.bindings.items()) if name in shown.queries)
             return explained_alone(self._request(tuple(asked)), manifest, aside, checked_format(format), shown)
         request = self._request()
         plan = request.plan(manifest) if self._course is None else self._course.epoch.plan
@@ -121,7 +121,7 @@ class Looking(Answering):
         """
         wanted = Shown(queries=names("status", "queries", queries), streams=names("status", "streams", streams))
         wanted.require(self._registry.bindings, self._registry.streams())
-        registered = (binding.query for binding in self._registry.bindings.values())
+        registered = (binding.query for binding in tuple(self._registry.bindings.values()))
         return part_of(self._whole_status(), registered, wanted.queries, wanted.streams)
 
     def _whole_status(self) -> dict[str, Any]:

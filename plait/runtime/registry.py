@@ -58,7 +58,7 @@ class Registry:
 
     def _all_opened(self) -> dict[str, OpenSource]:
         """Return what arrives, in order of registration, and behind it the groups of queries."""
-        return self.opened | {name: made for name, made in self.derived.items() if name not in self.opened}
+        return self.opened | {name: made for name, made in tuple(self.derived.items()) if name not in self.opened}
 
     def is_function(self, name: str) -> bool:
         """Tell whether Spark has a function of this name. It is asked only about names that are no built-in ones."""
@@ -85,7 +85,7 @@ class Registry:
         while made.intersection(found):
             more = {
                 name: relation.source
-                for name, binding in self.bindings.items()
+                for name, binding in tuple(self.bindings.items())
                 for relation in binding.query.relations
                 if name not in found and relation.source in made and relation.source in found
             }
@@ -196,7 +196,7 @@ class Registry:
         where they are read.
         """
         known = {*self.views, *map(folded, self.sources())}
-        queries = (each.query for each in self.bindings.values() if each.query.aggregation is not None)
+        queries = (each.query for each in tuple(self.bindings.values()) if each.query.aggregation is not None)
         left = (query for query in queries if folded(query.name) not in known)
         return (*self.views.values(), *(View(name=each.name, text=SourceText(text=each.text)) for each in left))
 
@@ -249,7 +249,7 @@ class Registry:
         return replace(bound, places=query.places)
 
     def _all_places(self, without: str = "") -> tuple[Place, ...]:
-        others = [(name, binding) for name, binding in self.bindings.items() if name != without]
+        others = [(name, binding) for name, binding in tuple(self.bindings.items()) if name != without]
         sinks = (sink_places(name, binding.sink.spec) for name, binding in others)
         return (*self._places, *(place for places in sinks for place in places))
 

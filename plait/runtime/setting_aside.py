@@ -55,8 +55,8 @@ class SettingAside:
         return known if known is not None and known.definition == definition_of(binding) else None
 
     def without(self, bindings: Mapping[str, Binding]) -> dict[str, Binding]:
-        """Return those of these queries that are not set aside."""
-        return {name: binding for name, binding in bindings.items() if self.of(binding) is None}
+        """Return those of these queries that are not set aside; others may come meanwhile."""
+        return {name: binding for name, binding in tuple(bindings.items()) if self.of(binding) is None}
 
     def among(self, bindings: Mapping[str, Binding]) -> tuple[SetAside, ...]:
         """Return those of these queries that are set aside."""
