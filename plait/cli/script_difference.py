@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +40,29 @@ def difference(queries: Iterable[Query], sources: Iterable[Source], running: Ite
     return Difference(
         added=added,
         replaced=changed,
-        dropped=tuple(name for name in known if name not in wanted),
+        dropped=readers_first({name: _read_by(each) for name, each in known.items() if name not in wanted}),
         same=len(wanted) - len(added) - len(changed),
     )
+
+
+def readers_first(reads: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Return queries in an order in which they can be dropped: each before those whose groups it reads. `reads`: what
+    each reads.
+
+    >>> readers_first({"hours": ["orders"], "days": ["hours"], "other": ["orders"]})
+    ('days', 'other', 'hours')
+    """
+    left, ordered = dict(reads), list[str]()
+    while left:
+        read = {source for sources in left.values() for source in sources}
+        free = [name for name in left if name not in read] or list(left)
+        ordered += free
+        left = {name: sources for name, sources in left.items() if name not in free}
+    return tuple(ordered)
+
+
+def _read_by(running: Mapping[str, Any]) -> set[str]:
+    return {each["source"] for each in running["relations"]}
 
 
 def _differs(query: Query, times: Mapping[str, str | None], other: Mapping[str, Any]) -> bool:
@@ -80,4 +100,4 @@ def _text(value: str) -> str:
     return f"'{escaped}'"
 
 
-__all__ = ["Difference", "difference", "statement_text"]
+__all__ = ["Difference", "difference", "readers_first", "statement_text"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from plait.cli.script import ScriptText, read_script_file
+from plait.cli.script_difference import readers_first
 from plait.errors import OptionError, PlaitError
 from plait.query.model import Query
 from plait.sinks import Sink
@@ -64,7 +65,8 @@ class Watch:
         before = {query.name: query for query in self.applied.queries}
         after = {query.name: query for query in wanted.queries}
         changed = [query for name, query in after.items() if before.get(name) != query]
-        dropped = [name for name in before if name not in after and name in self.engine.queries()]
+        gone = [query for name, query in before.items() if name not in after and name in self.engine.queries()]
+        dropped = readers_first({each.name: {relation.source for relation in each.relations} for each in gone})
         self._try(changed)
         for name in dropped:
             self.engine.drop(name)

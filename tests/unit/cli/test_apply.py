@@ -128,3 +128,15 @@ def test_a_view_that_says_something_else_makes_another_query_of_those_that_read_
     running = [described(query) for query in before.queries]
     assert difference(before.queries, before.sources, running).is_empty
     assert [query.name for query in difference(after.queries, after.sources, running).replaced] == ["q"]
+
+
+def test_who_reads_groups_is_dropped_before_who_makes_them() -> None:
+    loaded = load_script(
+        f"""{SOURCES}
+        CREATE QUERY hours INTO noop AS
+            SELECT window.end AS until, count(*) AS n FROM orders o GROUP BY window(o.ts, '1 hour');
+        CREATE QUERY days INTO noop AS
+            SELECT window.end AS until, sum(h.n) AS n FROM hours h GROUP BY window(h.until, '1 day');
+        """
+    )
+    assert difference((), loaded.sources, map(described, loaded.queries)).dropped == ("days", "hours")

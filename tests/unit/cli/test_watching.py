@@ -26,6 +26,7 @@ class Remembering:
 
     def __init__(self) -> None:
         self.held: dict[str, Any] = {"one": "as it began", "over http": "from somebody"}
+        self.dropped = list[str]()
 
     def queries(self) -> dict[str, Any]:
         return dict(self.held)
@@ -46,6 +47,7 @@ class Remembering:
 
     def drop(self, name: str) -> None:
         del self.held[name]
+        self.dropped.append(name)
 
 
 class Saved:
@@ -85,6 +87,19 @@ def test_what_differs_is_added_replaced_and_dropped_and_other_queries_stay(saved
     saved.save(SOURCES + TWO.replace("AS SELECT", "WINDOW (o UNBOUNDED) AS SELECT"))
     assert saved.engine.held == {"over http": "from somebody", "two": (text, {**windows, "o": None})}
     assert saved.said[1].endswith("was saved: 1 query added or replaced, 1 dropped")
+
+
+def test_who_reads_groups_is_dropped_before_who_makes_them(saved: Saved) -> None:
+    saved.save(
+        f"""{SOURCES}{ONE}
+        CREATE QUERY hours INTO noop AS
+            SELECT window.end AS until, count(*) AS n FROM orders o GROUP BY window(o.ts, '1 hour');
+        CREATE QUERY days INTO noop AS
+            SELECT window.end AS until, sum(h.n) AS n FROM hours h GROUP BY window(h.until, '1 day');
+        """
+    )
+    saved.save(SOURCES + ONE)
+    assert saved.engine.dropped == ["days", "hours"]
 
 
 @pytest.mark.parametrize(
