@@ -105,18 +105,23 @@ class _Table:
         if not self._ask(f"to_regclass({_text(self.name)}) IS NOT NULL")[0]:
             return False
         mine = f"plait_checkpoint = {_text(results.checkpoint)} AND plait_query = {_text(results.query)}"
-        is_unique, last, mark = self._ask(
+        newest = f"(SELECT max(plait_batch) FROM {self.name} WHERE {mine})"
+        mark_of = f"(SELECT split_part(min(plait_index), '-', 1) FROM {self.name} WHERE {mine} AND plait_batch = "
+        is_unique, last, last_mark, mark = self._ask(
             f"EXISTS ({_UNIQUE.format(table=_text(self.name))})",
-            f"(SELECT max(plait_batch) FROM {self.name} WHERE {mine})",
-            f"(SELECT split_part(min(plait_index), '-', 1) FROM {self.name} "
-            f"WHERE {mine} AND plait_batch = {results.batch})",
+            newest,
+            f"{mark_of}{newest})",
+            f"{mark_of}{results.batch})",
         )
         if not is_unique:
             raise SinkError(
                 f"query '{results.query}': table {self.name} may have a row twice, for want of an index; make one: "
                 f"{self._index}"
             )
-        if (last is not None and last > results.last) or mark not in (None, results.mark):
+        # That the checkpoint has come to as many batches tells nothing: one that was restored does so by other ones.
+        known = {**results.marks, results.batch: results.mark}
+        is_known = last is None or last < results.batch or known.get(last) == last_mark
+        if not is_known or mark not in (None, results.mark):
             raise SinkError(
                 f"query '{results.query}': table {self.name} has results of batch {last} of this checkpoint, which "
                 f"itself has come to batch {results.last} only, or to other results in it: it was restored from a "
