@@ -178,7 +178,9 @@ class Registry:
         self._refuse_misplaced(query, sink, () if replaces else self.bindings)
         query = self._with_schema_names(query)
         frames = {relation.source: self._frame(relation.source) for relation in query.relations}
-        return bind(self._spark, query, sink, frames, self._time_of)
+        read = (self.sources()[relation.source] for relation in query.relations)
+        groups = [each.derived for each in read if isinstance(each, Stream) and each.derived is not None]
+        return bind(self._spark, query, sink, frames, self._time_of, groups)
 
     def add_query(self, binding: Binding) -> None:
         """Register a query that Spark has accepted. Raises OptionError for a name that has been taken meanwhile."""

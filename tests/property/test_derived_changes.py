@@ -217,6 +217,24 @@ def test_other_groups_under_the_name_of_those_that_are_read_are_refused(place: P
     other.engine().run_available()
 
 
+def test_what_was_gathered_of_other_groups_is_let_go(place: Place) -> None:
+    place.queries = QUERIES[:2]
+    for _ in range(4):
+        place.arrive()
+    place.engine().run_available()
+    assert next(groups for groups in manifest_of(place).groups if groups.query == "tens").files
+    fives = replace(FIVES, text=FIVES.text.replace("FROM a", "FROM a WHERE id > 4"))
+    place.queries = (fives,)
+    place.arrive()
+    place.engine().run_available()
+    before = rows_in(place.folder / "out" / "tens")
+    place.queries = (fives, QUERIES[1], replace(QUERIES[1], name="again"))
+    for _ in range(2):
+        place.arrive()
+    place.engine().run_available(close=True)
+    assert rows_in(place.folder / "out" / "tens") - before == rows_in(place.folder / "out" / "again") != Counter()
+
+
 def test_a_query_over_groups_that_comes_later_sees_those_that_are_written_from_then_on(place: Place) -> None:
     for _ in range(3):
         place.arrive()

@@ -6,7 +6,7 @@ yields the output columns' names and types, and the type of every operand of a j
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -111,8 +111,16 @@ class Binding:
         return kind_of(self.sink.spec).delivery(self.sink.spec, projection)
 
 
-def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, DataFrame], time_of: TimeOf) -> Binding:
-    """Return the confirmed query, its windows as narrow as its time predicates allow.
+def bind(
+    spark: SparkSession,
+    query: Query,
+    sink: Sink,
+    frames: Mapping[str, DataFrame],
+    time_of: TimeOf,
+    read: Sequence[str] = (),
+) -> Binding:
+    """Return the confirmed query, its windows as narrow as its time predicates allow. `read`: what tells the groups
+    that it reads apart from those of other queries of their names.
 
     Raises SqlError with Spark's own words if Spark rejects it.
     """
@@ -153,7 +161,7 @@ def bind(spark: SparkSession, query: Query, sink: Sink, frames: Mapping[str, Dat
     if query.aggregation is None:
         return binding
     grouping = grouping_of(
-        query, joined, StructType(fields), output, time_zone=time_zone(spark), can_fold=is_ansi(spark)
+        query, joined, StructType(fields), output, time_zone=time_zone(spark), can_fold=is_ansi(spark), read=read
     )
     return binding if grouping is None else _of_groups(spark, binding, grouping)
 

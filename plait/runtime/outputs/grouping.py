@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,9 +64,10 @@ def grouping_of(
     *,
     time_zone: str,
     can_fold: bool = True,
+    read: Sequence[str] = (),
 ) -> Grouping | None:
     """Return how a query groups, None if it does not. `schema`: of its joined rows, `results`: of its groups. Without
-    `can_fold` the joined rows are kept as they are.
+    `can_fold` the joined rows are kept as they are. `read`: as for `rows_identity`.
     """
     aggregation = query.aggregation
     if aggregation is None:
@@ -85,7 +86,7 @@ def grouping_of(
         window=aggregation.window,
         sql=aggregation.sql if folding is None else folding.sql,
         finishing=finishing,
-        identity=rows_identity(query.text, aggregation, types, fold),
+        identity=rows_identity(query.text, aggregation, types, fold, read),
         countable=countable(query, fold, types),
         keys=aggregation.keys,
         key_columns=_columns(aggregation.keys, types),
@@ -102,8 +103,15 @@ def _type_names(schema: StructType) -> list[str]:
     return [str(field.dataType.simpleString()).lower() for field in schema]
 
 
-def rows_identity(text: str, aggregation: Aggregation, types: Mapping[ColumnRef, str], fold: Fold | None) -> str:
-    """Return what tells kept rows apart from those that mean something else. `types`: of the joined row.
+def rows_identity(
+    text: str,
+    aggregation: Aggregation,
+    types: Mapping[ColumnRef, str],
+    fold: Fold | None,
+    read: Sequence[str] = (),
+) -> str:
+    """Return what tells kept rows apart from those that mean something else. `types`: of the joined row; `read`:
+    what tells groups of other queries that it reads apart from those of others of their names.
 
     It is written out, name by name, because checkpoints hold it: it must not change with a version of ours, nor with
     anything that leaves the rows what they are, such as HAVING, another name of a column, or whether it can be NULL.
@@ -122,6 +130,8 @@ def rows_identity(text: str, aggregation: Aggregation, types: Mapping[ColumnRef,
         "keys": None if fold is None else list(fold.keys),
         "partials": None if fold is None else [[each.name, each.first, each.again] for each in fold.partials],
     }
+    if read:
+        meaning["groups"] = list(read)
     return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:16]
 
 
