@@ -215,8 +215,9 @@ class _Loader:
             self._note(view_problems(view, self._known(), views=self._views.values(), predicates=self._predicates))
 
     def _known(self) -> dict[str, Source]:
-        """Return the sources there are, those that could not be read with columns that nobody knows."""
-        broken = {name: Stream(name=name, time="") for name in self._broken - set(self._views)}
+        """Return the sources there are; those with mistakes, queries among them, with columns that nobody knows."""
+        mistaken = self._broken | {name for name, query in self._queries.items() if query is None}
+        broken = {name: Stream(name=name, time="") for name in mistaken - set(self._views)}
         taken = {*self._views, *self._sources}
         derived = {stream.name: stream for name, stream in self._derived.items() if name not in taken}
         return {**broken, **derived, **self._by_name}

@@ -74,7 +74,7 @@ class StatementBinder:
         refuse_unwritable(output, clause.scope, self._statement.sink, expressions)
         if not self.problems:
             predicates.require_connection(clause.places, clause.crosses)
-        if self.problems or self._is_view:
+        if self.problems or self._is_view or (syntax.at is not None and groups is None):
             return None
         query = Query(
             name=self._statement.name,

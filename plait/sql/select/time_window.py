@@ -146,7 +146,7 @@ def _session(
 def _time(
     tokens: Sequence[Token], scope: Scope, expressions: ExpressionBinder, *, call: str = WINDOW
 ) -> ColumnRef | None:
-    """Return the event time that windows are of; None if it is no expression."""
+    """Return the event time that windows are of; None if it is no expression, or nobody knows."""
     bound = expressions.bind(expressions.parse(tokens), tokens, scope)
     if bound is None:
         return None
@@ -154,6 +154,8 @@ def _time(
     alias = bound.relations[0] if len(bound.relations) == 1 else None
     relation = None if alias is None else scope.relation(alias)
     source = None if relation is None else relation.source
+    if isinstance(source, Stream) and not source.time:
+        return None  # of a stream with mistakes nothing is known
     if isinstance(source, Stream) and source.computed is None:
         if column is not None and folded(source.time) == folded(column.column):
             return column

@@ -115,6 +115,18 @@ def test_mistakes_in_a_query_over_groups_have_their_places() -> None:
     ]
 
 
+def test_queries_over_the_groups_of_one_with_a_mistake_are_not_blamed_for_it() -> None:
+    script = """
+        CREATE QUERY m INTO noop AS
+          SELECT window.end AS until, max_by(k, ts) AS n FROM o GROUP BY window(ts, '5 minutes');
+        CREATE QUERY q INTO noop AS SELECT until, n FROM m WHERE n > 1;
+        CREATE QUERY r INTO noop AS
+          SELECT window.end AS until, max(n) AS n FROM m GROUP BY window(until, '1 hour');
+        CREATE QUERY s INTO noop AS SELECT until FROM r;"""
+    (problem,) = said(script)
+    assert "max_by()" in problem
+
+
 def test_a_query_stands_before_those_that_read_its_groups() -> None:
     (problem,) = said("CREATE QUERY q INTO noop AS SELECT p.n FROM m p;" + MINUTES)
     assert "there is no stream or table 'm'" in problem
