@@ -310,6 +310,30 @@ def test_a_query_over_groups_begins_while_the_engine_runs(place: Place) -> None:
     assert sorted(handles[0].results()["n"].to_pylist()) == sorted(row[2] for row in later if row[2] > 1)
 
 
+def test_all_queries_make_room_for_others_of_their_names_while_the_engine_runs(place: Place) -> None:
+    place.queries = QUERIES[:2]
+    for _ in range(6):
+        place.arrive()
+    session, handles = Session(), list[plait.runtime.declarations.QueryHandle]()
+    engine = place.engine(session)
+
+    def boundary(batch: int, done: bool) -> None:
+        if batch == 3 and not handles:
+            engine.drop("tens")
+            engine.drop("fives")
+            text = FIVES.text.replace("FROM a", "FROM a WHERE id > 4")
+            handles.append(engine.query("fives", text, sink=plait.sinks.memory()))
+            handles.append(engine.query("tens", TENS.text, sink=plait.sinks.memory()))
+            assert engine._run is not None
+            engine._run.settle()
+
+    session.boundary = boundary
+    engine.run_available(close=True)
+    fives, tens = (handle.results() for handle in handles)
+    assert manifest_of(place).ended
+    assert len(fives) == sum(tens["n"].to_pylist()) > 0
+
+
 def test_queries_over_the_groups_of_one_that_fails_are_set_aside_with_it(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

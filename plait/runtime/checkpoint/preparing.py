@@ -111,7 +111,9 @@ def prepare(asked: Asked) -> Prepared:
     opened = _opened(asked)
     bindings, streams = asked.bindings.values(), asked.streams_of(None)
     refuse_ended(opened.storage, opened.owner, opened.manifest, bindings, streams, asked.dropped)
-    refuse_changed(asked.checkpoint, opened.manifest, asked.derived)
+    # What reads the groups of one that was dropped by name was dropped before it.
+    left = [stream for stream in asked.derived if stream.name not in asked.dropped]
+    refuse_changed(asked.checkpoint, opened.manifest, left)
     catalog = _evolved(asked, opened)
     plan, way = _planned(asked, opened)
     catalog = replace(catalog, read=tuple(stream.name for stream in asked.streams_of(plan)))
