@@ -7,7 +7,8 @@ manifest lacks them.
 
 Manifests of earlier formats are brought into today's form. Format 1 counted what probing showed as sums by source
 (`joins`); format 2 keeps series (`plait.stats.cycles`), in which those sums are what was counted before the first
-cycle. Fields that were added take their defaults and need nothing.
+cycle. Format 3 names groups that queries read (`made`): who does not know them must not go on without. Fields that were
+added take their defaults and need nothing.
 """
 
 from __future__ import annotations
@@ -151,8 +152,8 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-FORMAT = 2
-READ = (1, 2)
+FORMAT = 3
+READ = (1, 2, 3)
 
 
 def without_sums(document: dict[str, Any]) -> tuple[dict[str, Any], tuple[Series, ...]]:

@@ -43,7 +43,7 @@ def decode(content: bytes, name: str) -> Manifest:
     document = _parse(content, name, header_only=False)
     bars = document.pop("late_before", None)
     try:
-        if document["format"] == FORMAT:
+        if document["format"] > 1:
             return codec.from_json(document)
         document, series = without_sums(document)
         manifest = with_series(codec.from_json(document), series)

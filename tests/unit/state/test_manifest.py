@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plait.errors import CheckpointError
 from plait.state.manifest import ManifestLog, decode, encode, manifest_path
-from plait.state.model import Bucket, Manifest, SourceProgress, Undelivered
+from plait.state.model import Bucket, MadeGroups, Manifest, SourceProgress, Undelivered
 from plait.state.storage import Storage, checksum_of
 from plait.stats.cycles import from_totals
 from tests.unit.state.builders import described, layout
@@ -158,8 +158,24 @@ def test_results_that_no_sink_has_taken_stand_where_earlier_versions_look_for_th
 
 
 def test_another_format_is_refused_naming_both() -> None:
-    with pytest.raises(CheckpointError, match=r"Manifest m has format 3; this Plait reads formats 1 to 2\."):
-        decode(edited(lambda document: document.update(format=3)), "m")
+    with pytest.raises(CheckpointError, match=r"Manifest m has format 4; this Plait reads formats 1 to 3\."):
+        decode(edited(lambda document: document.update(format=4)), "m")
+
+
+def test_manifests_are_of_another_format_than_before_they_named_groups() -> None:
+    named = replace(MANIFEST, made=(MadeGroups(stream="s", identity="1"),))
+    assert json.loads(encode(named))["format"] not in (1, 2)
+
+
+@settings(deadline=None, max_examples=20)
+@given(any_of(Manifest))
+def test_a_manifest_of_the_second_format_keeps_all_that_it_says(manifest: Manifest) -> None:
+    older = replace(manifest, made=())
+    document = json.loads(encode(older))
+    del document["checksum"], document["made"]
+    head = {name: document.pop(name) for name in ("format", "batch", "watermark_us", "late_before")}
+    head["format"] = 2
+    assert decode(seal(f"{json.dumps(head)[:-1]},\n{json.dumps(document)[1:-1]}".encode()), "m") == older
 
 
 def test_sums_of_joins_of_the_first_format_become_what_was_counted_before_the_first_cycle() -> None:
@@ -179,7 +195,7 @@ def test_sums_of_joins_of_the_first_format_become_what_was_counted_before_the_fi
     assert decode(encode(found), "m") == found
 
 
-def test_a_field_of_the_first_format_is_damage_in_the_second() -> None:
+def test_a_field_of_the_first_format_is_damage_in_later_ones() -> None:
     def mixed(document: dict[str, Any]) -> None:
         document["sources"] = [{"source": "r", "joins": []}]
 
