@@ -20,7 +20,10 @@ from plait.state.place import state_of
 from tests.property.derived import Made, Place, Read, only, random_place, rows_in
 from tests.property.standin import frames
 from tests.property.standin.session import Session
+from tests.property.test_requests_within import Asking, hooks
 from tests.property.test_undecided_kills import Deaths
+
+__all__ = ["hooks"]
 
 COUNTED = "SELECT window.end AS until, k, count(*) AS n FROM {} GROUP BY window({}, '{} seconds'), k"
 
@@ -332,6 +335,28 @@ def test_all_queries_make_room_for_others_of_their_names_while_the_engine_runs(p
     fives, tens = (handle.results() for handle in handles)
     assert manifest_of(place).ended
     assert len(fives) == sum(tens["n"].to_pylist()) > 0
+
+
+def test_groups_that_a_batch_has_taken_in_are_not_those_of_the_query_that_comes_within_it(
+    place: Place, hooks: dict[str, Any]
+) -> None:
+    place.queries = (FIVES, QUERIES[2])
+    for _ in range(6):
+        place.arrive()
+    text, handles = FIVES.text.replace("count(*)", "100 + count(*)"), list[plait.runtime.declarations.QueryHandle]()
+
+    def ask(engine: plait.Engine) -> None:
+        engine.drop("many")
+        engine.replace("fives", text, sink=plait.sinks.memory())
+        handles.append(engine.query("many", MANY, sink=plait.sinks.memory()))
+
+    engine = place.engine()
+    hooks["stored"] = Asking(engine, ask, 3)
+    engine.run_available()
+    assert handles[0].active_since == 4
+    found = handles[0].results()["n"].to_pylist()
+    assert found
+    assert min(found) > 100
 
 
 def test_queries_over_the_groups_of_one_that_fails_are_set_aside_with_it(

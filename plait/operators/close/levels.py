@@ -104,7 +104,8 @@ def with_streams(manifest: Manifest, streams: Iterable[Stream]) -> Manifest:
     """
     read = {stream.name: stream.derived or "" for stream in streams}
     known = {made.stream: made for made in manifest.made if read.get(made.stream) == made.identity}
-    gone = {made.stream for made in manifest.made} - known.keys()
+    met = {made.stream for made in manifest.made} | {each.source for each in manifest.sources if each.source in read}
+    gone = met - known.keys()
     manifest = replace(
         manifest, made=tuple(known.get(name) or MadeGroups(stream=name, identity=read[name]) for name in sorted(read))
     )

@@ -189,6 +189,19 @@ def refuse_other_streams(before: Catalog | None, now: Catalog) -> None:
     )
 
 
+def refuse_names_of_sources(before: Catalog | None, queries: Iterable[str]) -> None:
+    """Refuse queries whose groups are read under the name of a stream or table of before: what is stored of that would
+    be taken for groups. Raises CheckpointError.
+    """
+    for name in queries:
+        if before is not None and before.source(name) is not None:
+            raise CheckpointError(
+                f"query '{name}', whose groups other queries read, is called like a stream or table that the "
+                "checkpoint knows: what is stored of that would count as groups. Give the query another name, or use "
+                "another checkpoint."
+            )
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "none"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from plait.adapt.forecast import NEXT_CYCLE
 from plait.operators.close.keeping import with_all_kept
 from plait.operators.close.lacking import Lacking, lacking_after
-from plait.operators.close.levels import with_streams
+from plait.operators.close.levels import changed_streams, with_streams
 from plait.operators.close.watermark import fallen_back, watermark_after
 from plait.operators.ingest.derivable import Taking, derivation_from_running, taking_in
 from plait.operators.ingest.deriving import Derivation
@@ -23,7 +23,13 @@ from plait.plan.codec import PartTexts
 from plait.plan.coming import Way
 from plait.plan.model import Plan
 from plait.runtime.checkpoint.asked import Asked
-from plait.runtime.checkpoint.catalog import Catalog, evolve, refuse_other_streams, write_epoch
+from plait.runtime.checkpoint.catalog import (
+    Catalog,
+    evolve,
+    refuse_names_of_sources,
+    refuse_other_streams,
+    write_epoch,
+)
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.checkpoint.heading import decided_from, past_plans, way_to
 from plait.runtime.checkpoint.notices import notices
@@ -154,6 +160,8 @@ def go_on(
     if len(taken_in) < len(found) or not is_ansi(asked.spark):
         return heading, None
     readings = readings_of(asked, prepared.epoch, plan, manifest)
+    if within and any(changed_streams(manifest, asked.derived)):  # it has taken in the groups of the one before
+        return heading, None
     if within and not serve_at_once(manifest, prepared.specs.values(), plan, readings):
         return heading, None
     catalog = replace(catalog, read=prepared.catalog.read)
@@ -201,6 +209,7 @@ def _opened(asked: Asked) -> Opened:
 
 def _evolved(asked: Asked, opened: Opened) -> Catalog:
     """Take what is registered into the catalog; refuse what does not fit."""
+    refuse_names_of_sources(opened.catalog, [stream.name for stream in asked.derived])
     return evolve(
         opened.catalog,
         [opened.source for opened in asked.sources.values() if opened.source not in asked.derived],

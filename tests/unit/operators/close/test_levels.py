@@ -117,3 +117,15 @@ def test_nothing_stays_of_groups_that_nobody_reads_or_that_are_others_now() -> N
     )
     assert [each.source for each in left.sources] == ["one", "s"]
     assert with_streams(state, [streams[0], replace(streams[1], derived="1")]) == state
+
+
+def test_a_stream_of_groups_begins_without_what_is_known_of_another_of_its_name() -> None:
+    state = Manifest(
+        batch=1,
+        watermark_us=50,
+        plan="",
+        sources=tuple(SourceProgress(source=name, late_before_us=40) for name in ("one", "s")),
+    )
+    left = with_streams(state, [Stream(name="one", time="e", derived="1")])
+    assert [each.source for each in left.sources] == ["s"]
+    assert marks_of(["one"], with_taken(left.sources, {"one": None})) == {"one": None}
