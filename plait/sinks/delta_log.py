@@ -2,7 +2,8 @@
 
 A commit of a table is a file of one JSON object a line, ``_delta_log/<version>.json``; now and then all that came
 before is put together in Parquet, and ``_last_checkpoint`` says of which version. A line ``txn`` says which was the
-last version of its own that an application has written (protocol of Delta, "Transaction Identifiers").
+last version of its own that an application has written (protocol of Delta, "Transaction Identifiers"); what it said of
+it besides, its mark, stands in the line ``commitInfo`` of the same commit, and not in Parquet.
 """
 
 from __future__ import annotations
@@ -10,32 +11,50 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator
 
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from plait.errors import SinkError
+from plait.sinks.kind import Note
 from plait.sinks.staging import locate
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
-def last_transaction(table: str, application: str) -> int | None:
-    """Return the last version that an application has written to a table, None if it has written none. Raises
-    SinkError for a log that cannot be understood, OSError for one that cannot be read.
+def last_transaction(table: str, application: str, since: int = 0) -> Note | None:
+    """Return the last version that an application has written to a table, None if it has written none; with its mark,
+    if a commit that is left tells that and the version is not before `since`. Raises SinkError for a log that cannot be
+    understood, OSError for one that cannot be read.
     """
     filesystem, log = locate(posixpath.join(table, "_delta_log"))
     try:
         version, known = _checkpoint(filesystem, log, application)
-        for content in _commits(filesystem, log, version):
-            for line in content.splitlines():
-                action = json.loads(line).get("txn") if b'"txn"' in line else None
-                if action is not None and action["appId"] == application:
-                    known = int(action["version"])
+        commits = _commits(filesystem, log)
+        last = None if known is None else Note(batch=known, mark=None)
+        after = (_noted(filesystem, path, application) for number, path in reversed(commits) if number > version)
+        found = next((note for note in after if note is not None), None)
+        if found is not None or last is None or last.batch < since:
+            return found or last
+        # The commits that are put together in Parquet are left for a while.
+        before = (_noted(filesystem, path, application) for number, path in reversed(commits) if number <= version)
+        return next((note for note in before if note is not None and note.batch == last.batch), last)
     except (ValueError, KeyError, TypeError) as error:
         raise SinkError(f"the log of the Delta table '{table}' cannot be understood: {error}") from error
-    return known
+
+
+def _noted(filesystem: pafs.FileSystem, commit: str, application: str) -> Note | None:
+    """Return what a commit says of an application, None if nothing."""
+    with filesystem.open_input_stream(commit) as stream:
+        content = stream.read()
+    batch, mark = None, None
+    for line in content.splitlines():
+        if b'"txn"' in line or b'"commitInfo"' in line:
+            action = json.loads(line)
+            mark = action.get("commitInfo", {}).get("userMetadata", mark)
+            if "txn" in action and action["txn"]["appId"] == application:
+                batch = int(action["txn"]["version"])
+    return None if batch is None else Note(batch=batch, mark=mark)
 
 
 def _checkpoint(filesystem: pafs.FileSystem, log: str, application: str) -> tuple[int, int | None]:
@@ -57,14 +76,10 @@ def _checkpoint(filesystem: pafs.FileSystem, log: str, application: str) -> tupl
     return version, known
 
 
-def _commits(filesystem: pafs.FileSystem, log: str, after: int) -> Iterator[bytes]:
-    """Yield the commits of later versions, in order."""
+def _commits(filesystem: pafs.FileSystem, log: str) -> list[tuple[int, str]]:
+    """Return versions and paths of the commits that are left, in order."""
     infos = filesystem.get_file_info(pafs.FileSelector(log, allow_not_found=True))
-    commits = sorted((int(match[1]), info.path) for info in infos if (match := _COMMIT.fullmatch(info.base_name)))
-    for version, path in commits:
-        if version > after:
-            with filesystem.open_input_stream(path) as stream:
-                yield stream.read()
+    return sorted((int(match[1]), info.path) for info in infos if (match := _COMMIT.fullmatch(info.base_name)))
 
 
 __all__ = ["last_transaction"]

@@ -50,6 +50,16 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a place remembers of a query: the last batch of it that it has, and the mark of its results, None if that is
+    not told any more.
+    """
+
+    batch: int
+    mark: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """The results of one query and batch, spooled in the checkpoint of this id.
 
@@ -74,6 +84,21 @@ class Results:
     mark: str = ""
     marks: Mapping[int, str] = field(default_factory=dict)
     connections: MutableMapping[str, Connection] = field(default_factory=dict)
+
+    def knows(self, last: Note) -> bool:
+        """Tell whether a note that is no batch before this one is of one that waits with it, and by its mark. That the
+        checkpoint has come to as many batches tells nothing, since one that was restored does so again by other ones;
+        it decides only where the note has no mark.
+        """
+        if last.mark is None:
+            return last.batch <= self.last
+        return last.mark == {**self.marks, self.batch: self.mark}.get(last.batch)
+
+    def are_in(self, last: Note | None) -> bool:
+        """Tell whether a place has these results, by its note. One that is not known is of another history of the
+        checkpoint, which does not have them.
+        """
+        return last is not None and last.batch >= self.batch and self.knows(last)
 
 
 class SinkKind(ABC):
@@ -151,9 +176,19 @@ class SinkKind(ABC):
         known whether it had been done; then it does nothing if it had. Returns nothing.
         """
 
+    def has(self, sink: Sink, results: Results) -> bool:
+        """Tell whether what it writes to has a batch, without writing there. Only of a sink that remembers, and after
+        the commit; raises what `deliver` does.
+        """
+        raise NotImplementedError(self.name)
+
     def directory(self, spec: SinkSpec) -> str | None:
         """Return the directory it writes to, None if it writes to none."""
         return None
+
+    def place(self, spec: SinkSpec) -> str | None:
+        """Return the name of what it writes to, by which one place is told from another: not how it is reached."""
+        return self.directory(spec)
 
     def claimed(self, spec: SinkSpec, claim: Claim) -> ClaimedPlace:
         """Return the place that the claim's results go to, with what may be done to it before a run."""

@@ -18,15 +18,14 @@ begins with another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from plait.errors import SinkError
 from plait.faults import reach
-from plait.sinks.kind import Results
+from plait.sinks.kind import Note, Results
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,18 +39,24 @@ OWN: Final = ("transactional.id", "enable.idempotence", "group.id", "isolation.l
 """Options of Kafka's client that are not the user's to set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What the broker remembers of a query: the last batch of it in the topic, and the mark of its results."""
-
-    batch: int
-    mark: str
-
-
 def send_once(results: Results, topic: str, settings: Mapping[str, str], parts: Iterable[pa.Table]) -> None:
     """Send a batch's records, the columns ``key`` and ``value`` of its `parts`, unless the topic has them. `settings`:
     of Kafka's client. Raises SinkError; then it is not known whether the topic has them, and the next call asks.
     """
+    with _writer(results, topic, settings) as writer:
+        if not is_there(writer.last, results, topic):
+            writer.send(parts, results)
+
+
+def was_sent(results: Results, topic: str, settings: Mapping[str, str]) -> bool:
+    """Tell whether a topic has a batch, once what may be under way to it is settled. Raises SinkError."""
+    with _writer(results, topic, settings) as writer:
+        return results.are_in(writer.last)
+
+
+@contextmanager
+def _writer(results: Results, topic: str, settings: Mapping[str, str]) -> Iterator[TopicWriter]:
+    """Open the query's producer, or go on with it; whatever fails is its end. Raises SinkError for what Kafka says."""
     try:
         from confluent_kafka import KafkaException
     except ImportError as error:
@@ -65,8 +70,7 @@ def send_once(results: Results, topic: str, settings: Mapping[str, str], parts: 
         if not isinstance(writer, TopicWriter):
             name = f"plait-{results.checkpoint}-{quote(results.query, safe='')}"
             writer = results.connections[connection] = TopicWriter(name, topic, settings)
-        if not is_there(writer.last, results, topic):
-            writer.send(parts, results)
+        yield writer
     except BaseException as error:
         failed = results.connections.pop(connection, None)
         if isinstance(failed, TopicWriter):
@@ -82,12 +86,11 @@ def send_once(results: Results, topic: str, settings: Mapping[str, str], parts: 
 
 def is_there(last: Note | None, results: Results, topic: str) -> bool:
     """Tell whether a topic has a batch, by the `last` note of its query. Raises SinkError if it has more than the
-    checkpoint knows of: a note that is no batch before this one is of one that waits with it, and by its mark. That the
-    checkpoint has come to as many batches tells nothing, since one that was restored does so again by other ones.
+    checkpoint knows of.
     """
     if last is None or last.batch < results.batch:
         return False
-    if last.mark == {**results.marks, results.batch: results.mark}.get(last.batch):
+    if results.knows(last):
         return True
     raise SinkError(
         f"query '{results.query}': topic '{topic}' has results of batch {last.batch} of this checkpoint, which itself "
@@ -166,4 +169,4 @@ class TopicWriter:
                 self._producer.poll(0.1)
 
 
-__all__ = ["OWN", "Note", "TopicWriter", "is_there", "send_once"]
+__all__ = ["OWN", "Note", "TopicWriter", "is_there", "send_once", "was_sent"]

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from plait.errors import PlaitError, SinkError
+from plait.query.model import SinkSpec
 from plait.runtime.batch import handing_over, microbatch
 from plait.sinks import kinds
 from plait.sinks.kind import Results, Sink, SinkKind
-from plait.sinks.options import accepting
+from plait.sinks.options import accepting, option_of
 from plait.sinks.staging import Publication
 from plait.state.manifest import ManifestLog
 from plait.state.storage import Storage
@@ -31,25 +32,28 @@ class Death(BaseException):
 
 
 class Store(SinkKind):
-    """Remembers what it has, as a broker or a database does. `fate`: what becomes of the next batch."""
+    """Remembers what it has, as a broker or a database does. `fate`: what becomes of the next batch; `then`: of the one
+    after it.
+    """
 
     name = "console"
     options = accepting(kinds.KINDS["console"].options[0].values, "rows")
 
     def __init__(self) -> None:
-        self.has: dict[tuple[str, str], dict[int, tuple[str, list[int]]]] = {}
+        self.holds: dict[tuple[str | None, str, str], dict[int, tuple[str, list[int]]]] = {}
         self.fate: str | None = None
+        self.then: str | None = None
 
-    def remembers(self, spec: object) -> bool:
+    def remembers(self, spec: SinkSpec) -> bool:
         return True
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
-        fate, self.fate = self.fate, None
+        fate, self.fate, self.then = self.fate, self.then, None
         if fate == "refused":
             raise SinkError("not now")
         if fate == DEATHS[0]:
             raise Death
-        known = self.has.setdefault((results.checkpoint, results.query), {})
+        known = self.holds.setdefault((self.place(sink.spec), results.checkpoint, results.query), {})
         assert results.batch <= results.last
         assert results.marks[results.batch] == results.mark
         if known and max(known) >= results.batch:
@@ -60,11 +64,22 @@ class Store(SinkKind):
         assert known[results.batch][0] == results.mark
         if fate == DEATHS[1]:
             raise Death
+        if fate == "answer lost":
+            raise SinkError("no answer in time")
         return ()
+
+    def has(self, sink: Sink, results: Results) -> bool:
+        if self.fate == "away":
+            raise SinkError("nobody there")
+        known = self.holds.get((self.place(sink.spec), results.checkpoint, results.query), {})
+        return known.get(results.batch, ("", []))[0] == results.mark
+
+    def place(self, spec: SinkSpec) -> str | None:
+        return option_of(spec.options, "rows")
 
     @property
     def values(self) -> list[int]:
-        return sorted(v for known in self.has.values() for _, values in known.values() for v in values)
+        return sorted(v for known in self.holds.values() for _, values in known.values() for v in values)
 
 
 class Killing(Place):
@@ -158,3 +173,48 @@ def test_what_waits_for_another_sink_comes_in_order_after_the_commit(store: Stor
     place.arrive(4)
     place.run(SCRIPT + SHY.replace("INTO parquet OPTIONS (path '{0}/shy')", "INTO console"))
     assert store.values == [1, 2, 3, 4]
+
+
+def moved(sink: str) -> str:
+    return SCRIPT + SHY.replace("parquet OPTIONS (path '{0}/shy')", sink)
+
+
+HERE, THERE = "console OPTIONS (rows '1')", "console OPTIONS (rows '2')"
+
+
+def leave_in_doubt(place: Killing, store: Store, fate: str) -> None:
+    """Let the second attempt at the first batch end so, after a manifest says why the one before it failed."""
+    place.arrive(1)
+    store.fate = "refused"
+    assert place.survive(moved(HERE))
+    place.arrive(2)
+    store.fate, store.then = "refused", fate
+    with pytest.MonkeyPatch.context() as patch:
+        place.arm(patch, None)
+        assert place.survive(moved(HERE)) == (fate not in DEATHS)
+    place.arrive(3)
+
+
+@pytest.mark.parametrize("fate", ["refused", "answer lost", *DEATHS])
+@pytest.mark.parametrize("today", [THERE, "parquet OPTIONS (path '{0}/shy')"])
+def test_what_a_former_sink_may_have_taken_comes_to_another_one_only_if_it_has_not(
+    fate: str, today: str, store: Store, tmp_path: Path
+) -> None:
+    place = Killing(tmp_path)
+    leave_in_doubt(place, store, fate)
+    assert store.values == ([] if fate in ("refused", DEATHS[0]) else [1])
+    place.run(moved(today))
+    assert sorted(store.values + place.delivered()) == [1, 2, 3]
+
+
+def test_what_a_former_sink_may_have_taken_waits_until_that_answers(store: Store, tmp_path: Path) -> None:
+    place = Killing(tmp_path)
+    leave_in_doubt(place, store, "answer lost")
+    store.fate = "away"
+    ((query, reason),) = place.run(moved(THERE)).summary().failing
+    assert (query, store.values) == ("shy", [1])
+    assert "1 results of batch 0 were found for console '1', and may be there" in reason
+    assert "nobody there" in reason
+    store.fate = None
+    assert place.run(moved(THERE)).summary().failing == ()
+    assert store.values == [1, 2, 3]

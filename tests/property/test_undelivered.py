@@ -148,6 +148,17 @@ def test_results_that_fit_no_sink_of_a_changed_query_say_so_and_wait_for_the_one
     assert (engine.summary().failing, place.delivered()) == ((), [1, 2, 3])
 
 
+def test_results_for_files_are_not_lost_in_a_table_of_their_directory(place: Place) -> None:
+    place.fail_to_deliver(1, 2)
+    place.arrive()
+    table = ANOTHER.format("shy", ", partitionBy 'w'").replace("INTO parquet", "INTO delta")
+    ((_, reason),) = place.run(SCRIPT + table).summary().failing
+    assert "Run it once with the sink it had" in reason
+    place.arrive(3)
+    engine = place.run(SCRIPT + ANOTHER.format("shy", ""))
+    assert (engine.summary().failing, place.delivered()) == ((), [1, 2, 3])
+
+
 LOUD = f"CREATE QUERY loud INTO parquet OPTIONS (path '{{0}}/loud') AS {JOIN};"
 
 

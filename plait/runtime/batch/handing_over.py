@@ -4,7 +4,8 @@ A sink that takes nothing stops nobody: its results wait in the checkpoint, and 
 
 A sink that remembers which batches it has gets them after the commit: until then they wait as if it had failed. So a
 manifest names results that it may have, and whoever goes on from that manifest offers them once more, to the very sink
-they were found for, which alone can tell.
+they were found for, which alone can tell. That it has failed does not tell either, since the answer of one that had
+taken them may be what was lost: before results go to another place, the one they were found for is asked.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class Handover:
             reach("deliver")
             try:
                 self._claim(bindings[late.query], work.before)
-                publications += self.deliverer.deliver(bindings[late.query], late)
+                if work.before is None or not self._is_elsewhere(bindings[late.query], late, work.before):
+                    publications += self.deliverer.deliver(bindings[late.query], late)
             except _FAILURES as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
@@ -113,7 +115,7 @@ class Handover:
             try:
                 if _may_be_there(late):
                     self.deliverer.settle(late, last)
-                else:
+                elif not self._is_elsewhere(bindings[late.query], late, last):
                     self.deliverer.deliver(bindings[late.query], late, last)
             except _FAILURES as error:
                 blocked.add(late.query)
@@ -133,6 +135,21 @@ class Handover:
                 if left != last.undelivered:
                     log.amend(replace(last, undelivered=left))
         self.deliverer.close()
+
+    def _is_elsewhere(self, binding: Binding, late: Undelivered, last: Manifest) -> bool:
+        """Tell whether the place that results were found for has them, which is not today's. Raises SinkError if it
+        does not answer.
+        """
+        try:
+            return self.deliverer.has_elsewhere(binding, late, last)
+        except _FAILURES as error:
+            former = decoded_sink(late.sink)
+            place = f"{former.format} '{kind_of(former).place(former)}'"
+            raise SinkError(
+                f"query '{late.query}': {late.rows} results of batch {late.batch} were found for {place}, and may be "
+                f"there, but it does not answer ({_reason(error)}). They wait until it does, and what comes after "
+                "them, too; drop the query by name (DROP QUERY) to have them deleted"
+            ) from error
 
     def _deliver_together(
         self, epoch: Epoch, fresh: list[Undelivered], behind: set[str]
@@ -164,8 +181,8 @@ def _is_for_after_commit(late: Undelivered, bindings: Mapping[str, Binding]) -> 
 
 
 def _may_be_there(late: Undelivered) -> bool:
-    """Tell whether the sink that results were found for may have them: it remembers batches, and is not known not to
-    have taken them.
+    """Tell whether the sink that results were found for is to get them, whatever today's is: it remembers batches, and
+    has not failed to take them yet.
     """
     if not late.sink or late.reason:
         return False

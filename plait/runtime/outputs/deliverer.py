@@ -72,6 +72,19 @@ class Deliverer:
         sink, spooled = Sink(spec=decoded_sink(late.sink)), self._spooled(late, decoded(late.shape))
         kind_of(sink.spec).deliver(sink, self._results(late, spooled, spooled.frame(), last, {}))
 
+    def has_elsewhere(self, binding: Binding, late: Undelivered, last: Manifest) -> bool:
+        """Tell whether another place than today's sink writes to has results: the one they were found for, if it
+        remembers batches. Nothing is written there.
+        """
+        if not late.sink:
+            return False
+        former, today = decoded_sink(late.sink), binding.sink.spec
+        kind = kind_of(former)
+        if not kind.remembers(former) or (former.format, kind.place(former)) == (today.format, kind.place(today)):
+            return False
+        spooled = self._spooled(late, decoded(late.shape))
+        return kind.has(Sink(spec=former), self._results(late, spooled, spooled.frame(), last, {}))
+
     def close(self) -> None:
         """Let go of what sinks keep open."""
         for connection in self._connections.values():
@@ -120,7 +133,7 @@ def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
         check_output(name, binding.sink, former.output)
     except PlaitError as problem:
         before = None if not late.sink else Sink(spec=decoded_sink(late.sink))
-        if before is not None and _place(before) is not None and _place(before) == _place(binding.sink):
+        if before is not None and _is_same_directory(before, binding.sink):
             return before
         raise SinkError(
             f"{late.rows} results of batch {late.batch} wait for the sink of query '{name}', which was another query "
@@ -131,8 +144,15 @@ def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
     return binding.sink
 
 
-def _place(sink: Sink) -> str | None:
-    return kind_of(sink.spec).directory(sink.spec)
+def _is_same_directory(former: Sink, today: Sink) -> bool:
+    """Tell whether two sinks write to one directory, at the same moment of a batch: a table that remembers batches has
+    nothing of files that are published there, nor they of it.
+    """
+    before, now = kind_of(former.spec), kind_of(today.spec)
+    directory = before.directory(former.spec)
+    if directory is None or before.remembers(former.spec) != now.remembers(today.spec):
+        return False
+    return directory == now.directory(today.spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Results as rows of a Delta table, each exactly once.
 
 A batch is one commit of the table. With it Delta notes which batch of the query it was (``txnAppId``, ``txnVersion``),
-and makes no commit of a batch that it has. Whether the table has more than the checkpoint knows of, its log tells.
+and makes no commit of a batch that it has. Whether the table has more than the checkpoint knows of, its log tells: the
+mark of the results stands there too (``userMetadata``).
 """
 
 from __future__ import annotations
@@ -56,27 +57,48 @@ class Delta(SinkKind):
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Add the batch, unless the table has it."""
-        path, application = self.directory(sink.spec) or "", f"plait-{results.checkpoint}-{results.query}"
+        path, application = self.directory(sink.spec) or "", _application(results)
         known = f"{application} {path}"
-        if results.connections.pop(known, None) is None:
-            last = last_transaction(path, application)
-            if last is not None and last > results.last:
-                raise SinkError(
-                    f"query '{results.query}': the Delta table '{path}' has results of batch {last} of this "
-                    f"checkpoint, which itself has come to batch {results.last} only: it was restored from a backup, "
-                    "or a copy of it goes on. Go on with the one that has written them, or RESTORE the table to a "
-                    "version before, or name another table"
-                )
+        wrote_before = results.connections.pop(known, None) is not None
+        if wrote_before or not _is_there(path, results):
+            self._add(sink.spec, path, results)
+        results.connections[known] = Known()
+        return ()
+
+    def has(self, sink: Sink, results: Results) -> bool:
+        """Look into the table's log."""
+        last = last_transaction(self.directory(sink.spec) or "", _application(results), results.batch)
+        return results.are_in(last)
+
+    def _add(self, spec: SinkSpec, path: str, results: Results) -> None:
         writer = results.rows.write.format("delta").mode("append")
-        writer = writer.option("txnAppId", application).option("txnVersion", results.batch)
-        writer = writer.options(**{name: value for name, value in sink.spec.options if folded(name) not in _OWN})
-        partition_by = option_of(sink.spec.options, "partitionBy")
+        writer = writer.option("txnAppId", _application(results)).option("txnVersion", results.batch)
+        writer = writer.option("userMetadata", results.mark)
+        writer = writer.options(**{name: value for name, value in spec.options if folded(name) not in _OWN})
+        partition_by = option_of(spec.options, "partitionBy")
         if partition_by is not None:
             writer = writer.partitionBy(*partition_columns(partition_by))
         writer.save(for_spark(path))
         reach("written")
-        results.connections[known] = Known()
-        return ()
+
+
+def _application(results: Results) -> str:
+    return f"plait-{results.checkpoint}-{results.query}"
+
+
+def _is_there(path: str, results: Results) -> bool:
+    """Tell whether a table has the batch. Raises SinkError if it has more than the checkpoint knows of."""
+    last = last_transaction(path, _application(results), results.batch)
+    if last is None or last.batch < results.batch:
+        return False
+    if results.knows(last):
+        return True
+    raise SinkError(
+        f"query '{results.query}': the Delta table '{path}' has results of batch {last.batch} of this checkpoint, "
+        f"which itself has come to batch {results.last} only, or to other results in it: it was restored from a "
+        "backup, or a copy of it goes on. Delta forgets no batch, not by RESTORE either. Go on with the checkpoint "
+        "that has written them; or name another table, which then has all results from this backup on"
+    )
 
 
 __all__ = ["Delta"]

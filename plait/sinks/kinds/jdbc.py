@@ -20,7 +20,7 @@ from plait.errors import SinkError
 from plait.faults import reach
 from plait.option_values import COUNT, NAME
 from plait.query.model import SinkSpec
-from plait.sinks.kind import Known, ResultColumn, Results, Sink, SinkKind
+from plait.sinks.kind import Known, Note, ResultColumn, Results, Sink, SinkKind
 from plait.sinks.options import SinkProblem, accepting, option_of
 from plait.sinks.staging import Publication
 from plait.sinks.storable import AS_TEXT, Atomic, SparkType, is_same_in_arrow
@@ -74,11 +74,7 @@ class Jdbc(SinkKind):
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Write the batch, unless the table has it."""
-        table = _Table(
-            options={**dict(sink.spec.options), "driver": _DRIVER},
-            name=option_of(sink.spec.options, "dbtable") or "",
-            results=results,
-        )
+        table = self._table(sink.spec, results)
         known = f"{results.query}\n{sorted(table.options.items())}"
         wrote_before = results.connections.pop(known, None) is not None
         if wrote_before or not table.has_batch():
@@ -89,6 +85,17 @@ class Jdbc(SinkKind):
                     raise
         results.connections[known] = Known()
         return ()
+
+    def has(self, sink: Sink, results: Results) -> bool:
+        """Ask the database for rows of the batch."""
+        return self._table(sink.spec, results).has_rows()
+
+    def place(self, spec: SinkSpec) -> str:
+        """Return the table."""
+        return option_of(spec.options, "dbtable") or ""
+
+    def _table(self, spec: SinkSpec, results: Results) -> _Table:
+        return _Table(options={**dict(spec.options), "driver": _DRIVER}, name=self.place(spec), results=results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,31 +111,35 @@ class _Table:
         results = self.results
         if not self._ask(f"to_regclass({_text(self.name)}) IS NOT NULL")[0]:
             return False
-        mine = f"plait_checkpoint = {_text(results.checkpoint)} AND plait_query = {_text(results.query)}"
-        newest = f"(SELECT max(plait_batch) FROM {self.name} WHERE {mine})"
-        mark_of = f"(SELECT split_part(min(plait_index), '-', 1) FROM {self.name} WHERE {mine} AND plait_batch = "
+        newest = f"(SELECT max(plait_batch) FROM {self.name} WHERE {self._mine})"
         is_unique, last, last_mark, mark = self._ask(
             f"EXISTS ({_UNIQUE.format(table=_text(self.name))})",
             newest,
-            f"{mark_of}{newest})",
-            f"{mark_of}{results.batch})",
+            self._mark_of(newest),
+            self._mark_of(str(results.batch)),
         )
         if not is_unique:
             raise SinkError(
                 f"query '{results.query}': table {self.name} may have a row twice, for want of an index; make one: "
                 f"{self._index}"
             )
-        # That the checkpoint has come to as many batches tells nothing: one that was restored does so by other ones.
-        known = {**results.marks, results.batch: results.mark}
-        is_known = last is None or last < results.batch or known.get(last) == last_mark
+        is_known = last is None or last < results.batch or results.knows(Note(batch=last, mark=last_mark))
         if not is_known or mark not in (None, results.mark):
             raise SinkError(
                 f"query '{results.query}': table {self.name} has results of batch {last} of this checkpoint, which "
                 f"itself has come to batch {results.last} only, or to other results in it: it was restored from a "
                 f"backup, or a copy of it goes on. Go on with the one that has written them; or delete what it has not "
-                f"done: DELETE FROM {self.name} WHERE {mine} AND plait_batch >= {results.batch}"
+                f"done: DELETE FROM {self.name} WHERE {self._mine} AND plait_batch >= {results.batch}"
             )
         return mark is not None
+
+    def has_rows(self) -> bool:
+        """Tell whether the results are there, whatever else is."""
+        found = f"FROM pg_attribute WHERE attrelid = to_regclass({_text(self.name)})"
+        (columns,) = self._ask(f"(SELECT count(*) {found} AND attname IN ({', '.join(map(_text, IDENTITY))}))")
+        if columns < len(IDENTITY):
+            return False
+        return bool(self._ask(self._mark_of(str(self.results.batch)))[0] == self.results.mark)
 
     def write(self) -> None:
         """Write the rows in one transaction."""
@@ -143,6 +154,15 @@ class _Table:
         options = {**self.options, "isolationLevel": "READ_COMMITTED", "createTableOptions": f"; {self._index}"}
         rows.write.format("jdbc").options(**options).mode("append").save()
         reach("written")
+
+    @property
+    def _mine(self) -> str:
+        return f"plait_checkpoint = {_text(self.results.checkpoint)} AND plait_query = {_text(self.results.query)}"
+
+    def _mark_of(self, batch: str) -> str:
+        """Return SQL for the mark of a batch, null if the table has no row of it."""
+        mark = f"SELECT split_part(min(plait_index), '-', 1) FROM {self.name}"
+        return f"({mark} WHERE {self._mine} AND plait_batch = {batch})"
 
     @property
     def _index(self) -> str:

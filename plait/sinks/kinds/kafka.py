@@ -24,7 +24,7 @@ from plait.sinks.kind import ResultColumn, Results, Sink, SinkKind
 from plait.sinks.options import SinkProblem, accepting, option_of
 from plait.sinks.staging import Publication
 from plait.sinks.storable import SparkType, csv_problem, json_problem
-from plait.sinks.transactions import OWN, send_once
+from plait.sinks.transactions import OWN, send_once, was_sent
 from plait.spelling import backquoted, did_you_mean, folded, quoted
 
 SERVERS: Final = "kafka.bootstrap.servers"
@@ -86,16 +86,28 @@ class Kafka(SinkKind):
 
     def deliver(self, sink: Sink, results: Results) -> tuple[Publication, ...]:
         """Send the results in a transaction, or let Spark send them."""
-        options = {name: value for name, value in sink.spec.options if folded(name).startswith(self.option_prefix)}
-        topic = option_of(sink.spec.options, "topic") or ""
+        topic = self.place(sink.spec)
         if self.remembers(sink.spec):
             parts = (_packed(sink.spec, part).toArrow() for part in results.parts)
-            told = {name[len(self.option_prefix) :]: value for name, value in options.items()}
-            send_once(results, topic, told, parts)
+            send_once(results, topic, self._settings(sink.spec), parts)
             return ()
         records = records_of(sink.spec, results)
+        options = {f"{self.option_prefix}{name}": value for name, value in self._settings(sink.spec).items()}
         records.write.format("kafka").options(**options).option("topic", topic).mode("append").save()
         return ()
+
+    def has(self, sink: Sink, results: Results) -> bool:
+        """Ask the broker."""
+        return was_sent(results, self.place(sink.spec), self._settings(sink.spec))
+
+    def place(self, spec: SinkSpec) -> str:
+        """Return the topic."""
+        return option_of(spec.options, "topic") or ""
+
+    def _settings(self, spec: SinkSpec) -> dict[str, str]:
+        """Return what the user says to Kafka's client."""
+        start = len(self.option_prefix)
+        return {name[start:]: value for name, value in spec.options if folded(name).startswith(self.option_prefix)}
 
 
 def format_of_values(spec: SinkSpec) -> str:

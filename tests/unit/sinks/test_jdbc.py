@@ -63,3 +63,16 @@ def test_a_table_that_knows_more_than_the_checkpoint_is_refused_however_far_that
     with pytest.raises(SinkError, match="restored from a backup, or a copy"):
         table.take(come_to)
     assert not table.is_written
+
+
+@pytest.mark.parametrize(
+    ("columns", "mark", "has_it"),
+    [(0, "m4", False), (3, "m4", False), (4, None, False), (4, "x4", False), (4, "m4", True)],
+)
+def test_a_table_is_asked_for_a_batch_by_its_mark_if_it_is_one_of_plait(
+    columns: int, mark: str | None, has_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [(columns,), (mark,)]
+    monkeypatch.setattr(jdbc._Table, "_ask", lambda table, *sqls: answers.pop(0))
+    results = Results(query="q", batch=4, checkpoint="c", tasks=1, rows=None, kept={}, last=5, mark="m4")
+    assert jdbc.Jdbc().has(SINK, results) == has_it

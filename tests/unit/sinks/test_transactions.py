@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from plait.errors import SinkError
-from plait.sinks.transactions import Note, is_there
+from plait.sinks.kind import Note
+from plait.sinks.transactions import is_there
 from tests.kafka.sending import results
 
 
