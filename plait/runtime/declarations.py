@@ -313,8 +313,8 @@ class Declarations(ABC):
         Results that its sink has not taken are discarded; those of a query that a later start only leaves out wait.
         """
         with self._declaring:
-            self._registry.refuse_read(name)
-            self._registry.drop_query(text("Engine.drop", "name", name, "'late'"))
+            self._registry.refuse_read(text("Engine.drop", "name", name, "'late'"))
+            self._registry.drop_query(name)
             self._setting_aside.forget(name)
             self._dropped.add(name)
             self._gone.note(1, left=len(self._registry.bindings))
