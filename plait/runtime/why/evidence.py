@@ -34,6 +34,11 @@ def read_again(spark: SparkSession, source: Source, checkpoint: str) -> DataFram
     NULL where none has yet. Raises OptionError for a source that cannot be read once more.
     """
     connector = source.connector
+    if isinstance(source, Stream) and source.derived is not None:
+        raise OptionError(
+            f"'{source.name}' is the groups of query '{source.name}', which no source delivers; ask why there is no "
+            f"row of that query instead: --query {source.name}"
+        )
     if connector is None or not format_of(connector.format).reads_files:
         what = "a DataFrame of the program's" if connector is None else f"'{connector.format}'"
         raise OptionError(
