@@ -169,4 +169,4 @@ class TopicWriter:
                 self._producer.poll(0.1)
 
 
-__all__ = ["OWN", "Note", "TopicWriter", "is_there", "send_once", "was_sent"]
+__all__ = ["OWN", "TopicWriter", "is_there", "send_once", "was_sent"]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from plait.errors import SinkError
-from plait.sinks.transactions import Note, TopicWriter, send_once
+from plait.sinks.kind import Note
+from plait.sinks.transactions import TopicWriter, send_once, was_sent
 from tests.kafka.sending import records, results
 from tests.kafka.topics import Topics
 
@@ -39,6 +40,7 @@ def test_a_batch_is_there_once_whenever_its_process_dies(broker: str, topics: To
         environment = {**os.environ, "PLAIT_FAULT": point, "PYTHONPATH": str(Path(__file__).parents[2])}
         died = subprocess.run(command, timeout=120, check=False, env=environment)
         assert died.returncode == -signal.SIGKILL
+        assert was_sent(results(batch), "once", {"bootstrap.servers": broker}) == (point == "transacted")
         for _ in range(2):  # each as a new process would, which has nothing open
             send_once(results(batch), "once", {"bootstrap.servers": broker}, records(batch))
     last = results(3)
@@ -92,6 +94,9 @@ def test_the_broker_remembers_a_query_by_topic_and_checkpoint(broker: str, topic
     writer = TopicWriter("plait-c0-it%27s", "one", settings)
     assert writer.last == Note(batch=7, mark="m7")
     writer.close()
+    asked = [results(6), results(7), results(7, mark="other"), results(7, checkpoint="c1"), results(8)]
+    assert [was_sent(each, "one", settings) for each in asked] == [False, True, False, False, False]
+    assert not was_sent(results(7), "two", settings)
     send_once(results(7), "two", settings, records(0))
     send_once(results(7, checkpoint="c1"), "one", settings, records(1))
     assert sent(topics, "one") == ALL[:40]
