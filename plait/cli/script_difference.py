@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plait.query.model import Query, Source, Stream
+from plait.query.model import Query, Relation, Source, Stream
 from plait.query.windows import with_narrow_windows
 from plait.spelling import backquoted
 
@@ -85,10 +85,18 @@ def _time_of(source: Source) -> str | None:
 def statement_text(query: Query) -> str:
     """Return the text of CREATE QUERY for a query, views merged and windows said, so that it stands by itself."""
     options = ", ".join(f"{name} {_text(value)}" for name, value in query.sink.options)
-    streams = (relation for relation in query.relations if not relation.is_table)
+    streams = relations_with_windows(query)
     windows = ", ".join(f"{backquoted(each.alias)} {_length(each.window_us)}" for each in streams)
+    clause = f" WINDOW ({windows})" if windows else ""
     sink = f"{query.sink.format}{f' OPTIONS ({options})' if options else ''}"
-    return f"CREATE QUERY {backquoted(query.name)} INTO {sink} WINDOW ({windows}) AS {query.text}"
+    return f"CREATE QUERY {backquoted(query.name)} INTO {sink}{clause} AS {query.text}"
+
+
+def relations_with_windows(query: Query) -> list[Relation]:
+    """Return the streams of a query that windows can be said of: not groups that are read as they come, which have
+    none, and no statement can say that.
+    """
+    return [relation for relation in query.relations if not relation.is_table and relation.window_us != 0]
 
 
 def _length(window_us: int | None) -> str:
@@ -100,4 +108,4 @@ def _text(value: str) -> str:
     return f"'{escaped}'"
 
 
-__all__ = ["Difference", "difference", "readers_first", "statement_text"]
+__all__ = ["Difference", "difference", "readers_first", "relations_with_windows", "statement_text"]

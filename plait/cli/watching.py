@@ -5,12 +5,12 @@ What was wrong when it was saved changes nothing: it is told, and the run goes o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from plait.cli.script import ScriptText, read_script_file
-from plait.cli.script_difference import readers_first
+from plait.cli.script_difference import readers_first, relations_with_windows
 from plait.errors import OptionError, PlaitError
 from plait.query.model import Query
 from plait.sinks import Sink
@@ -67,7 +67,7 @@ class Watch:
         changed = [query for name, query in after.items() if before.get(name) != query]
         gone = [query for name, query in before.items() if name not in after and name in self.engine.queries()]
         dropped = readers_first({each.name: {relation.source for relation in each.relations} for each in gone})
-        self._try(changed)
+        self._try(changed, dropped)
         for name in dropped:
             self.engine.drop(name)
         asked = [query for query in changed if self._ask(query)]
@@ -84,10 +84,13 @@ class Watch:
         if wanted.settings != self.applied.settings:
             raise OptionError("its settings (SET) are others than the run has; start it again for that")
 
-    def _try(self, queries: list[Query]) -> None:
-        """Have all of them read before anything is changed. Raises SqlError for the first that cannot be."""
+    def _try(self, queries: Iterable[Query], dropped: Iterable[str]) -> None:
+        """Have all of them read before anything is changed. Raises SqlError for the first that cannot be, OptionError
+        for one that would replace a query whose groups others read.
+        """
+        rehearsal = self.engine.rehearse(dropped)
         for query in queries:
-            self.engine.bound(query.name, query.text, sink=Sink(spec=query.sink), windows=windows_of(query))
+            rehearsal.read(query.name, query.text, sink=Sink(spec=query.sink), windows=windows_of(query))
 
     def _ask(self, query: Query) -> bool:
         """Have a query added or replaced; tell whether Spark has taken it, too. One that it refuses stays as it was."""
@@ -103,8 +106,10 @@ class Watch:
 
 def windows_of(query: Query) -> dict[str, str | None]:
     """Return the windows of a query's streams as an engine takes them."""
-    streams = (relation for relation in query.relations if not relation.is_table)
-    return {each.alias: None if each.window_us is None else f"{each.window_us} microseconds" for each in streams}
+    return {
+        each.alias: None if each.window_us is None else f"{each.window_us} microseconds"
+        for each in relations_with_windows(query)
+    }
 
 
 __all__ = ["Watch", "windows_of"]

@@ -268,8 +268,19 @@ class Declarations(ABC):
     def _handle(self, binding: Binding, request: Request) -> QueryHandle:
         return QueryHandle(binding.query.name, binding, request, self._setting_aside.of)
 
-    def bound(self, name: str, select: str, *, sink: Sink, windows: Mapping[str, str | None] | None = None) -> Query:
-        """Return a query as it would be added, so far as Spark need not be asked. Raises SqlError for what is wrong."""
+    def bound(
+        self,
+        name: str,
+        select: str,
+        *,
+        sink: Sink,
+        windows: Mapping[str, str | None] | None = None,
+        among: Registry | None = None,
+    ) -> Query:
+        """Return a query as it would be added, so far as Spark need not be asked; or added `among` what is registered
+        elsewhere. Raises SqlError for what is wrong.
+        """
+        registry = self._registry if among is None else among
         owner = f"query '{text('Engine.query', 'name', name, repr('late'))}'"
         _refuse_other_sink(name, sink)
         given = mapping(owner, "windows", windows, "{'o': '10 seconds'}")
@@ -278,10 +289,10 @@ class Declarations(ABC):
             select=text(owner, "select", select, "'SELECT o.id FROM orders o JOIN items i ON o.id = i.id'"),
             sink=sink.spec,
             windows={alias: window_us(window) for alias, window in given.items()},
-            sources=self.sources(),
-            views=self._registry.readable(),
-            predicates=self._registry.predicates,
-            is_function=self._registry.is_function,
+            sources=registry.sources(),
+            views=registry.readable(),
+            predicates=registry.predicates,
+            is_function=registry.is_function,
         )
 
     def _add_query(self, binding: Binding) -> Request:

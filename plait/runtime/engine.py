@@ -15,7 +15,7 @@ from plait.arguments import path, shown
 from plait.errors import ComputationError, OptionError, PlaitError
 from plait.plan.model import Plan
 from plait.plan.strategy_names import DEFAULT_STRATEGY, StrategyName
-from plait.query.model import Query, Stream
+from plait.query.model import Query, Source, Stream
 from plait.runtime.batch.events import BatchEvent, Summary
 from plait.runtime.batch.run_errors import explained
 from plait.runtime.batch.stream import Run
@@ -276,9 +276,11 @@ class Engine(Looking):
     def _queries(self) -> tuple[Query, ...]:
         return tuple(binding.query for binding in self._bindings().values())
 
-    def _request(self, queries: tuple[Query, ...] | None = None) -> PlanRequest:
+    def _request(
+        self, queries: tuple[Query, ...] | None = None, sources: dict[str, Source] | None = None
+    ) -> PlanRequest:
         asked = self._queries() if queries is None else queries
-        return self._options.request(self._warming.slots, asked, self.sources())
+        return self._options.request(self._warming.slots, asked, self.sources() if sources is None else sources)
 
 
 __all__ = ["Engine", "QueryHandle", "RunHandle"]

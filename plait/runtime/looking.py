@@ -15,13 +15,14 @@ from plait.arguments import names, text
 from plait.errors import OptionError
 from plait.operators.close.watermark import mark_of
 from plait.plan.explain import ExplainFormat, Shown, checked_format
-from plait.query.model import Query
+from plait.query.model import Query, Source
 from plait.runtime.answering import Answering
 from plait.runtime.batch.events import Summary
 from plait.runtime.checkpoint.observed import measure
 from plait.runtime.checkpoint.partition_offsets import lag_of
 from plait.runtime.explaining import explained_alone, explained_plan
 from plait.runtime.previewing import Wanted, previewed
+from plait.runtime.rehearsing import Rehearsal
 from plait.runtime.status import part_of
 from plait.runtime.why.findings import Trace
 from plait.runtime.why.inquiry import Inquiry
@@ -40,8 +41,10 @@ class Looking(Answering):
         """Return the queries that batches are to answer."""
 
     @abstractmethod
-    def _request(self, queries: tuple[Query, ...] | None = None) -> PlanRequest:
-        """Return what a plan for these queries depends on, or for all."""
+    def _request(
+        self, queries: tuple[Query, ...] | None = None, sources: dict[str, Source] | None = None
+    ) -> PlanRequest:
+        """Return what a plan for these queries depends on, or for all; of these sources, or of those there are."""
 
     def results(self, query: str) -> pa.Table:
         """Return all results of a query with a memory sink so far."""
@@ -156,18 +159,17 @@ class Looking(Answering):
         """Return as plain values what it would cost to answer other queries: without those `dropped`, and with those
         `added`, in the place of any of the same name. Raises SqlError for one that cannot be.
         """
-        confirmed = [
-            self._registry.confirmed(
-                self.bound(each.name, each.select, sink=each.sink, windows=each.windows), each.sink, replaces=True
-            )
-            for each in added
-        ]
+        rehearsal = self.rehearse(dropped)
+        confirmed = [rehearsal.add(each.name, each.select, sink=each.sink, windows=each.windows) for each in added]
         wanted = {query.name: query for query in self._queries() if query.name not in dropped}
         wanted |= {binding.query.name: binding.query for binding in confirmed}
         manifest = ManifestLog(state_of(self._checkpoint)).latest()
-        return previewed(
-            self._request(), self._request(tuple(wanted.values())), manifest, [each.name for each in added]
-        )
+        then = self._request(tuple(wanted.values()), rehearsal.sources())
+        return previewed(self._request(), then, manifest, [each.name for each in added])
+
+    def rehearse(self, dropped: Iterable[str] = ()) -> Rehearsal:
+        """Return where other queries can be tried: beside those there are now, without those `dropped`."""
+        return Rehearsal(self._registry, dropped, self.bound)
 
 
 __all__ = ["Looking"]

@@ -52,6 +52,14 @@ class Registry:
         self.predicates: dict[str, Callable[..., pa.Array]] = {}
         self.views: dict[str, View] = {}
 
+    def copy(self) -> Registry:
+        """Return one with the same in it: what is added there, or dropped, is not here."""
+        made = Registry(self._spark)
+        made._places = list(self._places)
+        made.opened, made.derived, made._frames = dict(self.opened), dict(self.derived), dict(self._frames)
+        made.bindings, made.predicates, made.views = dict(self.bindings), dict(self.predicates), dict(self.views)
+        return made
+
     def sources(self) -> dict[str, Source]:
         """Return the registered streams and tables by name, and those that are groups of queries."""
         return {name: opened.source for name, opened in self._all_opened().items()}

@@ -130,6 +130,16 @@ def test_a_view_that_says_something_else_makes_another_query_of_those_that_read_
     assert [query.name for query in difference(after.queries, after.sources, running).replaced] == ["q"]
 
 
+def test_a_statement_for_a_query_over_groups_says_no_window_where_none_can_be_said() -> None:
+    groups = "SELECT window.end AS until, count(*) AS n FROM orders o GROUP BY window(o.ts, '1 hour')"
+    made = f"CREATE QUERY hours INTO noop AS {groups};"
+    script = load_script(f"{SOURCES}{made}CREATE QUERY many INTO noop AS SELECT h.n FROM hours h WHERE h.n > 1;")
+    texts = [statement_text(query) for query in script.queries]
+    assert texts[1] == "CREATE QUERY `many` INTO noop AS SELECT h.n FROM hours h WHERE h.n > 1"
+    again = load_script(SOURCES + "".join(f"{text};" for text in texts))
+    assert [query.relations for query in again.queries] == [query.relations for query in script.queries]
+
+
 def test_who_reads_groups_is_dropped_before_who_makes_them() -> None:
     loaded = load_script(
         f"""{SOURCES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,11 @@ class Remembering:
     def queries(self) -> dict[str, Any]:
         return dict(self.held)
 
-    def bound(self, name: str, select: str, **_: Any) -> None:
+    def rehearse(self, dropped: Iterable[str]) -> Remembering:
+        assert set(dropped) <= self.held.keys()
+        return self
+
+    def read(self, name: str, select: str, **_: Any) -> None:
         if "refused" in select:
             raise SqlError("refused by Spark")
 
