@@ -226,6 +226,10 @@ class Registry:
     def _refuse_misplaced(self, query: Query, sink: Sink, names: Collection[str]) -> None:
         if query.name in names:
             raise OptionError(f"query '{query.name}' exists already; drop it first or choose another name")
+        if query.name not in self.opened and any(relation.source == query.name for relation in query.relations):
+            raise OptionError(
+                f"query '{query.name}' would read its own groups; give the one that reads them another name"
+            )
         _refuse_overlaps(sink_places(query.name, sink.spec), self._all_places(without=query.name))
 
     def _frame(self, source: str) -> DataFrame:

@@ -56,6 +56,14 @@ def test_a_preview_refuses_to_replace_what_others_read_unless_they_are_dropped(p
     assert sorted(engine.queries()) == ["fives", "tens"]
 
 
+def test_no_query_takes_the_place_of_the_one_whose_groups_it_reads(place: Place) -> None:
+    engine = place.engine()
+    own = counted("fives", "fives", "until", 10)
+    with pytest.raises(OptionError, match="query 'fives' would read its own groups"):
+        engine.replace("fives", own.text, sink=plait.sinks.noop())
+    assert engine.queries()["fives"].text == FIVES.text
+
+
 def test_a_script_is_saved_with_a_query_and_those_that_read_its_groups(place: Place) -> None:
     file, said = place.folder / "a.sql", list[str]()
     file.write_text(place.script())
