@@ -28,8 +28,12 @@ TOLD = (
     ("[PATH_NOT_FOUND] Path does not exist: file:/in/no. SQLSTATE: 42K03", "the path '/in/no' does not exist."),
     ("exception: Option 'basePath' must be a directory SQLSTATE: XXKST", "a stream reads a directory."),
     (
+        "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: iceberg. Make sure the provider name is correct",
+        "this Spark has no data source 'iceberg'. Correct the name, or add the connector's package",
+    ),
+    (
         "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure the provider name is correct",
-        "this Spark has no data source 'delta'. Correct the name, or add the connector's package",
+        "this Spark has no data source 'delta'. plait run brings the connector along",
     ),
     (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: [UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE] The CSV "
