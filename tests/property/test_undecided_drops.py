@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,18 @@ def _standin(monkeypatch: pytest.MonkeyPatch) -> None:
     frames.install(monkeypatch.setattr)
 
 
+def take_up(engine: plait.Engine) -> None:
+    """Wait until what was asked for is taken up, or the streaming query is about to be started anew for it: another
+    thread may be planning a part of it.
+    """
+    run, until = engine._run, time.monotonic() + 30
+    assert run is not None
+    while run._asking.waits() and not run._is_to_end:
+        assert time.monotonic() < until
+        run.settle()
+        time.sleep(0.01)
+
+
 def dropped_on_the_way(folder: Path, *, close: bool, left: tuple[str, ...] = ()) -> Place:
     """Run three batches, drop all queries but those `left`, and let the run end."""
     place, made = Place(folder, random.Random(4)), list[plait.Engine]()
@@ -31,7 +44,7 @@ def dropped_on_the_way(folder: Path, *, close: bool, left: tuple[str, ...] = ())
             for name in QUERIES:
                 if name not in left:
                     engine.drop(name)
-            engine._run.settle()  # type: ignore[union-attr]
+            take_up(engine)
 
     made.append(place.engine(Session(boundary)))
     made[0].run_available(close=close)
