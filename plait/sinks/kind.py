@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from plait.errors import SinkError
 from plait.query.model import SinkSpec
 from plait.sinks.claims import Claim, ClaimedPlace
 from plait.sinks.delivery import Delivery, Projection, Spooled
@@ -93,6 +94,19 @@ class Results:
         if last.mark is None:
             return last.batch <= self.last
         return last.mark == {**self.marks, self.batch: self.mark}.get(last.batch)
+
+    def require_known(self, last: Note | None, place: str, advice: str) -> None:
+        """Raise SinkError if a place has more of the query than the checkpoint knows of, by its note."""
+        if last is not None and last.batch >= self.batch and not self.knows(last):
+            raise self.unknown(last.batch, place, advice)
+
+    def unknown(self, batch: int, place: str, advice: str) -> SinkError:
+        """Return what is said of a batch in a place that is not of this history of the checkpoint."""
+        return SinkError(
+            f"query '{self.query}': {place} has results of batch {batch} of this checkpoint, which itself has come to "
+            f"batch {self.last} only, or to other results in it: it was restored from a backup, or a copy of it goes "
+            f"on. {advice}"
+        )
 
     def are_in(self, last: Note | None) -> bool:
         """Tell whether a place has these results, by its note. One that is not known is of another history of the

@@ -88,16 +88,12 @@ def is_there(last: Note | None, results: Results, topic: str) -> bool:
     """Tell whether a topic has a batch, by the `last` note of its query. Raises SinkError if it has more than the
     checkpoint knows of.
     """
-    if last is None or last.batch < results.batch:
-        return False
-    if results.knows(last):
-        return True
-    raise SinkError(
-        f"query '{results.query}': topic '{topic}' has results of batch {last.batch} of this checkpoint, which itself "
-        f"has come to batch {results.last} only, or to other results in it: it was restored from a backup, or a copy "
-        "of it goes on. Records cannot be taken back. Go on with the checkpoint that has sent them; or name another "
-        "topic, which then has all results from this backup on"
+    advice = (
+        "Records cannot be taken back. Go on with the checkpoint that has sent them; or name another topic, which then "
+        "has all results from this backup on"
     )
+    results.require_known(last, f"topic '{topic}'", advice)
+    return results.are_in(last)
 
 
 class TopicWriter:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from plait.errors import SinkError
 from plait.faults import reach
 from plait.filesystems import for_spark
 from plait.option_values import SWITCH, words
@@ -89,16 +88,12 @@ def _application(results: Results) -> str:
 def _is_there(path: str, results: Results) -> bool:
     """Tell whether a table has the batch. Raises SinkError if it has more than the checkpoint knows of."""
     last = last_transaction(path, _application(results), results.batch)
-    if last is None or last.batch < results.batch:
-        return False
-    if results.knows(last):
-        return True
-    raise SinkError(
-        f"query '{results.query}': the Delta table '{path}' has results of batch {last.batch} of this checkpoint, "
-        f"which itself has come to batch {results.last} only, or to other results in it: it was restored from a "
-        "backup, or a copy of it goes on. Delta forgets no batch, not by RESTORE either. Go on with the checkpoint "
-        "that has written them; or name another table, which then has all results from this backup on"
+    advice = (
+        "Delta forgets no batch, not by RESTORE either. Go on with the checkpoint that has written them; or name "
+        "another table, which then has all results from this backup on"
     )
+    results.require_known(last, f"the Delta table '{path}'", advice)
+    return results.are_in(last)
 
 
 __all__ = ["Delta"]

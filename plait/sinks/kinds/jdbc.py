@@ -123,14 +123,16 @@ class _Table:
                 f"query '{results.query}': table {self.name} may have a row twice, for want of an index; make one: "
                 f"{self._index}"
             )
-        is_known = last is None or last < results.batch or results.knows(Note(batch=last, mark=last_mark))
-        if not is_known or mark not in (None, results.mark):
-            raise SinkError(
-                f"query '{results.query}': table {self.name} has results of batch {last} of this checkpoint, which "
-                f"itself has come to batch {results.last} only, or to other results in it: it was restored from a "
-                f"backup, or a copy of it goes on. Go on with the one that has written them; or delete what it has not "
-                f"done: DELETE FROM {self.name} WHERE {self._mine} AND plait_batch >= {results.batch}"
-            )
+        place, advice = (
+            f"table {self.name}",
+            (
+                "Go on with the one that has written them; or delete what it has not done: "
+                f"DELETE FROM {self.name} WHERE {self._mine} AND plait_batch >= {results.batch}"
+            ),
+        )
+        results.require_known(None if last is None else Note(batch=last, mark=last_mark), place, advice)
+        if mark not in (None, results.mark):
+            raise results.unknown(last, place, advice)
         return mark is not None
 
     def has_rows(self) -> bool:
