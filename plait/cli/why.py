@@ -48,7 +48,9 @@ def why(
         raise OptionError("name the script whose checkpoint is to be looked at, or a running engine with --to URL")
     else:
         told = _looked_up(file, query, row, Choices(checkpoint=checkpoint, master=master, conf=tuple(conf or ())))
-    typer.echo(jsons.dumps(told, ensure_ascii=False) if json else _text(told), nl=json)
+    from plait.runtime.why.findings import text_of
+
+    typer.echo(jsons.dumps(told, ensure_ascii=False) if json else text_of(told), nl=json)
 
 
 def _looked_up(file: Path, query: str, row: str, choices: Choices) -> Mapping[str, Any]:
@@ -65,8 +67,3 @@ def _looked_up(file: Path, query: str, row: str, choices: Choices) -> Mapping[st
         engine = Engine(spark, checkpoint=execution.checkpoint)
         engine.load(replace(loaded(execution.script, engine), options=()))
         return engine.why(query, row).as_json()
-
-
-def _text(told: Mapping[str, Any]) -> str:
-    lines = [f"query {told['query']}, row {told['row']}", *(f"  {each['text']}" for each in told["findings"])]
-    return "\n".join(lines) + "\n"

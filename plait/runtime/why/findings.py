@@ -72,7 +72,13 @@ class Trace:
 
     def as_text(self) -> str:
         """Return it for people: what was found, a line each."""
-        return "\n".join([f"query {self.query}, row {self.row}", *(f"  {each.text}" for each in self.findings)]) + "\n"
+        return text_of(self.as_json())
+
+
+def text_of(told: Mapping[str, Any]) -> str:
+    """Return for people what a trace says as plain values: what was found, a line each."""
+    lines = [f"query {told['query']}, row {told['row']}", *(f"  {each['text']}" for each in told["findings"])]
+    return "\n".join(lines) + "\n"
 
 
 def moment(us: int) -> str:
@@ -92,4 +98,4 @@ def length(us: int) -> str:
     return duration(us)
 
 
-__all__ = ["Finding", "FindingKind", "Trace", "length", "moment"]
+__all__ = ["Finding", "FindingKind", "Trace", "length", "moment", "text_of"]
