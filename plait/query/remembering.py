@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,7 +25,7 @@ def remembered(size: int) -> Callable[[Function], Function]:
     def remembering(function: Function) -> Function:
         cache: Any = lru_cache(maxsize=size)(function)
         _caches.append(cache)
-        return cache  # type: ignore[no-any-return]
+        return cast(Function, cache)
 
     return remembering
 

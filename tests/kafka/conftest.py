@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,13 +16,8 @@ from tests.kafka.jars import NoJarsError
 @pytest.fixture(scope="session")
 def running() -> Iterator[Broker]:
     """Provide a broker; where its jars cannot be fetched the test is skipped, but never in CI."""
-    try:
-        with running_broker() as broker:
-            yield broker
-    except NoJarsError as reason:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(reason))
+    with _or_skipped(NoJarsError), running_broker() as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
@@ -33,10 +29,15 @@ def broker(running: Broker) -> str:
 @pytest.fixture(scope="session")
 def database() -> Iterator[Database]:
     """Provide an empty database; where there is no server the test is skipped, but never in CI."""
+    with _or_skipped(NoServerError), running_database() as database:
+        yield database
+
+
+@contextmanager
+def _or_skipped(missing: type[Exception]) -> Iterator[None]:
     try:
-        with running_database() as database:
-            yield database
-    except NoServerError as reason:
+        yield
+    except missing as reason:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(reason))

@@ -8,6 +8,8 @@ in key group G1 of Q1 three are in G1 of Q2 and three in G8 of Q2. The other tup
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from plait.optimizer.linear.highs import Limits
 from plait.optimizer.partitioning import Operator, Sampled, TableOptions, alone, choose_tables, cost_of, counted
 from plait.optimizer.partitioning.exact import solve_exactly
 from plait.optimizer.partitioning.objective import rows_processed, rows_sent
+from plait.optimizer.partitioning.traffic import Traffic
 
 PURCHASES = np.array([[2, 1], [4, 1], [2, 3], [4, 2], [2, 4], [6, 2], [3, 2], [1, 2]])
 
@@ -67,7 +70,7 @@ def test_figure_2_reassigns_key_groups_so_that_queries_share_partitions() -> Non
     assert proved.cost == pytest.approx(chosen.cost)
 
 
-def _partners(traffic, group):  # type: ignore[no-untyped-def]
+def _partners(traffic: Traffic, group: int) -> Iterator[tuple[np.int64, np.float64]]:
     for row_class in range(len(traffic.source)):
         pins = slice(traffic.start[row_class], traffic.start[row_class + 1])
         if group in traffic.group[pins]:
