@@ -20,9 +20,9 @@ from plait.operators.close.keeping import live_buckets
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Plan
 from plait.plan.traversals import intermediates
 from plait.state.model import Bucket, Manifest

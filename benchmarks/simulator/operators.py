@@ -16,7 +16,8 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
-from plait.operators.traversal.traverse import ProbeTask, Traversal
+from plait.operators.traversal.probe_task import ProbeTask
+from plait.operators.traversal.traverse import Traversal
 from plait.plan.model import Plan
 from plait.query.model import Query, Stream
 from plait.sinks.delivery import Discarded

@@ -174,7 +174,7 @@ def _trimmed(block: Int32s, count: int) -> Int32s:
 
 
 @helper
-def _at_least(values: Int64s, start: int, end: int, target: int) -> int:
+def at_least(values: Int64s, start: int, end: int, target: int) -> int:
     """Return the first position in [start, end) whose value is ≥ `target`, else `end`; logarithmic in the distance."""
     if start >= end or values[start] >= target:
         return start
@@ -195,7 +195,7 @@ def _at_least(values: Int64s, start: int, end: int, target: int) -> int:
 
 
 @helper
-def _beyond(values: Int64s, start: int, end: int, target: int) -> int:
+def beyond(values: Int64s, start: int, end: int, target: int) -> int:
     """Return the first position in [start, end) whose value is > `target`, else `end`; logarithmic in the distance."""
     if start >= end or values[start] > target:
         return start
@@ -240,14 +240,14 @@ def _next_range(
     while probe < probes:
         key = probe_key[probe]
         if run == run_end or index_key[run] != key:
-            run = _at_least(index_key, run_end, len(index_key), key)
+            run = at_least(index_key, run_end, len(index_key), key)
             run_end = run
             if run == len(index_key):
                 break
             if index_key[run] != key:
-                probe = _at_least(probe_key, probe + 1, probes, index_key[run])
+                probe = at_least(probe_key, probe + 1, probes, index_key[run])
                 continue
-            run_end = _beyond(index_key, run + 1, len(index_key), key)
+            run_end = beyond(index_key, run + 1, len(index_key), key)
             began = run
             ended = run
         at, at_end = run, run_end
@@ -255,12 +255,12 @@ def _next_range(
             first = low[probe]
             # Probes of one key mostly ascend in τ; one that does not starts over at the beginning of the run.
             start = began if tau[began] < first else run
-            at = _at_least(tau, start, run_end, first)
+            at = at_least(tau, start, run_end, first)
             began = min(at, run_end - 1)
         if has_high:
             last = high[probe]
             start = ended if at < ended and tau[ended - 1] <= last else at
-            at_end = _beyond(tau, start, run_end, last)
+            at_end = beyond(tau, start, run_end, last)
             ended = at_end
         return probe, run, run_end, at, at_end, began, ended
     return probes, run, run_end, run, run, began, ended
@@ -319,7 +319,7 @@ def _find_ranges(
             end = at_end
             if pane_us > 0:
                 pane_end = (tau[at] - start_us) // pane_us * pane_us + start_us + pane_us
-                end = _at_least(tau, at, at_end, pane_end)
+                end = at_least(tau, at, at_end, pane_end)
             out_probe[count] = probe
             out_begin[count] = at
             out_end[count] = end

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from plait.kernels import bands, classing, hashing, matching, ordering, range_trees, sessions, sketch, value_hashing
+from plait.kernels import (
+    bands,
+    classing,
+    hashing,
+    many_probes,
+    matching,
+    ordering,
+    range_trees,
+    sessions,
+    sketch,
+    value_hashing,
+)
 from plait.kernels.compiled import Int64s
 
 
@@ -20,6 +31,7 @@ def warm() -> None:
     _warm_sorting()
     _warm_bands(keys)
     _warm_ranges(keys)
+    _warm_abreast(keys)
     sketch.kmv(keys)
     sessions.sessions(keys, keys, keys, 1)
     list(
@@ -88,6 +100,14 @@ def _warm_ranges(keys: Int64s) -> None:
             probe_key=keys, probe_low=keys, probe_high=keys, index_key=keys, index_tau=keys, panes=(1, 0), capacity=8
         )
     )
+
+
+def _warm_abreast(keys: Int64s) -> None:
+    flags, rows = np.zeros(len(keys), np.uint8), np.arange(len(keys), dtype=np.int32)
+    columns = many_probes.Columns(values=keys, flags=flags, index_key=keys, index_tau=keys, index_row=rows)
+    joined = many_probes.start_abreast(np.zeros((many_probes.START_FIELDS, 1), np.int64), columns)
+    steps = np.zeros((many_probes.STEP_FIELDS, 1), np.int64)
+    many_probes.find_abreast(steps, np.zeros((many_probes.EQUALITY_FIELDS, 1), np.int64), joined, columns, 1)
 
 
 def _warm_sorting() -> None:

@@ -85,7 +85,7 @@ class RunOptions:
     Besides the product's strategies there is ``random``: random orders, intermediate stores and wider steps.
     `storage_rows` is the budget of ``ilp``. `derives`: tasks get raw columns and compute keys, values and selections
     themselves, where that takes no Spark. `fill_rows`: so many stored rows a batch takes to fill intermediate stores
-    that come; None: one batch takes all.
+    that come; None: one batch takes all. `abreast_steps`: from so many on steps are taken side by side.
     A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
     """
 
@@ -100,6 +100,7 @@ class RunOptions:
     storage_rows: float | None = None
     derives: bool = False
     fill_rows: int | None = None
+    abreast_steps: int = 24
 
     def parallelism_at(self, batch: int) -> int:
         """Return the number of partitions of a store planned before this batch."""

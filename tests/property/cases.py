@@ -112,6 +112,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
         storage_rows=rng.choice((None, 0.0, 10.0, 1e3, 1e6)),
         derives=rng.random() < 0.4,
         fill_rows=rng.choice((None, 1, 3, 8)),
+        abreast_steps=rng.choice((0, 0, 24)),
     )
 
 

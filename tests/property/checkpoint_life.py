@@ -26,8 +26,9 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
+from plait.operators.traversal.traverse import Message, Traversal
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan
@@ -182,7 +183,9 @@ class Life:
             query.name: tuple(dict.fromkeys(ref for column in query.output for ref in column.expression.columns))
             for query in queries
         }
-        context = ProbeContext(plan=plan, batch=batch, storage=self.storage, buckets={}, wanted=wanted)
+        context = ProbeContext(
+            plan=plan, batch=batch, storage=self.storage, buckets={}, wanted=wanted, abreast_steps=24 * (batch % 2)
+        )
         deliveries: dict[str, Delivery] = {name: Spooled(query=name, columns=refs) for name, refs in wanted.items()}
 
         def probe(tasks: tuple[ProbeTask, ...], context: ProbeContext) -> tuple[ProbeReport, ...]:

@@ -33,9 +33,10 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.reader import Reader
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import Allowance, arranged, take
-from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
+from plait.operators.traversal.traverse import Message, Traversal
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.columns import stored_column
@@ -286,6 +287,7 @@ class DirectRun:
             capacity=self.options.block_rows,
             attempt=f"a{next(self._attempts)}",
             predicates=PREDICATES,
+            abreast_steps=self.options.abreast_steps,
         )
         spread = Spread(slots=3, rows_per_start=max(1, self.options.block_rows))
         before = self._caught_up(manifest, context, spread)

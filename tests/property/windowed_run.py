@@ -29,8 +29,8 @@ from plait.operators.close.parting import Int64s, part_sessions
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport, ResultFile
 from plait.operators.traversal.gatherer import as_one
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.session_rows import codes_of, sessions_of
-from plait.operators.traversal.traverse import ProbeTask
 from plait.query.model import Aggregation, ColumnRef, Query, with_countable
 from plait.query.time_windows import SessionWindow, TimeWindow
 from plait.sinks.delivery import Delivery, Gathering

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from plait.operators.probe.flat_trees import Flattening, FlatTrees
 from plait.plan.model import Fill, Member, Output, Plan, ProbeTree, Step
 from plait.plan.traversals import carried_columns, split_part
 from plait.query.model import ColumnRef
@@ -60,6 +61,11 @@ class Demands:
         self._wanted: Wanted = {}
         self._demands: dict[int, Demand] = {}
         self._known: dict[int, _Known] = {}
+        self._flattening = Flattening()
+
+    def flat(self, plan: Plan) -> FlatTrees:
+        """Return the trees of a plan as numbers, worked out as seldom."""
+        return self._flattening.of(plan)
 
     def of(self, number: int, plan: Plan, wanted: Wanted) -> Demand:
         """Return the demand of a tree."""

@@ -42,7 +42,8 @@ class ProbeContext:
     `wanted` says which columns each query's results need. `capacity` bounds the partial results held at once per step.
     `kept_before`: what is found is the state before this batch and is kept as such. `predicates`: registered by the
     user. `readings`: how stored rows are read that lack something, by store. `beside`: what else stays open, None: all
-    that is. A traversal opens buckets by its `reader`, and those that it reads as one by `together`.
+    that is. A traversal opens buckets by its `reader`, and those that it reads as one by `together`. Of trees with
+    `abreast_steps` in all it takes steps side by side where that is quicker; 0: wherever it can.
     """
 
     plan: Plan
@@ -56,6 +57,7 @@ class ProbeContext:
     predicates: Predicates = field(default_factory=dict)
     readings: Readings = field(default_factory=dict)
     beside: tuple[Bucket, ...] | None = ()
+    abreast_steps: int = 24
     reader: Reader | None = None
     together: Together | None = None
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from plait.operators.column_names import SELECTED, bit_masks, bit_of, places_of, word_names
 from plait.operators.probe.partials import Int64s, Rows
-from plait.plan.model import Member
+from plait.plan.model import Member, Selection
 from plait.state.buckets import OpenBucket
-from plait.state.model import Bucket
+from plait.state.model import Bucket, Layout
 
 
 def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
@@ -20,7 +20,7 @@ def answers(bucket: Bucket, member: Member, columns: tuple[str, ...]) -> bool:
 
     Of several queries that share the member it must serve one: to it, a tuple is none of the others.
     """
-    return bool(_known(bucket, member)) and all(carries(bucket, name) for name in columns)
+    return bool(known_selections(bucket.layout, member.selection)) and all(carries(bucket, name) for name in columns)
 
 
 def carries(bucket: Bucket, name: str) -> bool:
@@ -28,10 +28,10 @@ def carries(bucket: Bucket, name: str) -> bool:
     return name.startswith(SELECTED) or name in bucket.layout.carried
 
 
-def _known(bucket: Bucket, member: Member) -> list[str]:
-    """Return the selections behind the member that the bucket tells of."""
-    places = places_of(bucket.layout.selections)
-    return [sql for sql in (each.sql for each in member.selection.alternatives) if sql in places]
+def known_selections(layout: Layout, selection: Selection) -> list[str]:
+    """Return the selections of single queries behind one of a member that buckets of a layout tell of."""
+    places = places_of(layout.selections)
+    return [sql for sql in (each.sql for each in selection.alternatives) if sql in places]
 
 
 def selection_words(opened: OpenBucket, member: Member) -> tuple[Int64s | None, int]:
@@ -41,7 +41,7 @@ def selection_words(opened: OpenBucket, member: Member) -> tuple[Int64s | None, 
     selections = opened.bucket.layout.selections
     if not word_names(len(selections)):
         return None, 0
-    masks = bit_masks(selections, _known(opened.bucket, member))
+    masks = bit_masks(selections, known_selections(opened.bucket.layout, member.selection))
     if len(masks) == 1:
         ((word, mask),) = masks.items()
         return opened.int64(word), mask

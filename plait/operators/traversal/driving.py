@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.traverse import ProbeTask
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.plan.model import Plan, Step
 from plait.query.predicates import by_kind
 

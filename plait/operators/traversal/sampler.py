@@ -16,8 +16,9 @@ from plait.adapt.other_orders import Allowance
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport, Sample
 from plait.operators.traversal.driving import may_run_here, work_of
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import by_store
-from plait.operators.traversal.traverse import ProbeTask, Traversal
+from plait.operators.traversal.traverse import Traversal
 from plait.plan.model import Plan
 from plait.sinks.delivery import Discarded
 from plait.state.model import Bucket

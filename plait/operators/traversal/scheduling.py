@@ -14,7 +14,7 @@ from typing import TypeAlias
 from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
-from plait.operators.traversal.traverse import ProbeTask, Start
+from plait.operators.traversal.probe_task import ProbeTask, Start
 from plait.plan.model import Plan, Store
 from plait.plan.pruning import last_filling
 from plait.plan.traversals import intermediates, phases

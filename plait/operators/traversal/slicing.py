@@ -17,8 +17,8 @@ from typing import Protocol
 
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Probe, Spread, by_store, lacks, spread_over
-from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.coming import coming_id, covers, settled_id
 from plait.plan.model import Plan, Store
 from plait.plan.pruning import filling_from

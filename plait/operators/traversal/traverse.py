@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +35,11 @@ from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import answers, selection_words, with_selections
 from plait.operators.probe.together import Together, joined_stores
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.abreast import Abreast
 from plait.operators.traversal.counted_rows import Counting
 from plait.operators.traversal.filling import Filler
 from plait.operators.traversal.gatherer import alike
+from plait.operators.traversal.probe_task import ProbeTask, Start
 from plait.operators.traversal.results import Gathered, ResultWriter
 from plait.plan.model import Output, ProbeTree, ResidualFilter, Step
 from plait.plan.traversals import path_members
@@ -49,19 +50,6 @@ from plait.state.model import Bucket
 _NEWEST, _HIGH = "#newest", "#high"
 _PAYLOAD_BYTES = 8 << 20
 """About how large a message may be: Spark keeps each as one row in memory, on its way out and in."""
-
-
-Start: TypeAlias = tuple[int, Bucket, int, int]
-"""The index of a tree in the plan, a bucket of this batch, and a range of its rows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeTask:
-    """Starting work of one task. Of the rows it takes `every` so manieth."""
-
-    number: int
-    starts: tuple[Start, ...]
-    every: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +83,7 @@ class Traversal:
         self._countings: dict[str, tuple[Counting, ...]] = {}
         self._shuffled_bytes = 0
         self._failures: dict[Failure, None] = {}
+        self._ahead: Abreast | None = None
 
     def demand(self, number: int) -> Demand:
         """Return the demand of tree `number`, computed once."""
@@ -102,20 +91,41 @@ class Traversal:
 
     def run_local(self, task: ProbeTask) -> ProbeReport:
         """Traverse every tree of the task to its leaves."""
-        starts = self._put_together(task)
+        ahead = Abreast.of(task, self._context, self._reader, self._demands.flat(self._context.plan))
+        starts = self._put_together(task, ahead)
+        if ahead is not None:
+            self._ahead = ahead
+            self._go_abreast(ahead)
         for number, bucket, start, stop in starts:
             for partials in self._starting(number, bucket, start, stop, task.every):
                 for step in self._context.plan.trees[number].children:
                     self._descend(number, step, partials)
         return self.report()
 
-    def _put_together(self, task: ProbeTask) -> tuple[Start, ...]:
-        """Let small buckets be read as one from now on; return what to start with."""
+    def _go_abreast(self, ahead: Abreast) -> None:
+        """Take steps side by side, and do by itself what is to be done at single ones."""
+        for reached in ahead.levels():
+            for step, probed, matched, matches in reached.counted():
+                copies = copies_of(step, self._context.plan)
+                self._counts.add(step.edge, probe_tuples=probed * copies, matched=matched, matches=matches)
+            for place in reached.ending():
+                number, come = reached.tree(place), reached.step(place)
+                partials = ahead.partials(reached, place, self.demand(number))
+                if come is None:
+                    self._answer(self._context.plan.trees[number].outputs, partials)
+                else:
+                    self._end(come, partials)
+                for step in reached.left.get(place, ()):
+                    self._descend(number, step, partials)
+
+    def _put_together(self, task: ProbeTask, ahead: Abreast | None) -> tuple[Start, ...]:
+        """Let small buckets be read as one from now on; return what to start with, but for what goes `ahead`."""
         plan, together = self._context.plan, Together(self._reader)
-        trees = dict.fromkeys(number for number, *_ in task.starts)
+        taken = frozenset[int]() if ahead is None else ahead.taken
+        trees = dict.fromkeys(number for number, *_ in task.starts if number not in taken)
         steps = {number: Counter(step.member.store for step in plan.trees[number].steps()) for number in trees}
         starts: list[Start] = []
-        lookups = Counter[str]()
+        lookups = Counter[str]() if ahead is None else ahead.left_lookups()
         for number in trees:
             mine = (start for start in task.starts if start[0] == number)
             pieces = [(number, self._reader.seen(bucket), low, high) for _, bucket, low, high in mine]
@@ -224,9 +234,7 @@ class Traversal:
                 partials, step, tree, partition, self._context, self.demand(number), matched
             ):
                 self._counts.add(step.edge, matches=extended.count)
-                self._answer(step.outputs, extended)
-                for fill in step.fills:
-                    self._filler.add(fill, self._context.plan.store(fill.store), extended)
+                self._end(step, extended)
                 if step.children:
                     yield extended
         except PredicateError as error:
@@ -234,6 +242,12 @@ class Traversal:
                 raise
             self._failures[failure_of_step(error, self._context.plan, tree, step.edge)] = None
         self._counts.add(step.edge, matched=matched.count)
+
+    def _end(self, step: Step, extended: Partials) -> None:
+        """Give what a step has found to those who take it as it is."""
+        self._answer(step.outputs, extended)
+        for fill in step.fills:
+            self._filler.add(fill, self._context.plan.store(fill.store), extended)
 
     def _count(self, tree: ProbeTree, step: Step, partials: Partials, partition: int | None) -> None:
         """Let partial results probe a store whose rows are only counted, once for each way to cut panes."""
@@ -252,8 +266,9 @@ class Traversal:
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""
-        if self._context.together is not None:
-            self._context.together.require_untouched()
+        for read in (self._context.together, self._ahead):
+            if read is not None:
+                read.require_untouched()
         results, buckets = self._results.finish(), self._filler.finish()
         return ProbeReport(
             probe_tuples=tuple(sorted(self._counts.probe_tuples.items())),
@@ -327,4 +342,4 @@ def decode_partials(payload: bytes, position_count: int) -> Partials:
     )
 
 
-__all__ = ["Message", "ProbeTask", "Traversal", "decode_partials", "encode_partials", "payloads"]
+__all__ = ["Message", "Traversal", "decode_partials", "encode_partials", "payloads"]

@@ -37,11 +37,11 @@ from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.filling_up import AT_ONCE_ROWS, AllAtOnce, begun, fill_up, rows_left
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.refreshing import Refreshed
 from plait.operators.traversal.sampler import Sampler
 from plait.operators.traversal.scheduling import Probe, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import arranged, take
-from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.model import Store
 from plait.plan.traversals import intermediates
 from plait.runtime.batch.awaiting import awaits

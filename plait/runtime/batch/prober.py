@@ -15,7 +15,8 @@ from plait.operators.probe.demand import Demands
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import LEFT_TO_SPARK, ProbeReport
 from plait.operators.traversal.driving import Paces, as_one, is_quicker_here, work_of
-from plait.operators.traversal.traverse import ProbeTask, Traversal
+from plait.operators.traversal.probe_task import ProbeTask
+from plait.operators.traversal.traverse import Traversal
 from plait.runtime.settings import Routing
 from plait.runtime.spark.packing import Packer
 from plait.runtime.spark.tasks import MESSAGE, REPORT, keep_open, probe_local, probe_receive, probe_start, reports

@@ -25,8 +25,9 @@ from plait.operators.ingest.readings import NO_READINGS, Reading
 from plait.operators.probe.calling import noted
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.reader import Reader
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.results import task_file_name
-from plait.operators.traversal.traverse import Message, ProbeTask, Traversal
+from plait.operators.traversal.traverse import Message, Traversal
 from plait.runtime.spark.packing import Shipment
 from plait.sinks.delivery import Delivery, Direct
 from plait.state.batch_numbers import batch_number

@@ -10,7 +10,7 @@ import pytest
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.driving import Pace, Paces, Work, as_one, is_quicker_here, work_of
-from plait.operators.traversal.traverse import ProbeTask
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.plan.model import Plan

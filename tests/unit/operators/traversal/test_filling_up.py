@@ -8,8 +8,8 @@ from pathlib import Path
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.filling_up import PastPlan, begun, fill_up, rows_left
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread
-from plait.operators.traversal.traverse import ProbeTask
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.query.model import Aggregation, Query

@@ -8,8 +8,8 @@ from pathlib import Path
 from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread, probe_tasks, with_intermediates
-from plait.operators.traversal.traverse import ProbeTask
 from plait.optimizer.assemble.build import build
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.probe_orders import ProbeOrder

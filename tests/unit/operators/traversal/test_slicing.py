@@ -10,9 +10,9 @@ import pytest
 from plait.operators.ingest.projection import layout_of
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import ProbeReport
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread
 from plait.operators.traversal.slicing import Taken, arranged, begun, filled, fillings_after, lacking_rows, take, there
-from plait.operators.traversal.traverse import ProbeTask
 from plait.plan.coming import coming_id, on_the_way
 from plait.plan.model import Plan, Store
 from plait.plan.traversals import carried_columns

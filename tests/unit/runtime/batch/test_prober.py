@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from plait.operators.probe.probing import ProbeContext
-from plait.operators.traversal.traverse import ProbeTask
+from plait.operators.traversal.probe_task import ProbeTask
 from plait.optimizer.examples import example_options, example_query, example_statistics
 from plait.optimizer.planner import plan
 from plait.runtime.batch.prober import Prober
