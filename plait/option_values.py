@@ -56,6 +56,8 @@ COUNT: Final = _matching(r"0*[1-9]\d{0,8}", "a whole number above zero")
 LONG_COUNT: Final = _matching(r"0*[1-9]\d{0,17}", "a whole number above zero")
 LIMIT: Final = _matching(r"\d{1,9}", "a whole number of at least 0")
 LONG_LIMIT: Final = _matching(r"\d{1,18}", "a whole number of at least 0")
+DELTA_SIZE: Final = _matching(r"0*[1-9]\d{0,17}[bkmgtBKMGT]?", "a number of bytes above zero, such as 64m")
+DELTA_START: Final = _matching(r"\d{1,18}|latest", "the number of a version, or latest")
 PORT: Final = Values(
     expects="a whole number from 1 to 65535",
     accepts=lambda value: re.fullmatch(r"\d{1,5}", value) is not None and 1 <= int(value) <= 65535,

@@ -30,7 +30,7 @@ def last_transaction(table: str, application: str, since: int = 0) -> Note | Non
     filesystem, log = locate(posixpath.join(table, "_delta_log"))
     try:
         version, known = _checkpoint(filesystem, log, application)
-        commits = _commits(filesystem, log)
+        commits = commits_of(filesystem, log)
         last = None if known is None else Note(batch=known, mark=None)
         after = (_noted(filesystem, path, application) for number, path in reversed(commits) if number > version)
         found = next((note for note in after if note is not None), None)
@@ -76,10 +76,10 @@ def _checkpoint(filesystem: pafs.FileSystem, log: str, application: str) -> tupl
     return version, known
 
 
-def _commits(filesystem: pafs.FileSystem, log: str) -> list[tuple[int, str]]:
+def commits_of(filesystem: pafs.FileSystem, log: str) -> list[tuple[int, str]]:
     """Return versions and paths of the commits that are left, in order."""
     infos = filesystem.get_file_info(pafs.FileSelector(log, allow_not_found=True))
     return sorted((int(match[1]), info.path) for info in infos if (match := _COMMIT.fullmatch(info.base_name)))
 
 
-__all__ = ["last_transaction"]
+__all__ = ["commits_of", "last_transaction"]

@@ -21,6 +21,8 @@ def declared_problem(format_: str, options: Iterable[tuple[str, str]], schema: S
     columns, known = columns_of_format(format_, given), format_of(format_)
     if known.keeps_malformed:
         return _corrupt_problem(given, schema)
+    if known.has_log:
+        return f"a table of {known.name} says itself which columns it has; leave the declaration of columns out"
     if columns is None:
         return None
     if len(columns) == 1 and known.takes_columns:

@@ -30,6 +30,8 @@ EXCLUSIVE: Final = (
     ("encoding", "charset"),
     ("subscribe", "subscribePattern", "assign"),
     ("dbtable", "query"),
+    ("startingVersion", "startingTimestamp"),
+    ("versionAsOf", "timestampAsOf"),
 )
 """Of these Spark takes one: it fails on two, or takes no notice of the second."""
 

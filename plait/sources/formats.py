@@ -19,7 +19,8 @@ class SourceFormat:
     they depend on what is read; `added`: one more with an option that is true. `takes_columns`: Spark accepts a
     declaration of them. `declares_for_stream`: Spark reads a stream of it only if it is told the columns.
     `has_columns_in_files`: the files carry them, also for a stream. `keeps_malformed`: Spark can keep the text of a
-    record it cannot parse. `is_flat`: a field holds no array, map or struct.
+    record it cannot parse. `is_flat`: a field holds no array, map or struct. `has_log`: it is the path of a table whose
+    log says which files, and which columns, it has.
     """
 
     name: str
@@ -32,6 +33,12 @@ class SourceFormat:
     has_columns_in_files: bool = False
     keeps_malformed: bool = False
     is_flat: bool = False
+    has_log: bool = False
+
+    @property
+    def has_path(self) -> bool:
+        """Whether it is read from a path."""
+        return self.reads_files or self.has_log
 
 
 def _columns(**types: str) -> tuple[Column, ...]:
@@ -74,7 +81,7 @@ _ALL: Final = (
         added=("includeHeaders", Column(name="headers", type="array<struct<key:string,value:binary>>")),
         takes_columns=False,
     ),
-    SourceFormat(name="delta"),
+    SourceFormat(name="delta", takes_columns=False, has_log=True),
     SourceFormat(name="jdbc"),
 )
 

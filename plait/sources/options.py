@@ -17,6 +17,8 @@ from plait.option_values import (
     CHARSET,
     COUNT,
     COUNT_OR_NONE,
+    DELTA_SIZE,
+    DELTA_START,
     DURATION,
     GLOB,
     LIMIT,
@@ -112,6 +114,15 @@ _KAFKA: Final = {
     **_all(LONG_COUNT, "maxOffsetsPerTrigger minOffsetsPerTrigger minPartitions maxRecordsPerPartition"),
     **_all(DURATION, "maxTriggerDelay"),
 }
+_DELTA_STREAMS: Final = {
+    **_all(COUNT, "maxFilesPerTrigger"),
+    **_all(DELTA_SIZE, "maxBytesPerTrigger"),
+    **_all(SWITCH, "ignoreDeletes skipChangeCommits failOnDataLoss readChangeFeed"),
+    **_all(DELTA_START, "startingVersion"),
+    **_all(MOMENT, "startingTimestamp"),
+    **_all(NAME, "excludeRegex"),
+}
+_DELTA_TABLES: Final = {**_all(LONG_LIMIT, "versionAsOf"), **_all(MOMENT, "timestampAsOf")}
 _WRITING: Final = "compression codec quoteAll escapeQuotes extension ignoreNullFields pretty sortKeys rootTag"
 
 KNOWN: Final[Mapping[str, Mapping[str, Values]]] = MappingProxyType(
@@ -139,9 +150,28 @@ KNOWN: Final[Mapping[str, Mapping[str, Values]]] = MappingProxyType(
             **_all(COUNT, "numPartitions"),
         },
         "kafka": _KAFKA,
+        "delta": _all(ANY, "path"),
     }
 )
-"""Options by format, with what they accept; without those that all files have."""
+"""Options by format, with what they accept; without those that all files have, and those of streams or tables alone."""
+
+_REFUSED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "delta": {
+            "ignorechanges": (
+                "hands over rows once more whose file was rewritten, and results would come twice; skipChangeCommits "
+                "'true' passes over such commits, readChangeFeed 'true' reads what has changed"
+            ),
+            "ignorefiledeletion": "has given way to ignoreDeletes 'true' and skipChangeCommits 'true'; use those",
+            "readchangedata": "is the old name of readChangeFeed; use that",
+            "schematrackinglocation": (
+                "lets the columns of a stream change while it runs, which queries cannot follow; begin with another "
+                "checkpoint where columns are renamed or dropped"
+            ),
+        }
+    }
+)
+"""By format: options that Spark's reader knows, and why streams of Plait's have none of them."""
 
 _OWN_STREAM: Final = ("idle", "deadLetter", "keep", "placement", "rate", "rows")
 _OWN_TABLE: Final = ("rows",)
@@ -156,13 +186,16 @@ def reader_option_problem(format_: str, name: str, value: str, *, is_stream: boo
     known = KNOWN.get(folded(format_))
     if known is None or "." in name:
         return None
-    files = format_of(format_).reads_files
-    only, other = (_FILE_STREAMS, _FILE_TABLES) if is_stream else (_FILE_TABLES, _FILE_STREAMS)
-    options = {**known, **_FILES, **only} if files else known
+    refused = _REFUSED.get(folded(format_), {}).get(folded(name))
+    if refused is not None:
+        return f"option '{name}' {refused}"
+    of_streams, of_tables = _apart(format_)
+    only, other = (of_streams, of_tables) if is_stream else (of_tables, of_streams)
+    options = {**known, **(_FILES if format_of(format_).reads_files else {}), **only}
     values = {folded(each): values for each, values in options.items()}.get(folded(name))
     if values is not None:
         return values.problem_of(name, value)
-    if files and folded(name) in map(folded, other):
+    if folded(name) in map(folded, other):
         kind, statement = ("stream", "CREATE TABLE") if is_stream else ("table", "CREATE STREAM")
         return f"option '{name}' has no effect on a {kind}; leave it out, or use {statement}"
     if folded(name) in folded(_WRITING).split():
@@ -170,6 +203,13 @@ def reader_option_problem(format_: str, name: str, value: str, *, is_stream: boo
     hint = did_you_mean(name, [*options, *(_OWN_STREAM if is_stream else _OWN_TABLE)])
     advice = hint if hint.startswith("; did") else "; leave it out, or correct its name"
     return f"{format_} has no option '{name}', which would be ignored{advice}"
+
+
+def _apart(format_: str) -> tuple[Mapping[str, Values], Mapping[str, Values]]:
+    """Return the options that only streams of a format have, and those that only tables have."""
+    if format_of(format_).has_log:
+        return _DELTA_STREAMS, _DELTA_TABLES
+    return (_FILE_STREAMS, _FILE_TABLES) if format_of(format_).reads_files else ({}, {})
 
 
 def reader_option_problems(

@@ -16,7 +16,7 @@ from tests.kafka.jars import NoJarsError
 @pytest.fixture(scope="session")
 def running() -> Iterator[Broker]:
     """Provide a broker; where its jars cannot be fetched the test is skipped, but never in CI."""
-    with _or_skipped(NoJarsError), running_broker() as broker:
+    with or_skipped(NoJarsError), running_broker() as broker:
         yield broker
 
 
@@ -29,12 +29,13 @@ def broker(running: Broker) -> str:
 @pytest.fixture(scope="session")
 def database() -> Iterator[Database]:
     """Provide an empty database; where there is no server the test is skipped, but never in CI."""
-    with _or_skipped(NoServerError), running_database() as database:
+    with or_skipped(NoServerError), running_database() as database:
         yield database
 
 
 @contextmanager
-def _or_skipped(missing: type[Exception]) -> Iterator[None]:
+def or_skipped(missing: type[Exception]) -> Iterator[None]:
+    """Skip a test for want of something, but never in CI."""
     try:
         yield
     except missing as reason:

@@ -85,7 +85,14 @@ def grow(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, Any]
 
     wait(run, has_caught_up)
     run.stop()
-    return {"first": first, "lag": lags[-1], "results": found(engine, "grown")}
+    topics.send("grown", numbered(range(40, 41), 2))
+    why = [lines_of(engine, "grown", n) for n in (3, 30, 40, 41)]
+    return {"first": first, "lag": lags[-1], "results": found(engine, "grown"), "why": why}
+
+
+def lines_of(engine: plait.Engine, topic: str, number: int) -> list[str]:
+    """Return what has become of a record."""
+    return engine.why(f"of_{topic}", f"{topic}.id = {number}").as_text().splitlines()[1:]
 
 
 def shrink(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, Any]:
@@ -104,7 +111,8 @@ def shrink(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, An
     except PlaitError as error:
         refused = str(error)
     summary = tolerant.run_available()
-    return {"refused": refused, "gone": summary.sources[0].gone, "shrunk": found(tolerant, "shrunk")}
+    lost = lines_of(tolerant, "shrunk", 112)
+    return {"refused": refused, "gone": summary.sources[0].gone, "shrunk": found(tolerant, "shrunk"), "lost": lost}
 
 
 def repeat(spark: Any, broker: str, place: Path, topics: Topics) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,21 @@ def test_a_run_goes_on_with_new_partitions_past_records_that_are_gone_and_says_h
     assert "records of its topic are gone that were not read yet" in told["refused"]
     assert "failOnDataLoss 'false'" in told["refused"]
     assert "no Kafka broker answers" in told["nobody"]
+
+
+def test_the_logs_tell_which_batch_took_a_record(told: dict[str, Any]) -> None:
+    taken, later, waits, never = told["why"]
+    assert taken[0].startswith("  arrived with batch 0, event time 2026-01-01 10:00:00")
+    assert taken[1] == "  there is a result: it came with batch 0"
+    assert re.fullmatch(r"  there is a result: it came with batch [1-9]\d*", later[1])
+    unread = "but no batch that is done has read it: it waits for the next one"
+    assert waits == [f"  arrived, event time 2026-01-01 10:00:00.040000, {unread}"]
+    assert never[0].startswith("  not arrived: there is no row of stream grown with grown.id = 41 to read")
+    assert told["lost"][-2:] == [
+        "  there is a result: it came with batch 1",
+        "  but of stream shrunk records are deleted that were read, and nothing is known of those: "
+        "shrunk-0 before offset 10",
+    ]
 
 
 def test_what_is_sent_again_after_a_kill_has_the_headers_it_had(told: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from plait.errors import PlaitError
 from plait.query.model import Source, Stream
 from plait.runtime.admission.counting import Counted, count_rows
 from plait.runtime.admission.stream_files import ListedFile, folder_of, unread
+from plait.runtime.admission.table_files import waiting_files
 from plait.sources import format_of
 from plait.spelling import folded
 from plait.sql.script.set_options import UNBOUNDED
@@ -67,7 +68,9 @@ def survey(stream: Stream, checkpoint: str | None, progress: SourceProgress | No
     options = {folded(name): value for name, value in stream.connector.options}
     own = next((name for name in _OWN if folded(name) in options), None)
     known = replace(known, own=own, unit=_unit(stream))
-    if known.unit == "bytes":
+    if format_of(stream.connector.format).has_log:
+        known = _with_table(known, stream, options, progress)
+    elif known.unit == "bytes":
         known = _with_files(known, stream, options, checkpoint, progress)
     return replace(known, own_rows=None if own is None else _own_rows(known, own, options[folded(own)]))
 
@@ -77,7 +80,7 @@ def _unit(stream: Stream) -> Unit | None:
         return None
     if folded(stream.connector.format) == "kafka":
         return "rows"
-    return "bytes" if format_of(stream.connector.format).reads_files else None
+    return "bytes" if format_of(stream.connector.format).has_path else None
 
 
 def _rate(stream: Stream, progress: SourceProgress | None) -> float | None:
@@ -111,8 +114,8 @@ def _with_files(
     try:
         folder = folder_of(options)
         waiting, done = unread(folder, stream.name, options["path"], checkpoint)
-        time = stream.time if stream.computed is None and stream.connector.making is None else None
-        counted = count_rows(folder.filesystem, folder.root, waiting or folder.files[-_FEW:], format_, time)
+        looked_at = waiting or folder.files[-_FEW:]
+        counted = count_rows(folder.filesystem, folder.root, looked_at, format_, _time_in_files(stream))
     except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError):
         return assumed  # a folder that cannot be listed, or a log in a form unknown
     counted = counted or _measured(done, progress)
@@ -126,6 +129,20 @@ def _with_files(
         )
     sized = replace(assumed, files=len(waiting), bytes=size, rows=size / (assumed.row_bytes or 1.0))
     return _with_count(sized, counted) if waiting and counted is not None else sized
+
+
+def _with_table(known: Waiting, stream: Stream, options: Mapping[str, str], progress: SourceProgress | None) -> Waiting:
+    assumed = replace(known, row_bytes=_ROW_BYTES["parquet"])
+    try:
+        return waiting_files(assumed, options, 0 if progress is None else progress.rows, _time_in_files(stream))
+    except (PlaitError, pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return assumed  # a log that cannot be read, or in a form unknown
+
+
+def _time_in_files(stream: Stream) -> str | None:
+    """Return the column of event times, if files have it as it is."""
+    made = stream.connector is not None and stream.connector.making is not None
+    return None if made or stream.computed is not None else stream.time
 
 
 def _measured(done: Sequence[ListedFile], progress: SourceProgress | None) -> Counted | None:

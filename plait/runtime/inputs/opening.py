@@ -157,7 +157,7 @@ def read_by(stream: str, format: str | None, options: Mapping[str, str]) -> Conn
     problems += [
         problem for _, problem in reader_option_problems(format, options.items(), is_stream=True, has_columns=False)
     ]
-    if format_of(format).reads_files and "path" not in map(folded, options):
+    if format_of(format).has_path and "path" not in map(folded, options):
         problems.append(f"{format} needs the path of what to read; add options={{'path': 'directory'}}")
     for problem in filter(None, problems):
         raise OptionError(f"stream '{stream}': {problem}")

@@ -32,6 +32,22 @@ _NO_SUCH_TYPE = re.compile(
 _NO_PERMISSION = re.compile(r"(?P<file>\S+) \(Permission denied\)")
 _GONE = re.compile(r"FILE_NOT_EXIST\][^\n]*?(?P<file>(?:file|hdfs|s3a?|gs|abfss?):\S+?)(?: does not exist|[.,]?\s)")
 _RECORDS_GONE = re.compile(r"data may have been (?:lost|missed)")
+_VERSION = r"(?:.*? version (?P<version>\d+))?"
+_REWRITTEN = re.compile(rf"DELTA_SOURCE_(?:TABLE_IGNORE_CHANGES|IGNORE_DELETE)\]{_VERSION}", re.DOTALL)
+_OTHER_COLUMNS = re.compile(r"DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE|DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING")
+_MORE_COLUMNS = re.compile(r"DELTA_SCHEMA_CHANGED|DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART")
+_COMMITS_GONE = re.compile(
+    r"DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE|DELTA_MISSING_FILES_UNEXPECTED_VERSION|DELTA_VERSIONS_NOT_CONTIGUOUS"
+)
+_OTHER_TABLE = re.compile(r"DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE")
+_NO_TABLE = re.compile(
+    r"(?:DELTA_MISSING_DELTA_TABLE|DELTA_TABLE_NOT_FOUND|DELTA_PATH_DOES_NOT_EXIST|DELTA_TABLE_ONLY_OPERATION|"
+    r"DELTA_SCHEMA_NOT_SET)\]"
+)
+_NO_TABLE_VERSION = re.compile(
+    r"\[(?:DELTA_VERSION_NOT_FOUND|DELTA_TIMESTAMP_(?:GREATER_THAN_COMMIT|EARLIER_THAN_COMMIT_RETENTION))[\w.]*\]"
+    r"(?P<says>[^\n]*?)(?: SQLSTATE|\n|$)"
+)
 _NO_TOPIC = re.compile(r"UnknownTopicOrPartitionException")
 _NO_BROKER = re.compile(
     r"Timed out waiting for a node assignment|Timeout expired while fetching topic metadata|"
@@ -83,6 +99,15 @@ def _no_connector(match: re.Match[str]) -> str:
     )
 
 
+def _rewritten(match: re.Match[str]) -> str:
+    which = "" if match["version"] is None else f" (version {match['version']})"
+    return (
+        f"rows of the Delta table were changed or deleted{which}, and streams only gain rows. OPTIONS "
+        "(skipChangeCommits 'true') passes over commits that change or delete, readChangeFeed 'true' reads what has "
+        "changed; another checkpoint begins anew with the table as it is"
+    )
+
+
 def _no_such_type(match: re.Match[str]) -> str:
     return (
         f"column '{match['column']}' has type {match['type'].lower()}, which {match['format'].lower()} cannot hold. "
@@ -108,6 +133,37 @@ _SAYINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
             "offsets that are passed over; another checkpoint begins anew"
         ),
     ),
+    (_REWRITTEN, _rewritten),
+    (
+        _OTHER_COLUMNS,
+        lambda found: (
+            "columns of the Delta table were renamed, dropped or given another type, which what is stored of it does "
+            "not follow. Begin with another checkpoint"
+        ),
+    ),
+    (
+        _MORE_COLUMNS,
+        lambda found: (
+            "the columns of the Delta table have changed while it was read; the next start reads them as they are now"
+        ),
+    ),
+    (
+        _COMMITS_GONE,
+        lambda found: (
+            "commits of the Delta table are gone that were not read yet (delta.logRetentionDuration says how long they "
+            "are kept). OPTIONS (failOnDataLoss 'false') goes on with those that are there; another checkpoint begins "
+            "anew"
+        ),
+    ),
+    (
+        _OTHER_TABLE,
+        lambda found: (
+            "the Delta table at its path is another one than the checkpoint has read, perhaps because it was deleted "
+            "and made anew. Use another checkpoint"
+        ),
+    ),
+    (_NO_TABLE, lambda found: "there is no Delta table at its path. Correct it, or write the table first"),
+    (_NO_TABLE_VERSION, lambda found: f"the Delta table has no such version:{found['says'].rstrip('. ')}"),
     (_NO_TOPIC, lambda found: "its topic does not exist. Correct subscribe, or create the topic first"),
     (
         _NO_BROKER,

@@ -53,12 +53,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What was found about a row of `query`: of relation `alias` that satisfies `row`."""
+    """What was found about a row of `query`: of relation `alias` that satisfies `row`. `notes`: what may
+    have been otherwise, because it cannot be seen any more.
+    """
 
     query: str
     alias: str
     row: str
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def answer(self) -> Finding:
@@ -68,7 +71,8 @@ class Trace:
     def as_json(self) -> Mapping[str, Any]:
         """Return it as one JSON object."""
         found = [finding.as_json() for finding in self.findings]
-        return {"query": self.query, "relation": self.alias, "row": self.row, "answer": found[-1], "findings": found}
+        told = {"query": self.query, "relation": self.alias, "row": self.row, "answer": found[-1], "findings": found}
+        return told | ({"notes": list(self.notes)} if self.notes else {})
 
     def as_text(self) -> str:
         """Return it for people: what was found, a line each."""
@@ -78,6 +82,7 @@ class Trace:
 def text_of(told: Mapping[str, Any]) -> str:
     """Return for people what a trace says as plain values: what was found, a line each."""
     lines = [f"query {told['query']}, row {told['row']}", *(f"  {each['text']}" for each in told["findings"])]
+    lines += [f"  but {note}" for note in told.get("notes", ())]
     return "\n".join(lines) + "\n"
 
 

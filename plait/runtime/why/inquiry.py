@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,7 +17,7 @@ from plait.runtime.why.question import read_question
 from plait.runtime.why.row_frames import BATCH, RelationFrame, relation_frame
 from plait.runtime.why.standing import standing_of
 from plait.runtime.why.tracing import Tracer
-from plait.spelling import did_you_mean
+from plait.spelling import backquoted, did_you_mean
 from plait.state.model import Manifest
 
 
@@ -54,8 +54,16 @@ class Inquiry:
             set_aside=self.set_aside.get(name),
             since=self.since.get(name),
         )
-        rows = {stream.name: self._rows(stream, standing.spark_batch) for stream in self._streams()}
-        rows |= {each.source: self._rows(self.sources[each.source], 0) for each in query.relations if each.is_table}
+        tables = {each.source for each in query.relations if each.is_table}
+        asked = {
+            **{each.name: each for each in self._streams()},
+            **{name: self.sources[name] for name in sorted(tables)},
+        }
+        read = {name: read_again(self.spark, source, self.checkpoint) for name, source in asked.items()}
+        rows = {
+            name: each.rows if name in tables else _finished(each.rows, standing.spark_batch)
+            for name, each in read.items()
+        }
         bars = bars_of(self.spark, self._streams(), rows)
 
         def frame_of(alias: str, where: str | None) -> RelationFrame:
@@ -63,23 +71,24 @@ class Inquiry:
             return relation_frame(query, alias, source, rows[source.name], bars.get(source.name, {}), where)
 
         tracer = Tracer(spark=self.spark, query=query, standing=standing, frame_of=frame_of, order=self._orders(name))
-        return tracer.trace(question.alias, question.condition, question.shown)
+        trace = tracer.trace(question.alias, question.condition, question.shown)
+        return replace(trace, notes=tuple(each.note for each in read.values() if each.note is not None))
 
     def _streams(self) -> list[Stream]:
         """Return the streams that take part: those that some query reads."""
         read = {relation.source for query in self.queries.values() for relation in query.relations}
         return [source for name, source in self.sources.items() if isinstance(source, Stream) and name in read]
 
-    def _rows(self, source: Source, last: int) -> DataFrame:
-        """Return the rows of a source. What a batch has only begun to read is not read yet."""
-        frame = read_again(self.spark, source, self.checkpoint)
-        names = [f"`{name.replace('`', '``')}`" for name in frame.columns if name != BATCH]
-        return frame.selectExpr(*names, f"CASE WHEN {BATCH} <= {last} THEN {BATCH} END AS {BATCH}")
-
     def _orders(self, name: str) -> dict[str, tuple[str, ...]]:
         """Return the probe orders of a query in the plan, by the relation that begins."""
         outputs = [] if self.plan is None else [output for _, _, output in endings(self.plan)]
         return {output.aliases[0]: tuple(output.aliases) for output in outputs if output.query == name}
+
+
+def _finished(frame: DataFrame, last: int) -> DataFrame:
+    """Return the rows of a stream. What a batch after the `last` one has only begun to read is not read yet."""
+    names = [backquoted(name) for name in frame.columns if name != BATCH]
+    return frame.selectExpr(*names, f"CASE WHEN {BATCH} <= {last} THEN {BATCH} END AS {BATCH}")
 
 
 __all__ = ["Inquiry"]

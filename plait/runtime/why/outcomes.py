@@ -21,7 +21,7 @@ def of_row(
     """Return what is to say of a row by itself, and whether it takes part in joins."""
     alias, of = start.relation.alias, named(start.relation)
     if row is None:
-        text = f"not arrived: there is no row of {of} with {shown} to read, in files that were read or wait to be"
+        text = f"not arrived: there is no row of {of} with {shown} to read, among what was read or waits to be"
         return Finding(kind="not arrived", relation=alias, text=text), False
     tau, batch = row[start.column("tau")], row[start.column("batch")]
     if tau is None:

@@ -94,7 +94,7 @@ class SourceCheck:
             self._check_options(decoding.format, decoding.options, has_columns=True)
         if self.source.schema is not None:
             self._report(declared_problem(connector.format, connector.options, self.source.schema), "format")
-        if not known.reads_files:
+        if not known.has_path:
             return
         path = next((value for name, value in connector.options if folded(name) == "path"), None)
         if not path:

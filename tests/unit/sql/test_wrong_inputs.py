@@ -44,6 +44,22 @@ OPTION_VALUES = (
         "TIMESTAMP BY timestamp",
         "leave one of them out",
     ),
+    *(
+        (f"CREATE STREAM s USING delta OPTIONS (path 'in', {option}) TIMESTAMP BY ts", says)
+        for option, says in (
+            ("▸ignoreChanges 'true'", "results would come twice; skipChangeCommits 'true'"),
+            ("▸ignoreFileDeletion 'true'", "has given way to ignoreDeletes 'true'"),
+            ("▸readChangeData 'true'", "the old name of readChangeFeed"),
+            ("▸schemaTrackingLocation 'x'", "begin with another checkpoint"),
+            ("▸startingVersion '-1'", "expected the number of a version, or latest"),
+            ("▸maxBytesPerTrigger '10 MB'", "such as 64m"),
+            ("startingVersion '1', ▸startingTimestamp '2026-01-01'", "leave one of them out"),
+            ("▸versionAsOf '3'", "has no effect on a stream; leave it out, or use CREATE TABLE"),
+            ("▸mergeschema 'true'", "delta has no option 'mergeschema'"),
+        )
+    ),
+    ("CREATE TABLE t USING delta OPTIONS (path 'in', ▸skipChangeCommits 'true')", "no effect on a table"),
+    ("▸CREATE STREAM s USING delta TIMESTAMP BY ts", "delta needs the path of what to read"),
     ("CREATE STREAM s USING ▸rate-micro-batch TIMESTAMP BY timestamp", "needs the option rowsPerBatch"),
     ("CREATE TABLE t (a INT) USING ▸xml OPTIONS (path 'in')", "needs the option rowTag"),
     *(
@@ -84,6 +100,7 @@ DECLARED = (
         "CREATE STREAM s (k STRING) USING ▸kafka OPTIONS (kafka.bootstrap.servers 'h:1', subscribe 'a') TIMESTAMP BY k",
         "kafka has no column k STRING",
     ),
+    ("CREATE TABLE t (a INT) USING ▸delta OPTIONS (path 'in')", "a table of delta says itself which columns it has"),
     ("CREATE TABLE t (_corrupt_record INT) USING ▸csv OPTIONS (path 'in')", "declare it as STRING"),
 )
 """Columns that a format does not have, whatever is declared."""

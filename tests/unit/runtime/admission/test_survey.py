@@ -17,6 +17,7 @@ from plait.query.model import Connector, DeclaredStatistics, Stream
 from plait.runtime.admission.stream_files import logged_files
 from plait.runtime.admission.survey import explained_bounds, look, survey
 from plait.state.model import SourceProgress
+from tests.delta_tables import DeltaTable
 
 START_S = 1_700_000_000
 
@@ -198,3 +199,31 @@ def test_of_a_log_no_more_is_parsed_than_tells_that_it_is_too_long(tmp_path: Pat
     (log / "2").unlink()
     (log / "0").write_text("v1\nnot JSON")
     assert len(logged_files(checkpoint, "s")) == 20, "an entry that holds all spares those before it"
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(START_S + second, UTC)
+
+
+def test_a_delta_table_tells_by_its_log_what_waits_beyond_what_was_read(tmp_path: Path) -> None:
+    table = DeltaTable(tmp_path / "t", {"id": "long", "ts": "timestamp"})
+    for commit in range(3):
+        table.append(*({"id": n, "ts": at(100 * commit + n)} for n in range(10 * (commit + 1))))
+    told = stream(table.folder, "delta")
+    found = survey(told, None)
+    assert (found.files, found.rows, found.basis, found.unit) == (3, 60, "counted", "bytes")
+    assert (found.first_us, found.last_us) == (START_S * 1_000_000, (START_S + 229) * 1_000_000)
+    assert found.bytes == sum(path.stat().st_size for path in table.folder.glob("*.parquet"))
+    left = survey(told, None, SourceProgress(source="s", rows=10))
+    assert (left.files, left.rows, left.first_us) == (2, 50, (START_S + 100) * 1_000_000)
+    assert survey(stream(table.folder, "delta", startingVersion="3"), None).rows == 30
+    assert survey(stream(table.folder, "delta", startingVersion="latest"), None).rows == 0
+    table.rewrite([path.name for path in sorted(table.folder.glob("*.parquet"))[:1]], data_change=False)
+    assert survey(told, None).rows == 50
+
+
+def test_a_delta_table_whose_log_cannot_be_read_is_bounded_by_a_guess(tmp_path: Path) -> None:
+    table = DeltaTable(tmp_path / "t", {"id": "long"})
+    (table.folder / "_delta_log" / f"{1:020}.json").write_text('{"add": ')
+    found = survey(stream(table.folder, "delta"), None)
+    assert (found.unit, found.basis, found.rows) == ("bytes", "assumed", 0)

@@ -40,6 +40,23 @@ TOLD = (
         'datasource doesn\'t support the column `id` of the type "ARRAY<INT>". SQLSTATE: 0A000 SQLSTATE: XXKST',
         "column 'id' has type array<int>, which csv cannot hold. Declare it as STRING",
     ),
+    (
+        "[DELTA_SOURCE_TABLE_IGNORE_CHANGES] Detected a data update (for example part-1.parquet) in the source table "
+        "at version 7. This is currently not supported.",
+        "rows of the Delta table were changed or deleted (version 7), and streams only gain rows.",
+    ),
+    (
+        "[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected schema change in version 3:\nstreaming source schema: root",
+        "the columns of the Delta table have changed while it was read",
+    ),
+    (
+        "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] Delta stream cannot resume from version 3;",
+        "commits of the Delta table are gone that were not read yet",
+    ),
+    (
+        "[DELTA_VERSION_NOT_FOUND] Cannot time travel Delta table to version 9. Available versions: [0, 3]. SQLSTATE",
+        "the Delta table has no such version: Cannot time travel Delta table to version 9.",
+    ),
     ("java.io.FileNotFoundException: /in/1.csv (Permission denied)", "no permission to read '/in/1.csv'."),
     (
         "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/1.gz.  SQLSTATE: KD001\n\tat org\n"

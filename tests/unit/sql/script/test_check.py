@@ -119,7 +119,7 @@ def test_queries_over_a_broken_stream_are_not_blamed_for_it(base: str) -> None:
 
 
 def test_what_takes_spark_to_know_is_no_mistake_when_checking(base: str) -> None:
-    text = "CREATE TABLE t USING delta OPTIONS (path 'anywhere');" + (
+    text = "CREATE TABLE t USING delta OPTIONS (path 'in');" + (
         "CREATE STREAM s USING rate TIMESTAMP BY timestamp;"
         "CREATE QUERY q INTO memory AS SELECT * FROM s JOIN t ON s.value = t.id;"
     )
