@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plait.errors import ComputationError, PlaitError
+from plait.errors import ComputationError, OptionError, PlaitError
 from plait.operators.failing import computation_error
 from plait.plan.model import Plan
 from plait.runtime.batch.asking import Asking
@@ -144,7 +144,8 @@ class Answering(Declarations):
             plan_ahead=self._plan_ahead,
             is_planned=self._is_planned,
             take_planned=self._take_planned,
-            give_up=self._requests.give_up,
+            take_up_last=self._take_up_last,
+            give_up=self._give_up,
         )
 
     def _heard_of(self, request: Request) -> None:
@@ -175,6 +176,26 @@ class Answering(Declarations):
             self._refuse(added, reason)
             return self._take_up()
         return self._taken_up_singly(course, added)
+
+    def _take_up_last(self, has_run: bool) -> bool:
+        """Let the batches of the end begin with what is registered now; tell whether they can. `has_run`: there was a
+        streaming query, so the start before had something to read for some query.
+        """
+        course = self._course
+        if course is None or not self._requests.waiting() or not self._bindings():
+            return True
+        return self._take_up() if has_run else not self._added(course)
+
+    def _give_up(self) -> None:
+        """Let nobody wait for what the run that is over has not taken up. Where the input has ended no other will, so
+        queries that came too late are refused.
+        """
+        course = self._course
+        with self._declaring:
+            if course is not None and course.batches.has_ended:
+                for query in self._added(course):
+                    self._refuse([query], _too_late(query, course.asked.checkpoint))
+            self._requests.give_up()
 
     def _plan_ahead(self) -> bool:
         """Plan for what is registered now while a batch may be under way; tell whether all of it has a plan now. What
@@ -300,6 +321,13 @@ class Answering(Declarations):
     def _forget_dropped(self, course: Course) -> None:
         """Let go of the queries of which nothing is left, but for those that have been dropped once more since."""
         self._dropped -= course.dropped - {each.query for each in self._requests.waiting()}
+
+
+def _too_late(query: str, checkpoint: str) -> OptionError:
+    return OptionError(
+        f"the input of checkpoint '{checkpoint}' had ended before query '{query}' could take part, so it has no "
+        "results; ask for it earlier, or run it on another checkpoint"
+    )
 
 
 def _read_by(bindings: Iterable[Binding]) -> set[str]:

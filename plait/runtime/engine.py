@@ -137,6 +137,7 @@ class Engine(Looking):
             alone=sole_run(self._checkpoint, STATE),
         )
         self._run = run
+        self._requests.take_in_hand()
         run.begin()
         return run
 

@@ -18,7 +18,7 @@ class Request:
     is_retry: bool = False
     active_since: int | None = None
     refused: Exception | None = None
-    _given_up: int = 0
+    _is_given_up: bool = False
     _told: threading.Condition = field(default_factory=threading.Condition)
 
     def take_effect(self, batch: int) -> None:
@@ -34,18 +34,22 @@ class Request:
             self._told.notify_all()
 
     def give_up(self) -> None:
-        """Let nobody wait for it any longer, although it may take effect yet: the run is over."""
+        """Let nobody wait for it any longer, although another run may take it up: this one is over."""
         with self._told:
-            self._given_up += 1
+            self._is_given_up = True
             self._told.notify_all()
+
+    def take_in_hand(self) -> None:
+        """Let it be waited for: a run has begun that will take it up."""
+        with self._told:
+            self._is_given_up = False
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is in force, at most `timeout` seconds and while a run goes on; tell whether it is. Raises why
         it was refused.
         """
         with self._told:
-            begun = self._given_up
-            self._told.wait_for(lambda: self._is_settled or self._given_up > begun, timeout)
+            self._told.wait_for(lambda: self._is_settled or self._is_given_up, timeout)
         if self.refused is not None:
             raise self.refused
         return self.active_since is not None
@@ -60,10 +64,19 @@ class Requests:
 
     def __init__(self) -> None:
         self._waiting: list[Request] = []
+        self._is_over = False
 
     def add(self, request: Request) -> None:
-        """Let a request wait."""
+        """Let a request wait; nobody is to wait for it where a run has just ended."""
+        if self._is_over:
+            request.give_up()
         self._waiting.append(request)
+
+    def take_in_hand(self) -> None:
+        """Note that a run begins, which takes up all that waits."""
+        self._is_over = False
+        for request in self.waiting():
+            request.take_in_hand()
 
     def waiting(self) -> tuple[Request, ...]:
         """Return the requests that wait."""
@@ -79,7 +92,8 @@ class Requests:
                 self._waiting.remove(request)
 
     def give_up(self) -> None:
-        """Let nobody wait any longer for what a run that is over has not taken up."""
+        """Let nobody wait any longer for what a run that is over has not taken up, or is asked for since."""
+        self._is_over = True
         for request in self.waiting():
             request.give_up()
 

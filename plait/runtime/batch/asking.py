@@ -15,7 +15,9 @@ class Asking:
     `plan_ahead` plans for what is asked for, beside a batch that may be under way, and tells whether all has a plan
     now; `is_planned`, whether something has one. `take_planned` takes that up, and tells whether the streaming query
     can go on; with True, within a batch that has stored its rows and not probed yet: what cannot be taken up there is
-    left for the next one. `give_up` is called when the run is over: none of its batches takes up what waits still.
+    left for the next one. `take_up_last` lets the batches of the end, which read nothing, begin with all that is asked
+    for; False if there has to be another start first. It is told whether there was a streaming query before. `give_up`
+    is called when the run is over: none of its batches takes up what waits still.
     """
 
     waits: Callable[[], bool] = lambda: False
@@ -23,6 +25,7 @@ class Asking:
     plan_ahead: Callable[[], bool] = lambda: False
     is_planned: Callable[[], bool] = lambda: False
     take_planned: Callable[[bool], bool] = lambda _: True
+    take_up_last: Callable[[bool], bool] = lambda _: True
     give_up: Callable[[], None] = lambda: None
 
 

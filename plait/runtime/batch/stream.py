@@ -300,11 +300,15 @@ class Run:
                 self._asked.clear()
 
     def _is_over(self) -> bool:
-        """Tell whether nothing is left to do; what there is to do at the end has been done then."""
+        """Tell whether nothing is left to do; what there is to do at the end has been done then, for the queries that
+        were asked for before it.
+        """
         if self._restarting and not self._ending and self.failure is None:
             return False
         try:
             if not self._ending and self.failure is None:
+                if not self._asking.take_up_last(self._query is not None):
+                    return False
                 self._end()
         except Again:
             return False

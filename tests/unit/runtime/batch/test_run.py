@@ -300,6 +300,41 @@ def test_what_only_takes_time_is_done_again_after_another_start(runs: Runs, monk
     assert run.failure is None
 
 
+def test_what_is_asked_for_when_all_has_been_read_is_taken_up_before_the_end() -> None:
+    calls = list[str]()
+    asked = Asking(take_up_last=lambda has_run: calls.append(f"taken up {has_run}") is None)
+    run = Run(Drained, is_endless=False, asked=asked, end=lambda: calls.append("ended"))
+    run.begin()
+    assert run.wait(20)
+    assert calls == ["taken up True", "ended"]
+
+
+def test_there_is_another_start_before_the_end_where_what_is_asked_for_last_takes_one() -> None:
+    calls, queries = list[str](), [Drained(), None]
+
+    def start() -> Any:
+        calls.append("started")
+        return queries.pop(0)
+
+    def take_up_last(has_run: bool) -> bool:
+        calls.append(f"asked {has_run}")
+        return not has_run
+
+    asked = Asking(take_up_last=take_up_last)
+    run = Run(start, is_endless=False, asked=asked, end=lambda: calls.append("ended"))
+    run.begin()
+    assert run.wait(20)
+    assert calls == ["started", "asked True", "started", "asked False", "ended"]
+
+
+def test_a_run_that_somebody_stops_takes_up_nothing_at_the_end() -> None:
+    calls = list[bool]()
+    run = Run(Query, is_endless=True, asked=Asking(take_up_last=lambda has_run: calls.append(has_run) is None))
+    run.begin()
+    run.stop()
+    assert not calls
+
+
 def test_when_a_run_is_over_what_waits_is_given_up() -> None:
     calls = list[str]()
     run = Run(Drained, is_endless=False, asked=Asking(give_up=lambda: calls.append("given up")))
