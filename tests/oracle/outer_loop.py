@@ -8,6 +8,7 @@ could have come at. The result of a query is all rows that are certain by its la
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +62,15 @@ class Joined:
 
 
 class OuterLoop:
-    """The loops for one query of a case. `closes`: after the last batch nothing more comes."""
+    """The loops for one query of a case. `closes`: after the last batch nothing more comes. `kinds`: of joins, by what
+    they add, those that are other than written, because a later one takes rows without partners away again: nobody
+    waits for these. Which rows there are does not depend on it.
+    """
 
-    def __init__(self, case: Case, query: OuterQuery, *, closes: bool = False) -> None:
+    def __init__(
+        self, case: Case, query: OuterQuery, *, closes: bool = False, kinds: Mapping[str, str] | None = None
+    ) -> None:
+        self._kinds = {join.alias: join.kind for join in query.joins} | dict(kinds or {})
         self._case, self._query, self._closes = case, query, closes
         self._marks = _marks(case)
         self._nothing = {
@@ -128,6 +135,7 @@ class OuterLoop:
         found, after = matched, lag
         if join.kind in ("left", "full"):
             found = found + [Joined(members={**each.members, join.alias: None}, batch=each.batch) for each in alone]
+        if self._kinds[join.alias] in ("left", "full"):
             after = after if is_table else max(after, self._left_lag(join))
         if join.kind in ("right", "full"):
             nothing: dict[str, Member | None] = dict.fromkeys(self._left(join))
@@ -139,6 +147,7 @@ class OuterLoop:
                         *found,
                         Joined(members={**nothing, join.alias: other}, batch=max(other.batch, decided)),
                     ]
+        if self._kinds[join.alias] in ("right", "full"):
             after = max(after, (self._window(join.alias) or 0) + lag) if has_stream else after
         return found, after
 
@@ -162,8 +171,9 @@ class OuterLoop:
                 break
             if each.kind in ("semi", "anti"):
                 continue
-            lacking |= {each.alias} if each.kind in ("left", "full") else set()
-            lacking |= set(before) if each.kind in ("right", "full") else set()
+            kind = self._kinds[each.alias]
+            lacking |= {each.alias} if kind in ("left", "full") else set()
+            lacking |= set(before) if kind in ("right", "full") else set()
             before.append(each.alias)
         windows = {alias: self._window(alias) for alias in before}
         sure = [window for alias, window in windows.items() if alias not in lacking and window is not None]
