@@ -16,7 +16,6 @@ from typing import Protocol
 from plait.plan.conditions import Joining, in_order, joining, measured_name
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
 from plait.plan.step_names import StepName, named_steps
-from plait.plan.traversals import probes
 from plait.state.model import Bucket, SourceProgress
 from plait.stats.cycles import Count, Counts
 from plait.stats.model import conjunction
@@ -98,7 +97,7 @@ def _step_counts(batch: Batch) -> Iterator[Count]:
     )
     added: dict[StepName, Counts] = {}
     names = dict(named_steps(batch.plan))
-    for _, step in probes(batch.plan):
+    for step in (step for tree in batch.plan.trees for step in tree.steps()):
         if sent.get(step.edge):
             # A tuple that is sent to every partition is one tuple, and may match in several.
             target = batch.plan.store(step.member.store)

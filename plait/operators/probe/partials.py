@@ -35,6 +35,11 @@ class Position:
         column = self.block.column(name)
         return column if self.index is None else column.take(pa.array(self.index))
 
+    def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        """Gather several columns at once: each call of Arrow takes as long as to gather hundreds of values."""
+        chosen = self.block.select(list(names))
+        return list((chosen if self.index is None else chosen.take(pa.array(self.index))).columns)
+
     def has(self, name: str) -> bool:
         """Tell whether the members' bucket carries this column: one written for earlier queries may not."""
         return bool(self.block.schema.get_field_index(name) >= 0)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from plait.kernels.compiled import Int64s
 from plait.kernels.many_probes import NONE, Columns, Flags
-from plait.operators.column_names import SELECTED, TAU, UNTIL, bit_masks, word_names
+from plait.operators.column_names import SELECTIONS_PER_WORD, TAU, UNTIL, bits_name, places_of
 from plait.operators.probe.flat_trees import Chosen, Named, Numbers, Place
 from plait.operators.probe.partials import validity_of
 from plait.operators.probe.reader import Reader
-from plait.operators.probe.selections import known_selections, with_selections
+from plait.operators.probe.selections import with_selections
 from plait.plan.model import Selection, part_column
 from plait.state.buckets import OpenBucket
 from plait.state.joined_buckets import description
@@ -34,12 +34,14 @@ _MOST_BYTES: Final = 32 << 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """The rows of a store, in the order of its buckets. `begins`: with which row a bucket begins, by path; `arrived`:
-    0 for rows of earlier batches, else 1 and the number of the part whose arrival has made them.
+    0 for rows of earlier batches, else 1 and the number of the part whose arrival has made them. `places`: of the
+    selections whose bits rows have, by text.
     """
 
     opened: OpenBucket
     begins: Mapping[str, int]
     arrived: Flags
+    places: Mapping[str, int]
 
     @property
     def layout(self) -> Layout:
@@ -61,6 +63,7 @@ def stored_rows(buckets: Sequence[Bucket], reader: Reader, batch: int) -> Stored
         opened=opened,
         begins=dict(zip((bucket.path for bucket in buckets), begins, strict=True)),
         arrived=np.repeat(np.array(arrived, np.uint8), rows),
+        places=places_of(opened.bucket.layout.selections),
     )
 
 
@@ -123,12 +126,6 @@ class Pool:
             block = with_selections(opened, selected) if place.part is None else _part(opened.batch, place.part)
             self._blocks[known] = block
         return block
-
-    def carries(self, place: Place, name: str) -> bool:
-        """Tell whether the rows of a place have a column."""
-        if name.startswith(SELECTED) and place.part is None:
-            return True
-        return place.column(name)[1] in self.stores[place.store].layout.carried
 
     def where(self, numbers: Numbers) -> Where:
         """Pile up all that has a number, and return where it lies."""
@@ -195,23 +192,26 @@ class Pool:
         stored = self.stores.get(store)
         if stored is None:
             return NONE, 0
-        selections = stored.layout.selections
-        known = known_selections(stored.layout, selection)
+        places = stored.places
+        known = [places[each.sql] for each in selection.alternatives if each.sql in places]
         if not known:
             return 0, 0
-        if not word_names(len(selections)):
+        if len(places) == 1:
             return NONE, 1
-        masks = bit_masks(selections, known)
+        masks: dict[int, int] = {}
+        for place in known:
+            word, bit = divmod(place, SELECTIONS_PER_WORD)
+            masks[word] = masks.get(word, 0) | 1 << bit
         if len(masks) == 1:
             ((word, mask),) = masks.items()
-            return self._value(stored, word), mask
+            return self._value(stored, bits_name(word)), mask
         return self._one_word(stored, selection, masks), 1
 
-    def _one_word(self, stored: Stored, selection: Selection, masks: Mapping[str, int]) -> int:
+    def _one_word(self, stored: Stored, selection: Selection, masks: Mapping[int, int]) -> int:
         """Return where begins what says of each row whether any bit of several words is set."""
         known = stored.opened.bucket.store, selection
         if known not in self._piled:
-            words = [(stored.opened.int64(word) & mask) != 0 for word, mask in masks.items()]
+            words = [(stored.opened.int64(bits_name(word)) & mask) != 0 for word, mask in masks.items()]
             self._piled[known] = self._values.add(np.logical_or.reduce(words).astype(np.int64))
         return self._piled[known]
 

@@ -41,12 +41,16 @@ class Gathered:
         self.partials = partials
         self._columns: dict[tuple[int, str], pa.Array] = {}
 
-    def column(self, position: int, name: str) -> pa.Array:
-        """Return a column of the members at a position."""
-        column = self._columns.get((position, name))
-        if column is None:
-            column = self._columns[position, name] = self.partials.positions[position].column(name)
-        return column
+    def columns(self, places: Sequence[tuple[int, str]]) -> list[pa.Array]:
+        """Return columns of the members, each by position and name."""
+        missing: dict[int, dict[str, None]] = {}
+        for position, name in places:
+            if (position, name) not in self._columns:
+                missing.setdefault(position, {})[name] = None
+        for position, names in missing.items():
+            found = self.partials.positions[position].columns(tuple(names))
+            self._columns.update(zip(((position, name) for name in names), found, strict=True))
+        return [self._columns[place] for place in places]
 
 
 class ResultWriter:
@@ -192,7 +196,7 @@ def task_file_name(query: str, batch: int, attempt: str) -> str:
 def result_batch(output: Output, gathered: Gathered, columns: tuple[ColumnRef, ...]) -> pa.RecordBatch:
     """Gather the joined row's columns, named ``alias.column``."""
     at = dict(output.positions)
-    arrays = [gathered.column(at[ref.relation], ref.column) for ref in columns]
+    arrays = gathered.columns([(at[ref.relation], ref.column) for ref in columns])
     names = [ref.name for ref in columns]
     if not arrays:
         arrays, names = [pa.nulls(gathered.partials.count)], [ROW]

@@ -105,8 +105,10 @@ def test_a_sink_that_refuses_keeps_its_reason_and_no_other_query_from_its_result
 
 def test_a_column_is_gathered_once_for_all_queries_that_take_it() -> None:
     gathered = piece((1, 10), (2, 20))
-    assert gathered.column(0, "x") is gathered.column(0, "x")
-    assert gathered.column(0, "x").to_pylist() == [1, 2]
+    (first,) = gathered.columns([(0, "x")])
+    again, other = gathered.columns([(0, "x"), (1, "y")])
+    assert first is again
+    assert (first.to_pylist(), other.to_pylist()) == ([1, 2], [10, 20])
 
 
 def test_joined_rows_that_wait_for_their_windows_are_kept_in_the_checkpoint_and_are_no_results(tmp_path: Path) -> None:
