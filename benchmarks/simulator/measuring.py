@@ -67,6 +67,18 @@ def by_order(
             yield order, policy.name, replay(from_order(recording, order), policy)
 
 
+def behind_best(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return by order of FROM which share more `dppick` took than the best of `COMPARED`.
+
+    >>> behind_best({"RST": {"fixed": 120.0, "selectivity": 110.0, "greedy": 100.0, "dppick": 101.0}})
+    {'RST': 0.01}
+    """
+    return {
+        order: round(taken["dppick"] / min(taken[each.name] for each in COMPARED) - 1, 6)
+        for order, taken in found.items()
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
     """By which share more probe tuples, samples included, a policy takes than the best orders `by_cycle` in hindsight,
@@ -191,6 +203,7 @@ __all__ = [
     "METHODS",
     "Drifting",
     "Regret",
+    "behind_best",
     "by_order",
     "forecast_errors",
     "from_order",

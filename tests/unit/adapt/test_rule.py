@@ -178,3 +178,46 @@ def test_it_says_why() -> None:
 def test_nothing_to_gain_from_a_plan_that_costs_nothing() -> None:
     seen = Outlook(cycle=0, running="a", running_cost=0.0, wanted="b", wanted_cost=0.0)
     assert consider(seen, RULE)[0].action == "keep"
+
+
+def gaining(shares: Sequence[float], memory: Memory = NO_MEMORY) -> tuple[list[str], Memory]:
+    """Return what is done while another plan is to gain such shares of a cost, and what is remembered."""
+    actions = []
+    for cycle, share in enumerate(shares):
+        seen = Outlook(cycle=cycle, running="a", running_cost=100.0, wanted="b", wanted_cost=100.0 * (1 - share))
+        verdict, memory = consider(seen, RULE, memory)
+        actions.append(verdict.action)
+    return actions, memory
+
+
+def test_a_burst_that_adds_up_to_enough_in_one_cycle_has_to_last_all_the_same() -> None:
+    lasted = Memory(evidence=0.12)
+    assert gaining([0.9], lasted)[0] == ["keep"]
+    assert gaining([0.9, 0.9], lasted)[0] == ["keep", "take"]
+
+
+def test_a_shift_of_the_data_is_no_noise() -> None:
+    quiet = Memory(noise=0.004, usual=0.001)
+    _, shifted = gaining([0.6], quiet)
+    assert shifted.noise <= quiet.noise * 1.3
+    # So a small gain after it is taken as one before it is.
+    assert gaining([0.03] * 6, replace(shifted, evidence=0.0, cycles=0))[0].index("take") <= 3
+
+
+def test_what_gains_a_little_less_than_the_least_is_never_taken_however_even_gains_are() -> None:
+    actions, memory = gaining([RULE.least * 1.2] * 400)
+    assert set(actions) == {"keep"}
+    assert memory.noise > 0
+
+
+def test_evidence_outlasts_a_cycle_in_which_less_is_gained_but_not_one_in_which_nothing_is() -> None:
+    little = gaining([0.01], Memory(evidence=0.1))[1].evidence
+    assert 0 < little < 0.1
+    assert gaining([-0.01], Memory(evidence=0.1))[1].evidence == 0
+
+
+def test_what_another_plan_gains_is_measured_from_where_it_begins() -> None:
+    actions, memory = gaining([0.6, 0.6])
+    assert actions == ["keep", "take"]
+    settled = gaining([0.01] * 3, replace(memory, unjudged=None))[1]
+    assert settled.noise < memory.noise
