@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from plait.adapt.asked_to_plan import Answer, Question
 from plait.adapt.decision import Change, Outcome, change_between
 from plait.adapt.forecast import forecast
-from plait.adapt.other_orders import plan_to_sample
+from plait.adapt.planners import Planned, Planners
 from plait.adapt.planning import PlanRequest, probing_only
-from plait.adapt.reconsidering import Decision, Policy, Standing, UnderWay, reconsider
+from plait.adapt.reconsidering import Policy, Standing, UnderWay
 from plait.adapt.rule import NO_MEMORY, Memory
 from plait.plan.model import Plan
 from plait.state.model import Manifest
@@ -43,21 +44,13 @@ class Habits:
     cycle: CycleLength = TEN_SECONDS
 
 
-@dataclass(slots=True, kw_only=True)
-class Planned:
-    """How often the plan was reconsidered, and the seconds of a core that took."""
-
-    times: int = 0
-    seconds: float = 0.0
-
-
 class Adapter:
     """Plans beside the stream; a change is taken at a later batch boundary.
 
     Ask for `next_change` before each batch, and tell `batch_done` after it. Results never depend on what it finds, so
     planning that fails is told in the log and changes nothing. `memory`: what is remembered of an earlier start. Where
-    queries come and go, each set of them has one, made by `successor`: all of a run plan in one thread, one after the
-    other, and within one share of its time.
+    queries come and go, each set of them has one, made by `successor`: all of a run have the same `planners`, who plan
+    for one after the other, and within one share of its time.
     """
 
     def __init__(
@@ -66,10 +59,11 @@ class Adapter:
         habits: Habits | None = None,
         memory: Memory = NO_MEMORY,
         clock: Callable[[], float] = time.monotonic,
+        planners: Planners | None = None,
     ) -> None:
         self._request, self._habits = request, habits or Habits()
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="plait-planning")
-        self._planning: tuple[Plan, Future[tuple[Decision, Plan | None]]] | None = None
+        self._planners = planners or Planners()
+        self._planning: tuple[Plan, Future[Answer]] | None = None
         self._sample: tuple[Plan, Plan] | None = None
         self._forced: Change | None = None
         self._batches = 0
@@ -78,17 +72,21 @@ class Adapter:
         self._outcome: Outcome | None = None
         self._is_urgent, self._is_closed = True, False
         self.memory = memory
-        self.planned = Planned()
+
+    @property
+    def planned(self) -> Planned:
+        """What planning has taken so far."""
+        return self._planners.planned
 
     def successor(self, request: PlanRequest, habits: Habits, memory: Memory) -> Adapter:
         """Return the one that takes the place of this one, which is asked for nothing more; what it is planning is
         forgotten. For other queries a plan made from scratch is no more urgent than at the end of a cycle.
         """
         self.forget()
-        other = Adapter(request, habits, memory, self._clock)
         if self._is_closed:  # with the run before
-            return other
-        other._pool, other.planned, other._began = self._pool, self.planned, self._began
+            return Adapter(request, habits, memory, self._clock)
+        other = Adapter(request, habits, memory, self._clock, self._planners)
+        other._began = self._began
         other._is_urgent = self._is_urgent and request == self._request
         return other
 
@@ -101,12 +99,13 @@ class Adapter:
             return None
         (reconsidered, planning), self._planning = self._planning, None
         try:
-            decision, sample = planning.result()
+            answer = planning.result()
         except Exception as error:  # whatever a strategy or its solver raises
             _warn_of(error)
             return None
         if reconsidered is not running:  # a storage budget has come between
             return None
+        decision, sample = answer.decision, answer.sample
         self.memory, self._before = decision.after.memory, decision.after.before
         self._outcome = decision.outcome or self._outcome
         if sample is not None and decision.change is None:
@@ -146,26 +145,11 @@ class Adapter:
         if is_due and ((is_young and self._is_urgent) or self._may_plan()):
             standing = Standing(running=running, before=self._before, memory=self.memory, under_way=under_way)
             policy = replace(self._habits.policy, is_young=is_young)
-            self._planning = running, self._pool.submit(self._reconsidered, self._request, manifest, standing, policy)
+            question = Question(request=self._request, manifest=manifest, standing=standing, policy=policy)
+            self._planning = running, self._planners.submit(question)
 
     def _may_plan(self) -> bool:
         return self.planned.seconds <= MOST_PLANNING * (self._clock() - self._began)
-
-    def _reconsidered(
-        self, request: PlanRequest, manifest: Manifest, standing: Standing, policy: Policy
-    ) -> tuple[Decision, Plan | None]:
-        """Return the decision, and which orders to sample if the plan stays."""
-        began, before = time.thread_time(), self.planned.seconds
-        try:
-            decision = reconsider(request, manifest, standing, policy)
-            sample = None if decision.change is not None else plan_to_sample(request, manifest, standing.in_force)
-        finally:
-            self.planned.times += 1
-            self.planned.seconds += time.thread_time() - began
-        if decision.change is not None:
-            change = replace(decision.change, planning_s=self.planned.seconds - before)
-            decision = replace(decision, change=change)
-        return decision, sample
 
     def _without(self, dropped: frozenset[str], manifest: Manifest, running: Plan) -> Change | None:
         """Return the change to a plan that does not want the stores that were just dropped; from now on plans take as
@@ -206,7 +190,7 @@ class Adapter:
     def close(self, *, wait: bool = True) -> None:
         """Drop the plan being made. `wait`: until its solver, which cannot be interrupted, has come to its end."""
         self._is_closed = True
-        self._pool.shutdown(wait=wait, cancel_futures=True)
+        self._planners.close(wait=wait)
 
 
 def _warn_of(error: Exception) -> None:

@@ -23,6 +23,17 @@ GROUPING: Final[frozenset[StrategyName]] = frozenset({"adhoc", "ilp"})
 """The strategies that let queries share steps although they take different rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Samples that have been taken already."""
+
+    sets: tuple[QuerySets, ...]
+
+    def __call__(self, manifest: Manifest | None) -> tuple[QuerySets, ...]:
+        """Return them, whatever is stored."""
+        return self.sets
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
     """Everything a plan depends on except statistics. `sampled` looks at what is stored for the part of these that no
@@ -76,4 +87,4 @@ def _content(store: Store) -> Store:
     return replace(store, indexes=(), partition_by=(), parallelism=1)
 
 
-__all__ = ["PlanRequest", "probing_only"]
+__all__ = ["GROUPING", "Known", "PlanRequest", "probing_only"]
