@@ -16,6 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 from plait.errors import PlaitError
 from plait.runtime.batch.asking import NOTHING_ASKED, Asking
 from plait.runtime.batch.run_errors import explained
+from plait.runtime.spark.circles import seldom_collected
 
 
 class Stopping(Exception):
@@ -270,7 +271,7 @@ class Run:
 
     def _supervise(self) -> None:
         try:
-            with self._alone:
+            with self._alone, seldom_collected():
                 self._keep_going()
         except BaseException as error:  # whatever ends this thread ends the run, and must be said
             self.failure = self.failure or error

@@ -28,6 +28,7 @@ from plait.operators.probe.reader import Reader
 from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.results import task_file_name
 from plait.operators.traversal.traverse import Message, Traversal
+from plait.runtime.spark.circles import keep_out_of_sight
 from plait.runtime.spark.packing import Shipment
 from plait.sinks.delivery import Delivery, Direct
 from plait.state.batch_numbers import batch_number
@@ -152,6 +153,7 @@ def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, ch
             yield _report(ingest(_named(batches, spec), spec, context))
         else:
             yield _report(ingest(derived(_named(batches, spec), now), now.spec, context))
+        keep_out_of_sight()  # selections that have been compiled
 
     return task
 
@@ -233,6 +235,7 @@ def probe_local(tasks: tuple[ProbeTask, ...], shipment: Shipment) -> Task:
             for number in batch.column(0).to_pylist():
                 traversal = _traversal(shipment)
                 yield _report(traversal.run_local(tasks[number]))
+        keep_out_of_sight()  # plan, demands and what else is known of it
 
     return task
 
@@ -267,6 +270,7 @@ def probe_receive(shipment: Shipment) -> Task:
                 )
                 yield from (_message(sent) for sent in traversal.receive(message))
         yield _report_message(traversal)
+        keep_out_of_sight()
 
     return task
 

@@ -23,6 +23,7 @@ from pyspark.sql.types import DataType, StructType
 from sqlglot import exp
 
 import plait.runtime.engine  # noqa: F401  # so that all modules that use `expr` are there to be patched
+from plait.runtime.spark import tasks
 from tests.oracle.intervals import without_durations
 from tests.oracle.translate import connect, rendered, to_duckdb
 from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
@@ -64,7 +65,10 @@ def _current_task() -> TaskContext | None:
 
 
 def install(patch: Callable[[object, str, object], None]) -> None:
-    """Let tasks find their context; `patch` sets an attribute, and takes it back in time."""
+    """Let tasks find their context, and keep nothing out of sight of a process that is not theirs alone; `patch` sets
+    an attribute, and takes it back in time.
+    """
+    patch(tasks, "keep_out_of_sight", lambda: None)
     patch(pyspark.TaskContext, "get", staticmethod(_current_task))
     patch(StructType, "fromDDL", staticmethod(lambda ddl: struct_of(schema_of(ddl))))
     for name, module in list(sys.modules.items()):
