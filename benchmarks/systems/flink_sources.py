@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.systems import flink_cluster, flink_sql
+from benchmarks.systems import flink_cluster, flink_sql, topics
 from benchmarks.systems.task import Task
 from benchmarks.workloads.data import file_name
 from benchmarks.workloads.joins import JoinStream
@@ -76,6 +76,10 @@ def compile_assigner(task: Task) -> None:
 def show_streams(environment: StreamTableEnvironment, streaming: Any, task: Task) -> None:
     """Make every stream a table, with event time and without: a regular join must not have one."""
     for stream in task.questions.streams:
+        if task.broker is not None:
+            for timed in (False, True):
+                environment.execute_sql(_topic(stream, task, task.broker, timed=timed))
+            continue
         rows = _rows(streaming, stream, task)
         for timed in (False, True):
             schema = _schema(stream, late_ms(stream, task) if timed else None)
@@ -115,6 +119,25 @@ def _schema(stream: JoinStream, late: int | None) -> Any:
         schema = schema.column_by_expression(flink_sql.EVENT_TIME, flink_sql.event_time(stream))
         schema = schema.watermark(flink_sql.EVENT_TIME, flink_sql.watermark(late))
     return schema.build()
+
+
+def _topic(stream: JoinStream, task: Task, broker: str, *, timed: bool) -> str:
+    """Return the DDL of a stream that is a topic, read to the end it has now."""
+    columns = [f"`{column.name}` {flink_sql.flink_type(column.type)}" for column in stream.columns]
+    if timed:
+        watermark = flink_sql.watermark(late_ms(stream, task))
+        columns += [f"`{flink_sql.EVENT_TIME}` AS {flink_sql.event_time(stream)}"]
+        columns += [f"WATERMARK FOR `{flink_sql.EVENT_TIME}` AS {watermark}"]
+    options = {
+        "connector": "kafka",
+        "topic": topics.topic_of(stream),
+        "properties.bootstrap.servers": broker,
+        "scan.startup.mode": "earliest-offset",
+        "scan.bounded.mode": "latest-offset",
+        "format": "json",
+    }
+    told = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
+    return f"CREATE TEMPORARY TABLE {flink_sql.table(stream.name, timed=timed)} ({', '.join(columns)}) WITH ({told})"
 
 
 def _data_type(name: str) -> Any:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.systems import topics
 from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.edges import EdgeTruth
 from benchmarks.systems.separate import drain_one_by_one
@@ -53,7 +54,7 @@ def run(task: Task) -> Outcome:
         return drain_one_by_one(task, drain_on)
     from plait.runtime.spark.session import open_session
 
-    spark = open_session(f"local[{task.cores}]", spark_settings(task))
+    spark = open_session(f"local[{task.cores}]", spark_settings(task), formats=topics.formats_of(task))
     outcome = follow_on(spark, task) if task.live else drain_on(spark, task)
     spark.stop()
     return outcome
@@ -84,6 +85,7 @@ def _open_engine(
 ) -> Engine:
     """Return an engine with the task's options and streams, and no queries yet."""
     from plait.runtime.engine import Engine
+    from plait.sql import load_script
 
     engine = Engine(spark, checkpoint=task.checkpoint, listener=listener)
     is_small = task.mode == SMALL_BATCHES
@@ -91,6 +93,9 @@ def _open_engine(
         engine.set_option("plait.strategy", task.mode)
     for name, value in plait_settings(task).items():
         engine.set_option(name, value)
+    if task.broker is not None:
+        engine.load(load_script(topics.script(task, task.broker)))
+        return engine
     for stream in task.questions.streams:
         options = read_options(task, stream.name, root=root, is_small=is_small)
         engine.stream(stream.name, format="parquet", schema=stream.ddl, options=options, time=stream.time)
@@ -158,6 +163,7 @@ class _Watch:
             late_rows=sum(event.late for event in self._events),
             probe_tuples=sum(event.probe_tuples for event in self._events),
             shuffled_bytes=sum(event.shuffled_bytes for event in self._events),
+            ingest_seconds=sum(dict(event.phases).get("ingest", 0.0) for event in self._events),
             stored_tuples=self._events[-1].stored_tuples if self._events else 0,
             stored_bytes=self._events[-1].stored_bytes if self._events else 0,
             peak_stored_tuples=max((event.stored_tuples for event in self._events), default=0),

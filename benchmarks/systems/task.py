@@ -26,7 +26,8 @@ class Task:
     write them below `results` for somebody else to add up, instead of discarding them; the run is not timed.
     `created_s`: clock when the process was started. `live`: the streams arrive while it runs, below `arriving`; files
     are `slice_us` of event time each, and `expected` results are there to find. `scratch`: a directory for
-    checkpoints that is removed afterwards.
+    checkpoints that is removed afterwards. `broker`: the address of Kafka's, if the streams are topics of it, which
+    hold the rows of the files.
     """
 
     system: str
@@ -43,6 +44,7 @@ class Task:
     live: bool = False
     slice_us: int = 0
     expected: int = 0
+    broker: str | None = None
 
     @property
     def arriving(self) -> Path:
@@ -127,7 +129,8 @@ class Outcome:
 
     `rows_in` counts each row of a stream once, however many queries read it. `seconds`: from when the query could
     start to the last result. `batch_seconds`: of each batch, from the end of the one before it. `stored_*`: kept at
-    the end; `peak_stored_*`: after the batch that kept most. `edges`: what Plait sent where, in runs that check.
+    the end; `peak_stored_*`: after the batch that kept most. `ingest_seconds`: until rows were decoded and stored, of
+    all batches together. `edges`: what Plait sent where, in runs that check.
     `deliveries`: of runs on live streams. `unable`: why the system cannot answer these questions at all, in its own
     words; then nothing else counts. None: the system does not count that.
     """
@@ -144,6 +147,7 @@ class Outcome:
     peak_stored_tuples: int | None = None
     peak_stored_bytes: int | None = None
     shuffled_bytes: int | None = None
+    ingest_seconds: float | None = None
     unable: str | None = None
     deliveries: tuple[Delivery, ...] = ()
     edges: tuple[EdgeTruth, ...] = ()

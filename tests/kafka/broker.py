@@ -61,7 +61,15 @@ def running_broker() -> Iterator[Broker]:
         port, controller = free_port(), free_port()
         _configure(folder, port, controller)
         java = [*_JAVA, "-cp", f"{jars}/*:{folder}"]
-        formatted = [*java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", folder / "server.properties"]
+        formatted = [
+            *java,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            _CLUSTER,
+            "-c",
+            str(folder / "server.properties"),
+        ]
         subprocess.run(formatted, capture_output=True, timeout=_PATIENCE_S, check=True)
         broker = Broker(folder, java, port)
         try:
