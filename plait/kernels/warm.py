@@ -7,6 +7,7 @@ import numpy as np
 from plait.kernels import (
     bands,
     classing,
+    dispatching,
     hashing,
     many_probes,
     matching,
@@ -27,6 +28,7 @@ def warm() -> None:
     keys = np.array([1, 1, 2, 4], np.int64)
     hashing.combine((keys, keys))
     hashing.partition_of(keys, 2)
+    dispatching.dispatch(keys.reshape(2, 2), keys[:2], 5)
     _warm_values(keys)
     _warm_sorting()
     _warm_bands(keys)

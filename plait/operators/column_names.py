@@ -13,6 +13,14 @@ UNTIL = "#until"
 ROW = "#row"
 """Stands in where no column is needed: Arrow and Spark forget how many rows there are without any."""
 
+SENT = "#sent"
+"""Of a row that arrives where tables sent it: the partition, whether it is at home there, and why it is there at all
+(`plait.operators.ingest.placed_rows`).
+"""
+
+SERVES = "#serves"
+"""In buckets of stores with split keys: the accesses that a row is there for (`plait.plan.key_groups.Generation`)."""
+
 SELECTIONS_PER_WORD = 63
 
 
@@ -59,6 +67,8 @@ __all__ = [
     "ROW",
     "SELECTED",
     "SELECTIONS_PER_WORD",
+    "SENT",
+    "SERVES",
     "TAU",
     "UNTIL",
     "bit_masks",

@@ -18,7 +18,8 @@ class IngestReport:
     `rows` counts all rows read; `late`, `bad`, `outside` and `null_keys` those not kept for that reason, each row once
     (`SourceProgress` says more); of a table `bad_rows` are kept nevertheless. `sketches`: per key name the KMV sketch
     of the rows in time; `kept`: rows per selection text. `unstored_tau_max`: the largest τ among rows in time that no
-    store keeps.
+    store keeps. `copies`: of rows at home elsewhere, which are in no other count; `sent_rows`, `sent_bytes`: what
+    tables sent to the task.
     """
 
     source: str
@@ -36,6 +37,9 @@ class IngestReport:
     null_keys_by: tuple[NullKey, ...] = ()
     outside: int = 0
     unstored_tau_max: int | None = None
+    copies: tuple[Bucket, ...] = ()
+    sent_rows: int = 0
+    sent_bytes: int = 0
 
     @property
     def unstored(self) -> int:
@@ -67,7 +71,8 @@ class ProbeReport:
     """One probe task's account. Per edge `probe_tuples`, how many of them `matched` anything, and all `matches`; a
     broadcast tuple counts once per partition.
 
-    `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks.
+    `buckets`: what was kept in intermediate stores. `shuffled_bytes`: payload of the messages sent to other tasks,
+    `shuffled_rows` the partial results in them.
     `seconds`: of processor time. `failures`: what could not be computed; nothing of the task is of any use then.
     """
 
@@ -77,6 +82,7 @@ class ProbeReport:
     results: tuple[ResultFile, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     shuffled_bytes: int = 0
+    shuffled_rows: int = 0
     seconds: float = field(default=0.0, compare=False)
     failures: tuple[Failure, ...] = ()
 

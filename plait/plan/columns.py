@@ -32,7 +32,7 @@ TAU: Final = "#tau"
 BITS: Final = "#bits"
 """Begins the names of query-set words."""
 
-_OTHERS: Final = ("#until", "#row", "#i", "#newest", "#high")
+_OTHERS: Final = ("#until", "#row", "#i", "#newest", "#high", "#sent", "#serves")
 """What else operators, buckets and probe tasks call columns of theirs."""
 
 _HASHED, _VALUE = "#k ", "#v "

@@ -294,6 +294,7 @@ class Course:
                 shuffle=settings.routing == "shuffle",
                 chunk_rows=settings.chunk_rows,
                 changes=self.changes,
+                generation=self.epoch.generation,
             )
             for spec in self.running
         ]

@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from plait.errors import SourceError
-from plait.operators.ingest.ingest import highest, lowest, union_sketches
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
+from plait.operators.ingest.report_sums import highest, lowest, union_sketches
 from plait.operators.reports import IngestReport
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan

@@ -7,8 +7,9 @@ manifest lacks them.
 
 Manifests of earlier formats are brought into today's form. Format 1 counted what probing showed as sums by source
 (`joins`); format 2 keeps series (`plait.stats.cycles`), in which those sums are what was counted before the first
-cycle. Format 3 names groups that queries read (`made`): who does not know them must not go on without. Fields that were
-added take their defaults and need nothing.
+cycle. Format 3 names groups that queries read (`made`), format 4 copies of rows and the tables that put them where they
+are (`copies`, `generations`): who does not know them must not go on without. Fields that were added take their defaults
+and need nothing.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _SCALARS = frozenset((int, str, bool, float, type(None)))
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
     """Return everything but batch and watermark as JSON values."""
-    document: dict[str, Any] = _plain(manifest, skip=("batch", "watermark_us", "buckets", "pasts"))
+    document: dict[str, Any] = _plain(manifest, skip=("batch", "watermark_us", "buckets", "copies", "pasts"))
     document["buckets"] = _columns(manifest.buckets)
+    document["copies"] = _columns(manifest.copies)
     document["pasts"] = [{"since": past.since, "buckets": _columns(past.buckets)} for past in manifest.pasts]
     return {_STORED_AS.get(name, name): value for name, value in document.items()}
 
@@ -44,12 +46,14 @@ def from_json(document: dict[str, Any]) -> Manifest:
     values = {
         fields_of.get(name, name): value
         for name, value in document.items()
-        if name not in ("format", "checksum", "buckets", "pasts")
+        if name not in ("format", "checksum", "buckets", "copies", "pasts")
     }
     pasts = tuple(
         Past(since=_typed(past["since"], int), buckets=_buckets(past["buckets"])) for past in document.get("pasts", ())
     )
-    manifest = _record(Manifest, values, given={"buckets": _buckets(document["buckets"]), "pasts": pasts})
+    copies = _buckets(document["copies"]) if "copies" in document else ()
+    given = {"buckets": _buckets(document["buckets"]), "copies": copies, "pasts": pasts}
+    manifest = _record(Manifest, values, given=given)
     if not isinstance(manifest, Manifest):
         raise TypeError("not a manifest")
     return manifest
@@ -152,8 +156,8 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-FORMAT = 3
-READ = (1, 2, 3)
+FORMAT = 4
+READ = (1, 2, 3, 4)
 
 
 def without_sums(document: dict[str, Any]) -> tuple[dict[str, Any], tuple[Series, ...]]:

@@ -110,6 +110,7 @@ def merge_buckets(
         partition_by=first.partition_by,
         parallelism=first.parallelism,
     )
+    merged = with_changes(merged, generation=first.generation, is_copy=first.is_copy)
     for each in opened:
         each.require_untouched()
     ends = [bucket.until_us for bucket in merge.buckets if bucket.until_us is not None]
@@ -141,7 +142,7 @@ def _groups(
     groups: dict[Hashable, list[Bucket]] = {}
     for bucket in buckets:
         place = bucket.store, bucket.partition, bucket.partition_by, bucket.parallelism
-        kind = (*place, layout_of(bucket), fence(bucket))
+        kind = (*place, bucket.generation, bucket.is_copy, layout_of(bucket), fence(bucket))
         groups.setdefault(kind, []).append(bucket)
     for group in groups.values():
         yield tuple(sorted(group, key=lambda bucket: (bucket.batch_min, bucket.batch_max, bucket.path)))

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from plait.errors import CheckpointError
+from plait.errors import CheckpointError, InvalidPlanError
 from plait.state import codec
 from plait.state.codec import FORMAT, READ, held_to_one_watermark, with_series, without_sums
 from plait.state.model import Manifest
@@ -48,7 +48,7 @@ def decode(content: bytes, name: str) -> Manifest:
         document, series = without_sums(document)
         manifest = with_series(codec.from_json(document), series)
         return manifest if bars is not None else held_to_one_watermark(manifest)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, InvalidPlanError) as error:
         raise _damaged(name, f"{type(error).__name__}: {error}") from error
 
 

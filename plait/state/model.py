@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from plait.plan.columns import TAU
+from plait.plan.key_groups import Generation
 from plait.sinks.staging import Publication
 from plait.stats.cycles import NOTHING_COUNTED, Cycles
 from plait.stats.live_keys import LiveKeys
@@ -65,6 +66,9 @@ class Bucket:
 
     In an intermediate store `until_us` is the largest τ that can still join one of its rows (None: any), and
     `started_by` the part whose arrival made the rows, as long as their batch lasts.
+
+    `generation`: the first batch of the one whose tables put the rows into this partition, None without tables.
+    `is_copy`: they have their home elsewhere and are here only to be found by a key (`plait.plan.key_groups`).
     """
 
     store: str
@@ -83,6 +87,8 @@ class Bucket:
     parallelism: int = 1
     until_us: int | None = None
     started_by: int | None = None
+    generation: int | None = None
+    is_copy: bool = False
 
 
 BadReason: TypeAlias = Literal["malformed", "no event time", "event time out of range"]
@@ -315,6 +321,8 @@ class Manifest:
     `filling_up`: of queries with results of before they came; their `left` are buckets of the `pasts`. `groups`: of the
     queries that group; `made`: of those whose groups others read, by stream. All groups of windows that end by such a
     stream's `late_before_us` have been taken in.
+    `generations`: the tables that rows were stored under, the last in force; `copies`: buckets of rows whose homes are
+    among `buckets`, for probing alone.
     `ended`: nothing more will come; this was the last batch, and nothing was read for it. `unfed`: how many batches so
     far nothing was read for.
     """
@@ -339,6 +347,8 @@ class Manifest:
     unfed: int = 0
     filling_up: tuple[FillingUp, ...] = ()
     pasts: tuple[Past, ...] = ()
+    generations: tuple[Generation, ...] = ()
+    copies: tuple[Bucket, ...] = ()
 
     @property
     def oldest_us(self) -> int | None:
@@ -356,7 +366,7 @@ class Manifest:
     @property
     def named(self) -> tuple[Bucket, ...]:
         """All buckets whose files are needed."""
-        return (*self.buckets, *self.of_pasts)
+        return (*self.buckets, *self.copies, *self.of_pasts)
 
     @property
     def of_pasts(self) -> tuple[Bucket, ...]:

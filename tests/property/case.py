@@ -86,6 +86,8 @@ class RunOptions:
     `storage_rows` is the budget of ``ilp``. `derives`: tasks get raw columns and compute keys, values and selections
     themselves, where that takes no Spark. `fill_rows`: so many stored rows a batch takes to fill intermediate stores
     that come; None: one batch takes all. `abreast_steps`: from so many on steps are taken side by side.
+    `tables`: before which batches tables are drawn that send rows and probes from then on, if they are shuffled; before
+    the first of them there are none.
     A new strategy may come with another parallelism, `parallelism` plus the batch number, up to five.
     """
 
@@ -101,6 +103,7 @@ class RunOptions:
     derives: bool = False
     fill_rows: int | None = None
     abreast_steps: int = 24
+    tables: frozenset[int] = frozenset()
 
     def parallelism_at(self, batch: int) -> int:
         """Return the number of partitions of a store planned before this batch."""

@@ -113,6 +113,7 @@ def random_options(rng: random.Random, batches: int) -> RunOptions:
         derives=rng.random() < 0.4,
         fill_rows=rng.choice((None, 1, 3, 8)),
         abreast_steps=rng.choice((0, 0, 24)),
+        tables=frozenset(batch for batch in range(batches) if rng.random() < 0.4),
     )
 
 

@@ -26,9 +26,10 @@ from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.reports import IngestReport, ProbeReport
+from plait.operators.traversal.messages import Message
 from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
-from plait.operators.traversal.traverse import Message, Traversal
+from plait.operators.traversal.traverse import Traversal
 from plait.optimizer.options import PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.model import Plan

@@ -20,7 +20,7 @@ from plait.operators.close.certain import certain_rows, span_of
 from plait.operators.close.certain_sql import finds_core
 from plait.operators.close.closing import Closed, close
 from plait.operators.close.found import write_found
-from plait.operators.close.keeping import live_buckets, windows_of
+from plait.operators.close.keeping import generations_after, live_buckets, windows_of
 from plait.operators.close.next_manifest import next_manifest, results_by_query
 from plait.operators.close.sides import Stored
 from plait.operators.close.watermark import late_before
@@ -29,17 +29,20 @@ from plait.operators.ingest.derivable import derivation
 from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.ingest import IngestContext, ingest
 from plait.operators.ingest.projection import IngestSpec, ingest_spec, tau_sql
+from plait.operators.probe.layers import Tables
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.reader import Reader
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.driving import as_one
+from plait.operators.traversal.messages import Message
 from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.scheduling import Spread, probe_in_phases, with_intermediates
 from plait.operators.traversal.slicing import Allowance, arranged, take
-from plait.operators.traversal.traverse import Message, Traversal
+from plait.operators.traversal.traverse import Traversal
 from plait.optimizer.options import PROBE_COSTS, PlanOptions
 from plait.optimizer.planner import plan as make_plan
 from plait.plan.columns import stored_column
+from plait.plan.key_groups import Generation
 from plait.plan.model import Plan
 from plait.plan.pruning import without_answers
 from plait.plan.validate import validate
@@ -61,6 +64,7 @@ from tests.oracle.translate import connection, to_duckdb
 from tests.property.case import Case, RunOptions
 from tests.property.governing import Governing, Slices
 from tests.property.registered import PREDICATES
+from tests.property.sending import random_generation, sent
 from tests.property.structured import backquoted
 from tests.property.values import SPANS
 from tests.unit.optimizer.random_orders import random_plan
@@ -118,6 +122,7 @@ class DirectRun:
         self._spooled: dict[str, list[tuple[int, pa.Table]]] = {}
         self._inputs: dict[tuple[str, tuple[tuple[str, str], ...]], pa.Table] = {}
         self._attempts = itertools.count()
+        self._generation: Generation | None = None
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -134,6 +139,7 @@ class DirectRun:
             if is_restart:
                 manifest = self.log.latest() or manifest
             self._change_plan(manifest, batch, is_restart=is_restart)
+            self._draw_tables(batch)
             if batch in self.options.compactions:
                 manifest = self._compact(self.governing.plan, manifest)
             if is_restart:
@@ -152,6 +158,20 @@ class DirectRun:
         self._collect(self.case.batches, certain)
         self._evaluate()
         return manifest, closed, certain
+
+    def _draw_tables(self, batch: int) -> None:
+        """Let other tables send what arrives from a batch on, where rows are shuffled."""
+        if self.options.routing != "shuffle" or batch not in self.options.tables:
+            return
+        plan, hot = self.governing.plan, dict[tuple[str, str], list[int]]()
+        for source, spec in self._specs(plan):
+            for store in plan.stores if isinstance(source, Stream) else ():
+                for key in store.keys if store.source == source.name else ():
+                    column = self._projected(spec)[dict(spec.aliases).get(key.name, key.name)]
+                    hot[store.id, key.name] = [] if key.by_size else column.drop_null().unique().sort().to_pylist()
+        rng = random.Random(f"{self.case.seed} {batch} tables")
+        names = [stream.name for stream in self.streams]
+        self._generation = random_generation(rng, plan, names, batch, hot) or self._generation
 
     def _change_plan(self, manifest: Manifest, batch: int, *, is_restart: bool) -> None:
         """Let the batch begin with the next stage, or another plan; a restart remembers nothing of where it was."""
@@ -222,7 +242,8 @@ class DirectRun:
         self, spec: IngestSpec, first: int, rows: int, batch: int, late_before_us: int | None
     ) -> Iterator[IngestReport]:
         """Take in rows [first, first + rows) of a source in one task or several, each with several record batches."""
-        how = self._derivation(spec) if self.options.derives else None
+        generation = None if batch == TABLE_BATCH or not self._is_sent(spec) else self._generation
+        how = self._derivation(spec) if self.options.derives and generation is None else None
         projected = self._projected(spec if how is None else _raw(spec, self._source(spec)))
         tasks = self.options.sliced_ingest
         bounds = [first + rows * task // tasks for task in range(tasks + 1)]
@@ -234,9 +255,25 @@ class DirectRun:
                 attempt=f"a{next(self._attempts)}",
                 task=task,
                 chunk_rows=max(1, min(self.options.block_rows * 4, 2_000_000)),
+                generation=generation,
             )
-            pieces = projected.slice(low, high - low).to_batches(max_chunksize=max(1, self.options.block_rows))
-            yield ingest(pieces if how is None else derived(pieces, how), spec, context)
+            rows = projected.slice(low, high - low)
+            for arrived in [rows] if generation is None or low == high else sent(rows, spec, generation):
+                pieces = arrived.to_batches(max_chunksize=max(1, self.options.block_rows))
+                context = replace(context, attempt=f"a{next(self._attempts)}")
+                yield ingest(pieces if how is None else derived(pieces, how), spec, context)
+
+    def _is_sent(self, spec: IngestSpec) -> bool:
+        """Tell whether tables send the rows of a source. One whose queries have a store each is shuffled otherwise."""
+        accesses = () if self._generation is None else self._generation.accesses
+        stores = [store.id for store, _ in spec.stores]
+        return len(stores) == 1 and any(access.store == stores[0] for access in accesses) and self._has_keys(spec)
+
+    def _has_keys(self, spec: IngestSpec) -> bool:
+        """Tell whether all keys by which tables send rows are at hand, as they are in what Spark was started for."""
+        assert self._generation is not None
+        named = {name for name, _ in (*spec.projection, *spec.aliases)}
+        return all(access.key in named for access in self._generation.accesses_of(spec.stores[0][0].id))
 
     def _derivation(self, spec: IngestSpec) -> Derivation | None:
         """Return how a task computes what the spec wants from raw columns, None if that takes Spark, or would give
@@ -292,10 +329,18 @@ class DirectRun:
         spread = Spread(slots=3, rows_per_start=max(1, self.options.block_rows))
         before = self._caught_up(manifest, context, spread)
         live = before.buckets
-        probed = probe_in_phases(context, live, delta, self._probe, spread)
+        with_tables = replace(context, tables=self._tables_for(before, (*live, *delta), ingested))
+        probed = probe_in_phases(with_tables, live, delta, self._probe, spread)
         taken = take(context, before.fillings, live, self._probe, spread, self._allowance())
         before = replace(before, buckets=live + taken.buckets, fillings=taken.fillings)
         return before, tuple(ingested), probed
+
+    def _tables_for(self, before: Manifest, buckets: tuple[Bucket, ...], ingested: list[IngestReport]) -> Tables | None:
+        if self.options.routing != "shuffle":
+            return None
+        generations = generations_after(before.generations, self._generation, buckets)
+        copies = (*before.copies, *(copy for report in ingested for copy in report.copies))
+        return Tables.of(generations, buckets, copies) if generations else None
 
     def _allowance(self) -> Allowance:
         return Slices(most=self.options.fill_rows or 0)
@@ -358,6 +403,7 @@ class DirectRun:
             probed=probed,
             publications=(),
             undelivered=(),
+            generation=self._generation,
         )
         following = self._within_budget(following, plan)
         self.log.commit(following)
@@ -434,13 +480,14 @@ class DirectRun:
                 first += count
 
     def _compact(self, plan: Plan, manifest: Manifest) -> Manifest:
-        buckets, fillings = manifest.buckets, manifest.fillings
+        buckets, copies, fillings = manifest.buckets, manifest.copies, manifest.fillings
         indexes = {store.id: store.indexes for store in plan.stores}
-        for merge in choose_merges(buckets, windows_of(plan), fan_in=2, fence=fence(fillings)):
+        for merge in choose_merges((*buckets, *copies), windows_of(plan), fan_in=2, fence=fence(fillings)):
             name = f"m{next(self._attempts)}"
             merged = merge_buckets(self.storage, merge, indexes[merge.buckets[0].store], name)
             buckets, fillings = replace_merged(buckets, merge, merged), after_merge(fillings, merge, merged)
-        return replace(manifest, buckets=buckets, fillings=fillings)
+            copies = replace_merged(copies, merge, merged)
+        return replace(manifest, buckets=buckets, copies=copies, fillings=fillings)
 
     def _account(self, manifest: Manifest) -> None:
         self.outcome.late = {progress.source: progress.late for progress in manifest.sources}

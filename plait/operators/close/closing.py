@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from plait.adapt.history import Batch, batch_counts, with_sample
 from plait.operators.close.counting_keys import counted_keys
-from plait.operators.close.keeping import resting_windows, windows_of
+from plait.operators.close.keeping import copies_kept, resting_windows, windows_of
 from plait.operators.close.lacking import kept_for, with_forgotten, with_unstored
 from plait.operators.close.levels import NOTHING_TAKEN, with_taken
 from plait.operators.close.unused_counts import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
-from plait.operators.ingest.ingest import highest, lowest, merged_null_keys, union_sketches
+from plait.operators.ingest.report_sums import highest, lowest, merged_null_keys, union_sketches
 from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
@@ -44,10 +44,10 @@ class Closed:
     """How far the streams have come after a batch, and what that means for what is stored.
 
     `watermark_us`: of the next batch. `kept`: buckets that stay, `expired`: those that go because the watermark has
-    passed them, in the order they were stored. `windows`: of the stores that have buckets. `cycles`: what the batches
-    showed, `live_keys`: what is followed of the values of keys. `found`: what became final with that, as reports of
-    tasks; inner joins leave it empty. `groups`: what waits of the queries that group; `made`: groups
-    of theirs for those who read them.
+    passed them, in the order they were stored; `copies` of rows that stay. `windows`: of the stores that have buckets.
+    `cycles`: what the batches showed, `live_keys`: what is followed of the values of keys. `found`: what became final
+    with that, as reports of tasks; inner joins leave it empty. `groups`: what waits of the queries that group; `made`:
+    groups of theirs for those who read them.
     """
 
     sources: tuple[SourceProgress, ...]
@@ -60,6 +60,7 @@ class Closed:
     found: tuple[ProbeReport, ...] = ()
     groups: tuple[OpenGroups, ...] = ()
     made: tuple[MadeGroups, ...] = ()
+    copies: tuple[Bucket, ...] = ()
 
 
 def close(
@@ -108,6 +109,7 @@ def close(
     before = () if previous is None else previous.buckets
     stored, added = retain(before, {**windows, **resting}, oldest), retain(delta, windows, oldest)
     kept, expired = stored.kept + added.kept, stored.expired + added.expired
+    copies = (*(() if previous is None else previous.copies), *(copy for each in ingested for copy in each.copies))
     return Closed(
         sources=without_unused(_with_forgotten(progress, {**resting, **windows}, expired), plan, kept),
         watermark_us=watermark,
@@ -116,6 +118,7 @@ def close(
         windows=_stream_windows(plan, previous, windows, resting, kept),
         cycles=cycles,
         live_keys=keys.live,
+        copies=copies_kept(copies, kept, {**resting, **windows}, oldest),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from plait.operators.ingest.ingest import highest, union_sketches
+from plait.operators.ingest.report_sums import highest, union_sketches
 from plait.operators.reports import IngestReport
 from plait.plan.model import Plan, Store
 from plait.state.model import Manifest

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from plait.plan.key_groups import Generation
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
 from plait.plan.traversals import kept_stores
@@ -49,6 +50,36 @@ def resting_buckets(plan: Plan, manifest: Manifest | None) -> tuple[Bucket, ...]
     return retain(manifest.buckets, resting_windows(plan, manifest), manifest.oldest_us).kept
 
 
+def copies_kept(
+    copies: Iterable[Bucket], kept: Iterable[Bucket], windows: Mapping[str, int | None], oldest_us: int | None
+) -> tuple[Bucket, ...]:
+    """Return the copies that tuples can still match: of rows whose homes are among the buckets that are `kept`."""
+    at_home = {(bucket.store, bucket.generation) for bucket in kept}
+    return tuple(copy for copy in retain(copies, windows, oldest_us).kept if (copy.store, copy.generation) in at_home)
+
+
+def generations_after(
+    before: Iterable[Generation], in_force: Generation | None, kept: Iterable[Bucket]
+) -> tuple[Generation, ...]:
+    """Return the generations that rows are stored under, and the one in force, by their first batches."""
+    used = {bucket.generation for bucket in kept}
+    known = {each.first_batch: each for each in before if each.first_batch in used}
+    if in_force is not None:
+        known[in_force.first_batch] = in_force
+    return tuple(known[first] for first in sorted(known))
+
+
+def without_tables(manifest: Manifest, stores: Collection[str]) -> Manifest:
+    """Return the manifest as if no table had placed the rows of these stores: whoever looks for them asks for all that
+    are at home, as for rows that were stored under another partitioning.
+    """
+    return replace(
+        manifest,
+        buckets=tuple(replace(each, generation=None) if each.store in stores else each for each in manifest.buckets),
+        copies=tuple(each for each in manifest.copies if each.store not in stores),
+    )
+
+
 def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
     """Return the manifest with what a stream that keeps all has kept also in the stores that the plan begins to use,
     where every query has one of its own.
@@ -76,7 +107,7 @@ def with_all_kept(plan: Plan, manifest: Manifest) -> Manifest:
             # A merged file may hold rows of both times; then those of the later one cannot be had.
             taken = [bucket for bucket in stores[other] if bucket.batch_min > _latest(own)]
             known = {name: window for name, window in known.items() if name != store.id}
-        added += [replace(bucket, store=store.id) for bucket in taken]
+        added += [replace(bucket, store=store.id, generation=None) for bucket in taken]
     kept = tuple(bucket for bucket in manifest.buckets if bucket.store not in gone)
     windows = tuple(known[name] for name in sorted(known))
     return replace(manifest, buckets=(*kept, *added), windows=windows)
@@ -106,4 +137,13 @@ def _latest(buckets: Iterable[Bucket]) -> int:
     return max(bucket.batch_max for bucket in buckets)
 
 
-__all__ = ["live_buckets", "resting_buckets", "resting_windows", "windows_of", "with_all_kept"]
+__all__ = [
+    "copies_kept",
+    "generations_after",
+    "live_buckets",
+    "resting_buckets",
+    "resting_windows",
+    "windows_of",
+    "with_all_kept",
+    "without_tables",
+]

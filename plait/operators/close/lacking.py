@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from plait.operators.ingest.ingest import highest
+from plait.operators.ingest.report_sums import highest
 from plait.operators.probe.partials import NO_LOW
 from plait.plan.model import Plan, Requirement, Selection, Store
 from plait.plan.relations import (

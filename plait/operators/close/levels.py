@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from plait.operators.ingest.ingest import highest
+from plait.operators.ingest.report_sums import highest
 from plait.plan.relations import source_of
 from plait.query.model import Query, Stream
 from plait.query.time_windows import Window

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from plait.operators.close.closing import Closed
+from plait.operators.close.keeping import generations_after
 from plait.operators.close.unused_counts import edges_of
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.operators.traversal.filling_up import pasts_of
 from plait.operators.traversal.slicing import fillings_after
+from plait.plan.key_groups import Generation
 from plait.plan.model import Plan
 from plait.sinks.staging import Publication
 from plait.state.model import TABLE_BATCH, Bucket, Manifest, QueryProgress, Undelivered
@@ -55,10 +57,11 @@ def next_manifest(
     sampled: int = 0,
     is_fed: bool = True,
     ended: bool = False,
+    generation: Generation | None = None,
 ) -> Manifest:
     """Return manifest `batch`: the state after everything this batch did. What could not be published so far, which is
     what `previous` names, is to be published with it. `sampled`: probe tuples of samples. `is_fed`: Spark has read
-    something for it; `ended`: nothing more will come.
+    something for it; `ended`: nothing more will come. `generation`: the tables in force.
     """
     reports = (*probed, *closed.found)
     going_on = () if previous is None else tuple(each for each in previous.filling_up if each.left)
@@ -87,6 +90,8 @@ def next_manifest(
         made=closed.made,
         ended=ended,
         unfed=(0 if previous is None else previous.unfed) + (not is_fed),
+        generations=generations_after(() if previous is None else previous.generations, generation, closed.kept),
+        copies=closed.copies,
     )
 
 

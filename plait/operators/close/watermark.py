@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from plait.operators.ingest.ingest import highest
+from plait.operators.ingest.report_sums import highest
 from plait.query.model import Stream
 from plait.state.model import Manifest, SourceProgress
 

@@ -3,7 +3,8 @@
 A tuple is **bad** if it cannot be joined at all (`plait.operators.ingest.badrows`), **late** if τ lies before the
 watermark its stream is held to (a tie is not late). Bad and late tuples go to the dead-letter sink, if there is one. Of
 the others a store keeps those that satisfy one of its requirements; the rest is outside all selections, or kept out by
-a NULL key. Every row is counted under exactly one of these.
+a NULL key. Every row is counted under exactly one of these. Copies of rows (`plait.plan.key_groups`) are stored and not
+counted.
 """
 
 from __future__ import annotations
@@ -19,17 +20,28 @@ import pyarrow.compute as pc
 from plait.kernels.bands import ordered_int64
 from plait.kernels.classing import bit_counts
 from plait.kernels.sketch import kmv
-from plait.operators.column_names import ROW, SELECTIONS_PER_WORD, TAU, bit_masks, bit_of, word_names
-from plait.operators.ingest.badrows import DeadLetterWriter, any_of, bad_masks, bad_rows, damaged_rows, merged_bad
-from plait.operators.ingest.placing import by_partition, int64_values
+from plait.operators.column_names import (
+    ROW,
+    SELECTIONS_PER_WORD,
+    SENT,
+    SERVES,
+    TAU,
+    bit_masks,
+    bit_of,
+    word_names,
+)
+from plait.operators.ingest.badrows import DeadLetterWriter, any_of, bad_masks, bad_rows, damaged_rows
+from plait.operators.ingest.placed_rows import is_told, told_of
+from plait.operators.ingest.placing import by_partition, int64_values, parted
 from plait.operators.ingest.projection import IngestSpec
+from plait.operators.ingest.report_sums import report_sum
 from plait.operators.reports import IngestReport
 from plait.plan.columns import stored_column
+from plait.plan.key_groups import Generation
 from plait.plan.model import Store
 from plait.state.buckets import write_bucket
 from plait.state.model import Bucket, Layout, NullKey
 from plait.state.storage import Storage
-from plait.stats.sketch import merge_sketches
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,7 +51,8 @@ class IngestContext:
     """Where and when a task runs. `attempt` makes file names unique: a task may run twice, the manifest names the
     winner.
 
-    `late_before_us`: rows with a smaller τ are late; None: none is. `chunk_rows` and `chunk_bytes` bound a bucket, and
+    `late_before_us`: rows with a smaller τ are late; None: none is. `generation`: the tables that sent the rows here,
+    None if none did. `chunk_rows` and `chunk_bytes` bound a bucket, and
     so the task's memory.
     """
 
@@ -50,6 +63,7 @@ class IngestContext:
     task: int = 0
     chunk_rows: int = 2_000_000
     chunk_bytes: int = 128 << 20
+    generation: Generation | None = None
 
 
 def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestContext) -> IngestReport:
@@ -59,7 +73,7 @@ def ingest(batches: Iterable[pa.RecordBatch], spec: IngestSpec, context: IngestC
     report = IngestReport(source=spec.source)
     with DeadLetterWriter(spec, context.batch, context.attempt, context.storage) as letters:
         for chunk, table in enumerate(_chunks(batches, context)):
-            report = _merge(report, _ingest_chunk(table, spec, context, chunk, letters))
+            report = report_sum(report, _ingest_chunk(table, spec, context, chunk, letters))
     return replace(report, publications=letters.publications())
 
 
@@ -105,7 +119,41 @@ def _chunks(batches: Iterable[pa.RecordBatch], context: IngestContext) -> Iterat
 def _ingest_chunk(
     table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
 ) -> IngestReport:
-    table = with_aliases(table, spec)
+    """Take in a chunk; of what is here only to be found by a key, store what is kept."""
+    aliased, generation = with_aliases(table, spec), context.generation
+    if generation is None:
+        return _take_in(aliased, spec, context, chunk, letters)
+    is_home = pa.array(told_of(table).is_home)
+    report = _take_in(aliased.filter(is_home).combine_chunks(), spec, context, chunk, letters)
+    copies = aliased.filter(pc.invert(is_home)).combine_chunks()
+    return replace(
+        report,
+        copies=tuple(_copies(copies, spec, context, generation, chunk)) if copies.num_rows else (),
+        sent_rows=table.num_rows,
+        sent_bytes=table.nbytes - (0 if is_told(spec, generation) else table[SENT].nbytes),
+    )
+
+
+def _copies(
+    table: pa.Table, spec: IngestSpec, context: IngestContext, generation: Generation, chunk: int
+) -> list[Bucket]:
+    """Store those of these copies whose rows are kept where they are at home."""
+    excluded = any_of(bad_masks(table, spec), table.num_rows)
+    if context.late_before_us is not None:
+        excluded |= int64_values(table, TAU) < context.late_before_us
+    table = table.filter(pa.array(~excluded)).combine_chunks()
+    buckets: list[Bucket] = []
+    for store, layout in spec.stores:
+        if generation.accesses_of(store.id):
+            kept = table.filter(pa.array(_kept_rows(table, spec, store)[1])).combine_chunks()
+            written = _store(kept, spec, (store, layout), replace(context, attempt=f"{context.attempt}-copy"), chunk)
+            buckets += [replace(bucket, is_copy=True) for bucket in written]
+    return buckets
+
+
+def _take_in(
+    table: pa.Table, spec: IngestSpec, context: IngestContext, chunk: int, letters: DeadLetterWriter
+) -> IngestReport:
     rows = table.num_rows
     bad_by = bad_masks(table, spec)
     bad = any_of(bad_by, rows)
@@ -234,9 +282,13 @@ def _store(
     store, layout = target
     if table.num_rows == 0:
         return []
-    table = _with_layout(table, spec, layout)
+    generation, chosen = context.generation, _with_layout(table, spec, layout)
+    if generation is None:
+        parts = by_partition(chosen, store, context.batch + context.task + chunk)
+    else:
+        parts = _as_sent(table, chosen, store, generation)
     written = []
-    for partition, part in by_partition(table, store, context.batch + context.task + chunk):
+    for partition, part in parts:
         written.append(
             write_bucket(
                 context.storage,
@@ -248,11 +300,21 @@ def _store(
                 indexes=store.indexes,
                 batch_min=context.batch,
                 batch_max=context.batch,
-                partition_by=store.partition_by,
-                parallelism=store.parallelism,
+                partition_by=store.partition_by if generation is None else (),
+                parallelism=store.parallelism if generation is None else generation.partitions,
             )
         )
-    return written
+    if generation is None:
+        return written
+    return [replace(bucket, generation=generation.first_batch) for bucket in written]
+
+
+def _as_sent(table: pa.Table, chosen: pa.Table, store: Store, generation: Generation) -> Iterator[tuple[int, pa.Table]]:
+    """Yield (partition, the columns `chosen` of its rows), where tables have sent the rows."""
+    sent = told_of(table)
+    if generation.splits_keys_of(store.id):
+        chosen = chosen.append_column(SERVES, pa.array(sent.bits))
+    return parted(chosen, sent.partition, generation.partitions)
 
 
 def _with_layout(table: pa.Table, spec: IngestSpec, layout: Layout) -> pa.Table:
@@ -284,64 +346,4 @@ def _sketch(table: pa.Table, name: str) -> tuple[int, ...]:
     return tuple(kmv(np.asarray(column.to_numpy(), dtype=np.int64)).tolist())
 
 
-def _merge(left: IngestReport, right: IngestReport) -> IngestReport:
-    kept = dict(left.kept)
-    for selection, rows in right.kept:
-        kept[selection] = kept.get(selection, 0) + rows
-    return replace(
-        right,
-        rows=left.rows + right.rows,
-        late=left.late + right.late,
-        bad=left.bad + right.bad,
-        null_keys=left.null_keys + right.null_keys,
-        tau_min=lowest(left.tau_min, right.tau_min),
-        tau_max=highest(left.tau_max, right.tau_max),
-        buckets=left.buckets + right.buckets,
-        sketches=union_sketches(left.sketches, right.sketches),
-        kept=tuple(sorted(kept.items())),
-        bad_rows=merged_bad(left.bad_rows, right.bad_rows),
-        null_keys_by=merged_null_keys(left.null_keys_by, right.null_keys_by),
-        outside=left.outside + right.outside,
-        unstored_tau_max=highest(left.unstored_tau_max, right.unstored_tau_max),
-    )
-
-
-def merged_null_keys(left: Iterable[NullKey], right: Iterable[NullKey]) -> tuple[NullKey, ...]:
-    """Return the sums by key."""
-    rows: dict[str, int] = {}
-    for each in (*left, *right):
-        rows[each.key] = rows.get(each.key, 0) + each.rows
-    return tuple(NullKey(key=key, rows=rows[key]) for key in sorted(rows))
-
-
-def lowest(left: int | None, right: int | None) -> int | None:
-    """Return the smaller, ignoring None."""
-    return right if left is None else left if right is None else min(left, right)
-
-
-def highest(left: int | None, right: int | None) -> int | None:
-    """Return the larger, ignoring None."""
-    return right if left is None else left if right is None else max(left, right)
-
-
-Sketches = tuple[tuple[str, tuple[int, ...]], ...]
-
-
-def union_sketches(left: Sketches, right: Sketches) -> Sketches:
-    """Return the sketches of what either set has seen, by key."""
-    merged = dict(left)
-    for name, values in right:
-        merged[name] = merge_sketches(merged.get(name, ()), values)
-    return tuple(sorted(merged.items()))
-
-
-__all__ = [
-    "IngestContext",
-    "highest",
-    "ingest",
-    "ingest_again",
-    "lowest",
-    "merged_null_keys",
-    "union_sketches",
-    "with_aliases",
-]
+__all__ = ["IngestContext", "ingest", "ingest_again", "with_aliases"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from plait.kernels.compiled import Int64s
@@ -30,12 +31,16 @@ def by_partition(table: pa.Table, store: Store, turn: int) -> Iterator[tuple[int
         yield turn % store.parallelism, table
     else:
         keys = combine([int64_values(table, name) for name in store.partition_by])
-        partitions = partition_of(keys, store.parallelism)
-        order = np.argsort(partitions, kind="stable")
-        bounds = np.searchsorted(partitions[order], np.arange(store.parallelism + 1))
-        for partition in range(store.parallelism):
-            rows = order[bounds[partition] : bounds[partition + 1]]
-            if len(rows) == table.num_rows:
-                yield partition, table
-            elif len(rows):
-                yield partition, table.take(pa.array(rows))
+        yield from parted(table, partition_of(keys, store.parallelism), store.parallelism)
+
+
+def parted(table: pa.Table, partitions: npt.NDArray[np.int32] | Int64s, count: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield (partition, its rows), given the partition of each row."""
+    order = np.argsort(partitions, kind="stable")
+    bounds = np.searchsorted(partitions[order], np.arange(count + 1))
+    for partition in range(count):
+        rows = order[bounds[partition] : bounds[partition + 1]]
+        if len(rows) == table.num_rows:
+            yield partition, table
+        elif len(rows):
+            yield partition, table.take(pa.array(rows))

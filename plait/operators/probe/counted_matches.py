@@ -15,7 +15,7 @@ from plait.kernels.compiled import Int64s
 from plait.operators.probe.exact_sums import Mask
 from plait.operators.probe.lookups import EqualKeys, equal_keys
 from plait.operators.probe.partials import Partials, Rows
-from plait.operators.probe.probing import Matched, ProbeContext, visible_buckets
+from plait.operators.probe.probing import Matched, ProbeContext, serving_rows, visible_buckets
 from plait.operators.probe.ranges import Ranges, Spans
 from plait.operators.probe.selections import answers
 from plait.operators.probe.verifying import Verifier
@@ -54,20 +54,21 @@ def count_partition(
     context: ProbeContext,
     panes: Panes,
     matched: Matched,
+    layers: int = 1,
 ) -> Iterator[Met]:
     """Yield what partial results meet in one partition, or in all at once, bucket by bucket; note in `matched` which
-    have met any.
+    have met any. `layers` as of `visible_buckets`.
     """
     store = context.plan.store(step.member.store)
     keys = equal_keys(partials, step, timed=not store.is_table)
     verifier = Verifier.of(partials, step, store, context.predicates)
     needed = verifier.columns()
-    for bucket in visible_buckets(context, tree.start, step, partition):
+    for bucket, serving in visible_buckets(context, tree.start, step, partition, layers):
         if not answers(bucket, step.member, needed) or keys.misses(bucket):
             continue
         opened = context.open(bucket)
         ranges = Ranges.of(opened, keys.index, step.member)
-        for rows, begins, ends in _found(keys, verifier, ranges, panes, context.capacity):
+        for rows, begins, ends in _found(keys, verifier, ranges, panes, context.capacity, serving):
             weights = ranges.counts(Spans(begins=begins, ends=ends))
             met = Met(partials=partials, rows=rows, ranges=ranges, begins=begins, ends=ends, weights=weights)
             if not weights.all():
@@ -79,24 +80,26 @@ def count_partition(
 
 
 def _found(
-    keys: EqualKeys, verifier: Verifier, ranges: Ranges, panes: Panes, capacity: int
+    keys: EqualKeys, verifier: Verifier, ranges: Ranges, panes: Panes, capacity: int, serving: int
 ) -> Iterator[tuple[Rows, Rows, Rows]]:
     opened = ranges.opened
-    if not verifier.equalities:
+    if serving:
+        yield from _one_by_one(keys, verifier, ranges, opened, capacity, serving)
+    elif not verifier.equalities:
         yield from keys.ranges(opened, panes, capacity)
     elif ranges.is_uniform(*verifier.compared()):
         for rows, begins, ends in keys.ranges(opened, panes, capacity):
             equal = verifier.are_equal(opened, rows, ranges.first_rows(begins))
             yield rows[equal], begins[equal], ends[equal]
     else:
-        yield from _one_by_one(keys, verifier, ranges, opened, capacity)
+        yield from _one_by_one(keys, verifier, ranges, opened, capacity, serving)
 
 
 def _one_by_one(
-    keys: EqualKeys, verifier: Verifier, ranges: Ranges, opened: OpenBucket, capacity: int
+    keys: EqualKeys, verifier: Verifier, ranges: Ranges, opened: OpenBucket, capacity: int, serving: int
 ) -> Iterator[tuple[Rows, Rows, Rows]]:
     for rows, stored in keys.pairs(opened, ranges.member, capacity):
-        rows, stored = verifier.kept(opened, rows, stored)
+        rows, stored = serving_rows(opened, serving, *verifier.kept(opened, rows, stored))
         begins = ranges.places(stored)
         yield rows, begins, begins + 1
 

@@ -10,7 +10,7 @@ self-joins included, so of the n starting relations of a result exactly one, its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +18,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from plait.kernels.hashing import combine, partition_of
-from plait.operators.column_names import ROW, TAU, UNTIL
+from plait.operators.column_names import ROW, SERVES, TAU, UNTIL
 from plait.operators.ingest.readings import Readings
 from plait.operators.probe.demand import Demand, Wanted
+from plait.operators.probe.layers import (
+    UNPLACED,
+    Found,
+    Met,
+    Sent,
+    Tables,
+    left_over,
+    placed_buckets,
+    places_in,
+    sent_to,
+)
 from plait.operators.probe.lookups import lookup_of, probe_keys
 from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
 from plait.operators.probe.reader import Reader
@@ -28,7 +39,7 @@ from plait.operators.probe.residuals import Predicates
 from plait.operators.probe.selections import answers, carries, gather
 from plait.operators.probe.together import Together
 from plait.operators.probe.verifying import Verifier
-from plait.plan.model import Member, Plan, ProbeTree, Step, is_routed, part_column
+from plait.plan.model import Member, Plan, ProbeTree, Step, Store, is_routed, part_column
 from plait.query.predicates import by_kind
 from plait.state.buckets import OpenBucket, open_bucket
 from plait.state.model import Bucket
@@ -44,6 +55,7 @@ class ProbeContext:
     user. `readings`: how stored rows are read that lack something, by store. `beside`: what else stays open, None: all
     that is. A traversal opens buckets by its `reader`, and those that it reads as one by `together`. Of trees with
     `abreast_steps` in all it takes steps side by side where that is quicker; 0: wherever it can.
+    `tables`: what has put rows where they lie, None where all of them are within reach.
     """
 
     plan: Plan
@@ -60,6 +72,7 @@ class ProbeContext:
     abreast_steps: int = 24
     reader: Reader | None = None
     together: Together | None = None
+    tables: Tables | None = None
 
     def open(self, bucket: Bucket) -> OpenBucket:
         """Return a bucket mapped into memory, or in it with others."""
@@ -87,20 +100,25 @@ class Counts:
         self.matches[edge] = self.matches.get(edge, 0) + matches
 
 
-def visible_buckets(context: ProbeContext, start: Member, step: Step, partition: int | None) -> Iterator[Bucket]:
-    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store, or in all.
+def visible_buckets(
+    context: ProbeContext, start: Member, step: Step, partition: int | None, layers: int = 1
+) -> Iterator[Found]:
+    """Yield the buckets that a tuple of `start` in this batch finds in one partition of the step's store, or in all;
+    of those that tables have placed in one, those of the `layers` it has gone there for.
 
     Arrived before it: all earlier batches, and its own batch if the stored relation ranks lower. A bucket of an earlier
     partitioning belongs to no partition of today's: a routed tuple, which visits one partition only, finds it there; a
     broadcast tuple, which visits all, finds it in one of them.
     """
-    plan = context.plan
+    plan, tables = context.plan, context.tables
     store = plan.store(step.member.store)
-    ranks_lower = tuple(plan.rank(member) < plan.rank(start) for member in step.members)
-    for bucket in context.buckets.get(store.id, ()):
-        # The part that made an intermediate result of this batch is the one of the highest rank in it.
-        if bucket.batch_max >= context.batch and not ranks_lower[bucket.started_by or 0]:
-            continue
+    stored = context.buckets.get(store.id, ())
+    if tables is not None:
+        placed = (bucket for bucket in (*stored, *tables.copies.get(store.id, ())) if tables.layer_of(bucket))
+        assert partition is not None, "what tables have placed is looked up partition by partition"
+        yield from placed_buckets(_arrived(context, start, step, placed), step, partition, layers, tables)
+        stored = tuple(bucket for bucket in stored if not tables.layer_of(bucket)) if layers & 1 else ()
+    for bucket in _arrived(context, start, step, stored):
         if partition is None:
             here = True
         elif (bucket.partition_by, bucket.parallelism) == (store.partition_by, store.parallelism):
@@ -108,6 +126,16 @@ def visible_buckets(context: ProbeContext, start: Member, step: Step, partition:
         else:
             here = is_routed(store, step) or bucket.partition % store.parallelism == partition
         if here:
+            yield Found(bucket, 0)
+
+
+def _arrived(context: ProbeContext, start: Member, step: Step, buckets: Iterable[Bucket]) -> Iterator[Bucket]:
+    """Yield the buckets whose rows have arrived before a tuple of `start` in this batch."""
+    plan = context.plan
+    ranks_lower = tuple(plan.rank(member) < plan.rank(start) for member in step.members)
+    for bucket in buckets:
+        # The part that made an intermediate result of this batch is the one of the highest rank in it.
+        if bucket.batch_max < context.batch or ranks_lower[bucket.started_by or 0]:
             yield bucket
 
 
@@ -130,6 +158,33 @@ def copies_of(step: Step, plan: Plan) -> int:
     """Return to how many partitions each partial result is sent."""
     store = plan.store(step.member.store)
     return 1 if is_routed(store, step) else store.parallelism
+
+
+def send(
+    partials: Partials, step: Step, context: ProbeContext, tables: Tables, met: Mapping[int, Met]
+) -> Iterator[Sent]:
+    """Yield partial results once for each distinct partition that they have to look into, for all layers together; but
+    for those that have `met` the rows of a layer where they were sent. All have what the step looks up by.
+    """
+    store = context.plan.store(step.member.store)
+    places: dict[int, Int64s] = {}
+    for layer in tables.layers_of(store.id):
+        if layer == UNPLACED:
+            places[layer] = _unplaced(partials, step, store)
+        else:
+            wanted = places_in(partials, step, tables.generations[layer - 1])
+            places[layer] = left_over(wanted, met[layer]) if layer in met else wanted
+    yield from sent_to(partials, places, max(store.parallelism, tables.partitions))
+
+
+def _unplaced(partials: Partials, step: Step, store: Store) -> Int64s:
+    """Return the partitions where `route` sends partial results, int64[partials, columns]."""
+    if not is_routed(store, step):
+        return np.broadcast_to(np.arange(store.parallelism), (partials.count, store.parallelism))
+    equalities = by_kind(step.predicates).equalities
+    known = {equal.right.name: partials.of(equal.left)[0] for equal in equalities}
+    keys = combine([known[name] for name in store.partition_by])
+    return partition_of(keys, store.parallelism).astype(np.int64)[:, None]
 
 
 def route(partials: Partials, step: Step, plan: Plan) -> Iterator[tuple[int, Partials]]:
@@ -193,16 +248,17 @@ def probe_partition(
     context: ProbeContext,
     demand: Demand,
     matched: Matched,
+    layers: int = 1,
 ) -> Iterator[Partials]:
     """Yield the partials extended by their matches in one partition, or in all at once, in pieces of about
-    ``context.capacity``; note in `matched` which had any.
+    ``context.capacity``; note in `matched` which had any. `layers`: what they look into, where tables are.
 
     A piece comes from buckets that carry the same columns: what one of them lacks no query that ends further on may
     need, and the others must not suffer for it.
     """
     pending: list[Piece] = []
     held = 0
-    for piece in _find(partials, step, tree, partition, context, demand):
+    for piece in _find(partials, step, tree, (partition, layers), context, demand):
         if pending and pending[0].block.schema != piece.block.schema:
             yield extend(partials, step, pending)
             pending, held = [], 0
@@ -242,23 +298,36 @@ def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
 
 
 def _find(
-    partials: Partials, step: Step, tree: ProbeTree, partition: int | None, context: ProbeContext, demand: Demand
+    partials: Partials,
+    step: Step,
+    tree: ProbeTree,
+    where: tuple[int | None, int],
+    context: ProbeContext,
+    demand: Demand,
 ) -> Iterator[Piece]:
     store = context.plan.store(step.member.store)
     gathered = gathered_columns(step, demand.after[step.edge][len(partials.positions) :])
     lookup = lookup_of(partials, step, timed=not store.is_table)
     verifier = Verifier.of(partials, step, store, context.predicates)
     needed = verifier.columns()
-    for bucket in visible_buckets(context, tree.start, step, partition):
+    for bucket, serving in visible_buckets(context, tree.start, step, *where):
         if not answers(bucket, step.member, needed) or lookup.misses(bucket):
             continue
         opened = context.open(bucket)
         carried = tuple(name for name in gathered if carries(bucket, name))
         for pairs in lookup.pairs(opened, step.member, context.capacity):
-            rows, stored = verifier.kept(opened, *pairs)
+            rows, stored = serving_rows(opened, serving, *verifier.kept(opened, *pairs))
             if len(rows):
                 yield _piece(opened, step, rows, stored, carried)
         opened.release()
+
+
+def serving_rows(opened: OpenBucket, serving: int, rows: Rows, stored: Rows) -> tuple[Rows, Rows]:
+    """Return the pairs whose stored row is there for the access that they come by (`Found.serving`)."""
+    if not serving:
+        return rows, stored
+    is_there = (opened.int64(SERVES)[stored] & serving) != 0
+    return rows[is_there], stored[is_there]
 
 
 def gathered_columns(step: Step, wanted: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:

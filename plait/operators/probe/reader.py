@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from plait.operators.column_names import SERVES
 from plait.operators.ingest.readings import Reading, Readings, read_as
 from plait.state.buckets import COMBINED, OpenBucket, open_bucket
 from plait.state.joined_buckets import JoinedBucket
@@ -86,8 +87,9 @@ class _ReadBucket(OpenBucket):
         self.storage, self.bucket, self.reading, self._opened = opened.storage, bucket, reading, opened
         self._stamps, self._path = dict(opened._stamps), opened._path
         batch = read_as(reading, opened.batch)
-        if COMBINED in opened.batch.schema.names:
-            batch = batch.append_column(COMBINED, opened.batch.column(COMBINED))
+        for name in (COMBINED, SERVES):
+            if name in opened.batch.schema.names:
+                batch = batch.append_column(name, opened.batch.column(name))
         self.batch = batch
         self._indexes, self._views = {}, {}
         self.read_otherwise = ()

@@ -119,12 +119,21 @@ def probe_in_phases(
     """Traverse all trees with a batch's tuples (`delta`); what one phase keeps in a store the next can find."""
     all_reports: tuple[ProbeReport, ...] = ()
     made: tuple[Bucket, ...] = ()
+    arrived = (*delta, *_copies_of(context))
     for trees in phases(context.plan):
-        tasks = probe_tasks(context.plan, trees, delta, spread)
+        tasks = probe_tasks(context.plan, trees, arrived, spread)
         reports = probe(tasks, replace(context, buckets=by_store((*live, *delta, *made))))
         made += tuple(bucket for report in reports for bucket in report.buckets)
         all_reports += reports
     return all_reports
+
+
+def _copies_of(context: ProbeContext) -> tuple[Bucket, ...]:
+    """Return the copies of a batch's tuples that tables have sent where they are wanted."""
+    if context.tables is None:
+        return ()
+    copies = (copy for of_store in context.tables.copies.values() for copy in of_store)
+    return tuple(copy for copy in copies if copy.batch_max >= context.batch)
 
 
 def probe_stored(

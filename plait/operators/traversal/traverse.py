@@ -2,7 +2,8 @@
 
 Both call the same `route` and `probe_partition`, give the same results and count the same probe tuples. A local one
 keeps at most one piece of partial results per level of the tree. A shuffled one sends pieces as `Message`s: the columns
-still needed, in an Arrow batch, to the partition that holds the next store.
+still needed, in an Arrow batch, to the partition that holds the next store. Where tables have sent rows to the
+partitions that want them, first steps are taken there, and nothing is sent for them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from plait.errors import Failure, PredicateError
-from plait.operators.column_names import ROW, TAU
+from plait.operators.column_names import TAU
 from plait.operators.failing import failure_of_step
 from plait.operators.probe.counted_matches import count_partition
 from plait.operators.probe.demand import Demand, Demands, output_columns
-from plait.operators.probe.partials import Partials, Position, Rows, filtered, start_partials
+from plait.operators.probe.layers import Met, Tables, met_where_sent
+from plait.operators.probe.partials import Partials, Rows, filtered, start_partials
 from plait.operators.probe.probing import (
     Counts,
     Matched,
@@ -29,6 +29,7 @@ from plait.operators.probe.probing import (
     copies_of,
     probe_partition,
     route,
+    send,
     with_keys,
 )
 from plait.operators.probe.reader import Reader
@@ -39,6 +40,7 @@ from plait.operators.traversal.abreast import Abreast
 from plait.operators.traversal.counted_rows import Counting
 from plait.operators.traversal.filling import Filler
 from plait.operators.traversal.gatherer import alike
+from plait.operators.traversal.messages import Message, decode_partials, payloads
 from plait.operators.traversal.probe_task import ProbeTask, Start
 from plait.operators.traversal.results import Gathered, ResultWriter
 from plait.plan.model import Output, ProbeTree, ResidualFilter, Step
@@ -46,19 +48,6 @@ from plait.plan.traversals import path_members
 from plait.sinks.delivery import Delivery, Gathering
 from plait.state.buckets import OpenBucket
 from plait.state.model import Bucket
-
-_NEWEST, _HIGH = "#newest", "#high"
-_PAYLOAD_BYTES = 8 << 20
-"""About how large a message may be: Spark keeps each as one row in memory, on its way out and in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """Partial results on their way along `edge` to a partition of its store; `payload` is an Arrow IPC stream."""
-
-    edge: str
-    partition: int
-    payload: bytes
 
 
 class Traversal:
@@ -70,8 +59,10 @@ class Traversal:
         self._reader = Reader(context.storage, context.readings)
         self._context = replace(context, reader=self._reader)
         if context.readings:
-            seen = {store: self._reader.all_seen(buckets) for store, buckets in context.buckets.items()}
-            self._context = replace(self._context, buckets=seen)
+            self._context = replace(self._context, buckets=self._all_seen(context.buckets))
+            if context.tables is not None:
+                copies = self._all_seen(context.tables.copies)
+                self._context = replace(self._context, tables=replace(context.tables, copies=copies))
         self._started = time.thread_time()
         self._counts = Counts()
         self._results = ResultWriter(deliveries, context.storage, context.batch, name)
@@ -81,9 +72,12 @@ class Traversal:
         self._gathers = any(isinstance(delivery, Gathering) for delivery in deliveries.values())
         self._alike: dict[int, tuple[tuple[Output, ...], ...]] = {}
         self._countings: dict[str, tuple[Counting, ...]] = {}
-        self._shuffled_bytes = 0
+        self._shuffled_rows = self._shuffled_bytes = 0
         self._failures: dict[Failure, None] = {}
         self._ahead: Abreast | None = None
+
+    def _all_seen(self, stores: Mapping[str, tuple[Bucket, ...]]) -> dict[str, tuple[Bucket, ...]]:
+        return {store: self._reader.all_seen(buckets) for store, buckets in stores.items()}
 
     def demand(self, number: int) -> Demand:
         """Return the demand of tree `number`, computed once."""
@@ -136,18 +130,18 @@ class Traversal:
             for store, count in steps[number].items():
                 lookups[store] += count * len(joined)
         buckets = joined_stores(self._context.buckets, together, self._context.batch, lookups)
-        self._context = replace(self._context, buckets=buckets, together=together)
+        self._context = replace(self._context, buckets=buckets, together=together, tables=None)
         return tuple(starts)
 
     def _descend(self, number: int, step: Step, partials: Partials) -> None:
         if not partials.supply(self.demand(number).probing[step.edge]):
             return
-        for partition, sent in self._sent(step, partials):
+        for partition, sent in self._routed(step, partials):
             for extended in self._probe(number, step, sent, partition):
                 for child in step.children:
                     self._descend(number, child, extended)
 
-    def _sent(self, step: Step, partials: Partials) -> Iterator[tuple[int | None, Partials]]:
+    def _routed(self, step: Step, partials: Partials) -> Iterator[tuple[int | None, Partials]]:
         """Yield what probes which partition; None: all of them at once."""
         together = self._context.together
         if together is None or step.member.store not in together.whole:
@@ -160,25 +154,66 @@ class Traversal:
     def start_messages(self, task: ProbeTask) -> Iterator[Message]:
         """Yield what the starting relations of the task send over their first edges."""
         for number, bucket, start, stop in task.starts:
-            for partials in self._starting(number, self._reader.seen(bucket), start, stop):
-                yield from self._messages(number, self._context.plan.trees[number].children, partials)
+            seen, children = self._reader.seen(bucket), self._context.plan.trees[number].children
+            for partials in self._starting(number, seen, start, stop):
+                if self._context.tables is None:
+                    yield from self._messages(number, children, partials)
+                for child in children if self._context.tables is not None else ():
+                    yield from self._first_step(number, child, partials, seen)
 
     def receive(self, message: Message) -> Iterator[Message]:
         """Probe with a message's partial results and yield what goes on from there."""
         number, step, before = self._find_edge(message.edge)
         partials = decode_partials(message.payload, len(path_members(self._context.plan.trees[number].start, before)))
-        for extended in self._probe(number, step, partials, message.partition):
+        for extended in self._probe(number, step, partials, message.partition, message.layers):
             yield from self._messages(number, step.children, extended)
+
+    def _first_step(self, number: int, step: Step, partials: Partials, bucket: Bucket) -> Iterator[Message]:
+        """Yield what comes of starting tuples that meet rows where tables have sent both, and messages with the others
+        but of copies.
+        """
+        if not partials.supply(self.demand(number).probing[step.edge]):
+            return
+        tables = self._context.tables
+        assert tables is not None, "without tables nothing has been sent anywhere"
+        present, _ = with_keys(partials, step)
+        layer, met = tables.layer_of(bucket), None
+        if layer in tables.layers_of(step.member.store) and layer:
+            start = self._context.plan.trees[number].start
+            met = met_where_sent(present, start, step, bucket, tables.generations[layer - 1])
+        if met is not None and met.here.any():
+            here = present.at(np.flatnonzero(met.here).astype(np.int32))
+            for extended in self._probe(number, step, here, bucket.partition, 1 << layer):
+                yield from self._messages(number, step.children, extended)
+        if not bucket.is_copy:
+            yield from self._sent_on(number, step, present, tables, {} if met is None else {layer: met})
+
+    def _sent_on(
+        self, number: int, step: Step, present: Partials, tables: Tables, met: Mapping[int, Met]
+    ) -> Iterator[Message]:
+        """Yield messages with partial results that have what the step looks up by, and count those as the plan does:
+        in how many partitions tables have them look tells nothing of the data.
+        """
+        self._counts.add(step.edge, probe_tuples=present.count * copies_of(step, self._context.plan))
+        for partition, layers, sent in send(present, step, self._context, tables, met):
+            yield from self._sent(number, step, partition, layers, sent)
+
+    def _sent(self, number: int, step: Step, partition: int, layers: int, sent: Partials) -> Iterator[Message]:
+        self._shuffled_rows += sent.count
+        for payload in payloads(sent, self.demand(number).along[step.edge]):
+            self._shuffled_bytes += len(payload)
+            yield Message(edge=step.edge, partition=partition, payload=payload, layers=layers)
 
     def _messages(self, number: int, children: tuple[Step, ...], partials: Partials) -> Iterator[Message]:
         for child in children:
-            columns = self.demand(number).along[child.edge]
             if not partials.supply(self.demand(number).probing[child.edge]):
                 continue
+            if self._context.tables is not None:
+                present, _ = with_keys(partials, child)
+                yield from self._sent_on(number, child, present, self._context.tables, {})
+                continue
             for partition, sent in route(partials, child, self._context.plan):
-                for payload in payloads(sent, columns):
-                    self._shuffled_bytes += len(payload)
-                    yield Message(edge=child.edge, partition=partition, payload=payload)
+                yield from self._sent(number, child, partition, 1, sent)
 
     def _find_edge(self, edge: str) -> tuple[int, Step, tuple[Step, ...]]:
         for number, tree in enumerate(self._context.plan.trees):
@@ -197,7 +232,8 @@ class Traversal:
         partials = _starting_tuples(opened, tree, needed, range(start, stop, every))
         for low in range(0, partials.count, self._context.capacity):
             piece = partials.slice(low, low + self._context.capacity)
-            self._answer(tree.outputs, piece)
+            if not bucket.is_copy:
+                self._answer(tree.outputs, piece)
             yield piece
         if not opened.is_copied:  # of those that are, once when all is done
             opened.require_untouched()
@@ -221,17 +257,20 @@ class Traversal:
             known = self._alike[id(outputs)] = same
         return known
 
-    def _probe(self, number: int, step: Step, partials: Partials, partition: int | None) -> Iterator[Partials]:
+    def _probe(
+        self, number: int, step: Step, partials: Partials, partition: int | None, layers: int = 1
+    ) -> Iterator[Partials]:
         tree = self._context.plan.trees[number]
-        copies = copies_of(step, self._context.plan) if partition is None else 1
-        self._counts.add(step.edge, probe_tuples=partials.count * copies)
+        if self._context.tables is None:
+            copies = copies_of(step, self._context.plan) if partition is None else 1
+            self._counts.add(step.edge, probe_tuples=partials.count * copies)
         if step.is_counted and self._results.can_count(step.outputs):
-            self._count(tree, step, partials, partition)
+            self._count(tree, step, partials, partition, layers)
             return
         matched = Matched.none_of(partials)
         try:
             for extended in probe_partition(
-                partials, step, tree, partition, self._context, self.demand(number), matched
+                partials, step, tree, partition, self._context, self.demand(number), matched, layers
             ):
                 self._counts.add(step.edge, matches=extended.count)
                 self._end(step, extended)
@@ -249,7 +288,7 @@ class Traversal:
         for fill in step.fills:
             self._filler.add(fill, self._context.plan.store(fill.store), extended)
 
-    def _count(self, tree: ProbeTree, step: Step, partials: Partials, partition: int | None) -> None:
+    def _count(self, tree: ProbeTree, step: Step, partials: Partials, partition: int | None, layers: int) -> None:
         """Let partial results probe a store whose rows are only counted, once for each way to cut panes."""
         if step.edge not in self._countings:
             same = ((outputs, self._results.takers(outputs)) for outputs in self._taking(step.outputs))
@@ -257,7 +296,7 @@ class Traversal:
         countings = self._countings[step.edge]
         for number, panes in enumerate(dict.fromkeys(each.panes for each in countings)):
             matched, matches = Matched.none_of(partials), 0
-            for met in count_partition(partials, step, tree, partition, self._context, panes, matched):
+            for met in count_partition(partials, step, tree, partition, self._context, panes, matched, layers):
                 matches += int(met.weights.sum())
                 for counting in (each for each in countings if each.panes == panes):
                     self._results.add_counted(counting, met)
@@ -278,6 +317,7 @@ class Traversal:
             failures=(*self._failures, *self._results.failures),
             buckets=buckets,
             shuffled_bytes=self._shuffled_bytes,
+            shuffled_rows=self._shuffled_rows,
             seconds=time.thread_time() - self._started,
         )
 
@@ -292,54 +332,4 @@ def _starting_tuples(opened: OpenBucket, tree: ProbeTree, needed: tuple[str, ...
     return start_partials(with_selections(opened, needed), opened.int64(TAU), tree.start.window_us, rows)
 
 
-def payloads(
-    partials: Partials, columns: tuple[tuple[str, ...], ...], limit_bytes: int = _PAYLOAD_BYTES
-) -> Iterator[bytes]:
-    """Serialize partial results, in several pieces of about equal rows if all at once would exceed the limit."""
-    whole = encode_partials(partials, columns)
-    pieces = min(-(-len(whole) // limit_bytes), partials.count)
-    if pieces <= 1:
-        yield whole
-        return
-    del whole
-    for low, high in pairwise(partials.count * piece // pieces for piece in range(pieces + 1)):
-        yield encode_partials(partials.slice(low, high), columns)
-
-
-def encode_partials(partials: Partials, columns: tuple[tuple[str, ...], ...]) -> bytes:
-    """Serialize partial results with those of the given columns per position that they carry, named
-    ``position:column``.
-    """
-    arrays: list[pa.Array] = [pa.array(partials.newest), pa.array(partials.high)]
-    names = [_NEWEST, _HIGH]
-    for number, (position, needed) in enumerate(zip(partials.positions, columns, strict=True)):
-        carried = [name for name in needed if position.has(name)]
-        arrays += [position.column(name) for name in carried]
-        names += [f"{number}:{name}" for name in carried]
-    batch = pa.RecordBatch.from_arrays(arrays, names=names)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def decode_partials(payload: bytes, position_count: int) -> Partials:
-    """Return what `encode_partials` wrote."""
-    with pa.ipc.open_stream(payload) as reader:
-        batch = reader.read_next_batch()
-    positions = []
-    for number in range(position_count):
-        prefix = f"{number}:"
-        names = [name for name in batch.schema.names if name.startswith(prefix)]
-        columns = [batch.column(name) for name in names] or [pa.nulls(batch.num_rows)]
-        kept = [name.removeprefix(prefix) for name in names] or [ROW]
-        positions.append(Position(block=pa.RecordBatch.from_arrays(columns, names=kept)))
-    return Partials(
-        count=batch.num_rows,
-        positions=tuple(positions),
-        newest=batch.column(_NEWEST).to_numpy(),
-        high=batch.column(_HIGH).to_numpy(),
-    )
-
-
-__all__ = ["Message", "Traversal", "decode_partials", "encode_partials", "payloads"]
+__all__ = ["Traversal"]

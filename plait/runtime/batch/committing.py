@@ -42,10 +42,10 @@ class Committer:
             sampled=0 if work.sample is None else work.sample.probe_tuples,
             is_fed=work.is_fed,
             ended=work.is_over,
+            generation=work.epoch.generation,
         )
-        buckets, fillings = self.compactor.adopt(
-            manifest.buckets, manifest.fillings, work.epoch.plan, work.epoch.readings
-        )
+        manifest = self.compactor.adopt(manifest, work.epoch.plan, work.epoch.readings)
+        buckets, fillings = manifest.buckets, manifest.fillings
         dropped = frozenset() if self.budget is None else stores_to_drop(self.budget, work.epoch.plan, buckets)
         manifest = replace(
             manifest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace as with_changes
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ from plait.runtime.spark.tasks import REPORT, MergeWork, merge_task, reports
 from plait.state import compaction
 from plait.state.compaction import Merge, choose_merges
 from plait.state.fillings import after_merge, fence, may_merge
-from plait.state.model import Bucket, Filling
+from plait.state.model import Bucket, Filling, Manifest
 from plait.state.storage import Storage
 
 _LOG = logging.getLogger(__name__)
@@ -64,29 +65,29 @@ class Compactor:
         merged = reports(numbers.mapInArrow(merge_task(work, self._storage), REPORT).collect())
         return tuple((work[number].merge, bucket) for number, bucket in merged)
 
-    def adopt(
-        self, buckets: tuple[Bucket, ...], fillings: tuple[Filling, ...], plan: Plan, readings: Readings = NO_READINGS
-    ) -> tuple[tuple[Bucket, ...], tuple[Filling, ...]]:
-        """Return the buckets with finished merges in place of what they merged, and what is left to take of them. A
+    def adopt(self, manifest: Manifest, plan: Plan, readings: Readings = NO_READINGS) -> Manifest:
+        """Return the manifest with finished merges in place of what they merged, and what is left to take of them. A
         merge that began under another plan may have lost what this one reads: then they stay as they are.
         """
         if self._running is None or not self._running.done():
-            return buckets, fillings
+            return manifest
         running, self._running = self._running, None
         try:
             merged = running.result()
         except (PySparkException, PlaitError) as error:
             # Merging only saves work later. What made it fail (a full disk, say) will stop a batch soon enough.
             _LOG.warning("buckets could not be merged, which is tried again later: %s", error)
-            return buckets, fillings
+            return manifest
         stores = {store.id: store for store in plan.stores}
+        buckets, fillings, copies = manifest.buckets, manifest.fillings, manifest.copies
         for merge, bucket in merged:
             if _loses(merge, bucket, stores.get(bucket.store), readings):
                 continue
+            copies = compaction.replace(copies, merge, bucket)
             after = compaction.replace(buckets, merge, bucket) if may_merge(merge, fillings) else buckets
             if after != buckets:
                 buckets, fillings = after, after_merge(fillings, merge, bucket)
-        return buckets, fillings
+        return with_changes(manifest, buckets=buckets, fillings=fillings, copies=copies)
 
     def close(self) -> None:
         """Wait for the round under way; its outcome is dropped."""

@@ -6,15 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plait.operators.close.certain_sql import finds_core
+from plait.operators.close.keeping import generations_after, windows_of
+from plait.operators.probe.layers import Tables
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.residuals import Predicates
 from plait.operators.traversal.scheduling import Spread
 from plait.plan.pruning import without_answers
 from plait.runtime.batch.handing_over import Handover
+from plait.runtime.batch.record import Batch
 from plait.runtime.checkpoint.epoch import Epoch
 from plait.runtime.settings import Settings
 from plait.sinks.delivery import Delivery
-from plait.state.model import Manifest
+from plait.state.model import Bucket, Manifest
+from plait.state.retention import retain
 from plait.state.storage import Storage
 
 
@@ -46,6 +50,17 @@ class Equipment:
             readings=epoch.readings,
             beside=() if before is None else tuple(dict.fromkeys(before.of_pasts)),
         )
+
+    def tables(self, work: Batch, before: Manifest | None, buckets: Iterable[Bucket]) -> Tables | None:
+        """Return what has put these rows where they lie; None where all of them are within reach of every task."""
+        if self.settings.routing == "local":
+            return None
+        plan, known = work.epoch.plan, () if before is None else before.generations
+        live = () if before is None else retain(before.copies, windows_of(plan), before.oldest_us).kept
+        copies = (*live, *(copy for report in work.ingested for copy in report.copies))
+        stored = tuple(buckets)
+        generations = generations_after(known, work.epoch.generation, stored)
+        return Tables.of(generations, stored, copies) if generations else None
 
     def deliveries(self, epoch: Epoch, before: Manifest | None, queries: Iterable[str]) -> dict[str, Delivery]:
         """Return what becomes of rows that are joined for these queries."""

@@ -119,8 +119,8 @@ class BatchProcessor:
         self.lacking: tuple[Lacking, ...] = ()
         self._story, self._phase = Story(), ""
         self._finders: tuple[tuple[Concerns, Finder], ...] = (
-            (_has_joins, self._find_certain),
-            (_has_groups, self._close_groups),
+            (Batch.has_joins, self._find_certain),
+            (Batch.has_groups, self._close_groups),
         )
 
     @property
@@ -290,9 +290,10 @@ class BatchProcessor:
     def _probe_all(self, work: Batch) -> Batch:
         """Let the new rows traverse the probe trees; and those of the past for queries that want their results."""
         live = live_buckets(work.epoch.plan, self.before)
-        delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
         context, probe = self._context(work.epoch, work.number), self._probe(work.epoch, self._prober)
-        probed = probe_in_phases(context, live, delta, probe, self._equipment.spread)
+        delta = tuple(bucket for report in work.ingested for bucket in report.buckets)
+        tables = self._equipment.tables(work, self.before, (*live, *delta))
+        probed = probe_in_phases(replace(context, tables=tables), live, delta, probe, self._equipment.spread)
         work = replace(work, probed=probed, sample=self.sampler.take(context, live, delta, probed))
         return self._fill_up(self._take(work, live, context), context)
 
@@ -385,15 +386,6 @@ class BatchProcessor:
         return replace(
             work, before=filled.manifest, probed=work.probed + filled.reports, past_tuples=filled.probe_tuples
         )
-
-
-def _has_joins(work: Batch) -> bool:
-    return any(binding.query.joins for binding in work.epoch.bindings.values())
-
-
-def _has_groups(work: Batch) -> bool:
-    waits = work.before is not None and bool(work.before.groups)
-    return waits or any(binding.grouping is not None for binding in work.epoch.bindings.values())
 
 
 __all__ = ["BatchProcessor"]

@@ -83,6 +83,7 @@ class Prober:
             return reports(numbers.mapInArrow(probe_local(tasks, shipment), REPORT).collect())
         frame = numbers.mapInArrow(probe_start(tasks, shipment), MESSAGE)
         parts = max(store.parallelism for store in context.plan.stores)
+        parts = parts if context.tables is None else max(parts, context.tables.partitions)
         depth = max((len(path) + 1 for tree in context.plan.trees for path, _ in tree.walk()), default=0)
         for _ in range(depth):
             frame = frame.repartitionById(parts, frame["partition"]).mapInArrow(probe_receive(shipment), MESSAGE)

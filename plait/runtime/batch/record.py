@@ -64,6 +64,15 @@ class Batch:
                 rows[report.source] += report.rows
         return rows
 
+    def has_joins(self) -> bool:
+        """Tell whether rows may lack a partner."""
+        return any(binding.query.joins for binding in self.epoch.bindings.values())
+
+    def has_groups(self) -> bool:
+        """Tell whether something waits for windows of time, or may."""
+        waits = self.before is not None and bool(self.before.groups)
+        return waits or any(binding.grouping is not None for binding in self.epoch.bindings.values())
+
     @property
     def is_over(self) -> bool:
         """Whether all that waited is decided, because nothing will arrive any more: of queries over groups, too."""

@@ -10,7 +10,9 @@ from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.operators.ingest.deriving import Derivation
+from plait.operators.ingest.placed_rows import Sending, sending_of
 from plait.operators.ingest.projection import IngestSpec
+from plait.plan.key_groups import Generation
 from plait.runtime.inputs.loading import select_ingest
 from plait.runtime.inputs.opening import OpenSource, reading
 from plait.runtime.spark.session import NAMED_SOURCES, has_named_sources
@@ -28,13 +30,19 @@ def ingest_frame(
     shuffle: bool,
     chunk_rows: int,
     changes: str,
+    generation: Generation | None,
 ) -> DataFrame:
-    """Return the reports of the tasks that take in one stream; `spec`, `how` and `changes` as in `stream_ingest`."""
+    """Return the reports of the tasks that take in one stream; `spec`, `how`, `changes` and `generation` as in
+    `stream_ingest`. Rows that no access has a table for are shuffled by the store's partitioning.
+    """
 
     with reading(opened.source):
         frame = select_ingest(opened.frame, spec)
         store = spec.stores[0][0]
-        if shuffle and store.partition_by:
+        sending = None if generation is None else sending_of(spec, generation)
+        if sending is not None:
+            frame = sent_frame(frame, sending, len(spec.projection))
+        elif shuffle and store.partition_by:
             numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
             repeated = dict(spec.aliases)
             keys = ", ".join(numbers[repeated.get(name, name)] for name in store.partition_by)
@@ -42,7 +50,21 @@ def ingest_frame(
             frame = frame.repartitionById(store.parallelism, expr(place))
         else:
             frame = frame.coalesce(slots)
-        return frame.mapInArrow(stream_ingest(spec, how, storage, chunk_rows, changes), REPORT)
+        used = generation if sending is not None else None
+        return frame.mapInArrow(stream_ingest(spec, how, storage, chunk_rows, changes, used), REPORT)
+
+
+def sent_frame(frame: DataFrame, sending: Sending, columns: int) -> DataFrame:
+    """Return rows once for each partition that they are sent to, in that partition, with what tasks are told."""
+    frame = frame.selectExpr("*", *(f"{sql} AS {name}" for name, sql in sending.found))
+    frame = frame.selectExpr("*", f"{sending.home} AS home")
+    chosen = [f"c{number}" for number in range(columns)]
+    if sending.told is None:  # a row has no other place than its home
+        frame = frame.repartitionById(sending.partitions, expr("home"))
+        return frame.select(*chosen)
+    frame = frame.selectExpr("*", f"explode({sending.places}) AS place")
+    frame = frame.selectExpr(*chosen, f"{sending.told} AS sent", "place")
+    return frame.repartitionById(sending.partitions, expr("place")).select(*chosen, "sent")
 
 
 def start_query(
@@ -63,4 +85,4 @@ def start_query(
     return writer.start()
 
 
-__all__ = ["ingest_frame", "start_query"]
+__all__ = ["ingest_frame", "sent_frame", "start_query"]

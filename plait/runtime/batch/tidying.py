@@ -37,7 +37,8 @@ class Tidier:
         if manifest.batch % _EVERY == 0 and not self.compactor.is_running:
             self.sweeper.start()
         if self.merges:
-            self.compactor.start(manifest.buckets, work.epoch.plan, manifest.fillings, work.epoch.readings)
+            stored = (*manifest.buckets, *manifest.copies)
+            self.compactor.start(stored, work.epoch.plan, manifest.fillings, work.epoch.readings)
         return work
 
 

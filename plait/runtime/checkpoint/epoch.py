@@ -10,6 +10,7 @@ from plait.operators.ingest.readings import Readings
 from plait.operators.probe.reader import seen
 from plait.operators.traversal.filling_up import PastPlan
 from plait.plan.coming import Way
+from plait.plan.key_groups import Generation
 from plait.plan.model import Plan
 from plait.query.model import Stream
 from plait.runtime.outputs.binding import Binding
@@ -22,6 +23,7 @@ class Epoch:
     deliver and those `derived` from the groups of its queries. `way`: where the plan
     leads to, while intermediate stores are filled for another one. `readings`: how rows are read that earlier plans
     stored with less, by store. `past`: how the queries that want the results of before they came get these.
+    `generation`: the tables that arriving rows are sent by, None if they are not.
     """
 
     number: int
@@ -33,6 +35,7 @@ class Epoch:
     way: Way | None = None
     readings: Readings = field(default_factory=dict)
     past: tuple[PastPlan, ...] = ()
+    generation: Generation | None = None
 
     @property
     def makers(self) -> dict[str, Maker]:

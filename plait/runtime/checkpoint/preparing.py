@@ -44,6 +44,7 @@ from plait.runtime.checkpoint.recovery import (
     whose,
     without_dropped,
 )
+from plait.runtime.checkpoint.settling_tables import settled_tables
 from plait.runtime.checkpoint.shared_storage import share
 from plait.runtime.checkpoint.stored_for_planning import refuse_other_sharing, sampling
 from plait.runtime.checkpoint.stored_rows import readings_of, rewritten, serve_at_once
@@ -129,7 +130,8 @@ def prepare(asked: Asked) -> Prepared:
     finished, written = _finished(asked, opened, plan), PartTexts()
     ready = _brought_up(asked, opened, catalog, plan, write_epoch(opened.storage, catalog, plan, written), finished)
     ready = _with_takings(asked, ready)
-    epoch = replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read))
+    generation = settled_tables(asked, plan, ready.before, opened.next_batch)
+    epoch = replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read), generation=generation)
     return replace(ready, epoch=epoch, written=written)
 
 
@@ -168,9 +170,10 @@ def go_on(
     finished = Finished(claimed=prepared.claimed, unpublished=manifest.publications)
     plan_id = write_epoch(storage, catalog, plan, prepared.written)
     ready = _brought_up(asked, opened, catalog, plan, plan_id, finished, readings)
+    past = past_plans(asked, plan, ready.as_read, prepared.epoch.past)
     return heading, replace(
         ready,
-        epoch=replace(ready.epoch, way=way, past=past_plans(asked, plan, ready.as_read, prepared.epoch.past)),
+        epoch=replace(ready.epoch, way=way, past=past, generation=prepared.epoch.generation),
         stream_specs=prepared.stream_specs,
         taken_in=taken_in,
         specs={spec.source: spec for spec in (*specs, *_derived_specs(asked, plan))},

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from plait.errors import CheckpointError
+from plait.operators.close.keeping import without_tables
 from plait.operators.close.lacking import keeps_all_of
 from plait.operators.close.restoring import rewritings, with_left_out
 from plait.operators.close.rewriting import rewrite_here
@@ -109,7 +110,9 @@ def rewritten(
             asked, storage, catalog, store, opened.source, left, progress[store.source]
         )
         kept += buckets
-    return replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
+    after = replace(before, buckets=tuple(kept), sources=tuple(progress[name] for name in sorted(progress)))
+    stay = {bucket.path for bucket in after.buckets}
+    return without_tables(after, {bucket.store for bucket in before.buckets if bucket.path not in stay})
 
 
 def _former(storage: Storage, name: str) -> Plan | None:

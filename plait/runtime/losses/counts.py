@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plait.operators.ingest.badrows import shortened
-from plait.operators.ingest.ingest import highest, lowest, merged_null_keys
+from plait.operators.ingest.report_sums import highest, lowest, merged_null_keys
 from plait.operators.reports import IngestReport, ProbeReport
 from plait.plan.explain import wording
 from plait.plan.relations import keys_of, selection_of

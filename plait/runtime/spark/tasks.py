@@ -20,14 +20,17 @@ from plait.kernels.warm import warm
 from plait.operators.ingest.deriving import Derivation, derived
 from plait.operators.ingest.governing import changed_at
 from plait.operators.ingest.ingest import IngestContext, ingest, ingest_again
+from plait.operators.ingest.placed_rows import sent_rows
 from plait.operators.ingest.projection import IngestSpec
 from plait.operators.ingest.readings import NO_READINGS, Reading
 from plait.operators.probe.calling import noted
 from plait.operators.probe.probing import ProbeContext
 from plait.operators.probe.reader import Reader
+from plait.operators.traversal.messages import Message
 from plait.operators.traversal.probe_task import ProbeTask
 from plait.operators.traversal.results import task_file_name
-from plait.operators.traversal.traverse import Message, Traversal
+from plait.operators.traversal.traverse import Traversal
+from plait.plan.key_groups import Generation
 from plait.runtime.spark.circles import keep_out_of_sight
 from plait.runtime.spark.packing import Shipment
 from plait.sinks.delivery import Delivery, Direct
@@ -44,9 +47,11 @@ Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 
 REPORT = "report binary"
-MESSAGE = "partition int, edge string, payload binary"
+MESSAGE = "partition int, edge string, payload binary, layers bigint"
 _REPORT_SCHEMA = pa.schema([("report", pa.binary())])
-_MESSAGE_SCHEMA = pa.schema([("partition", pa.int32()), ("edge", pa.string()), ("payload", pa.binary())])
+_MESSAGE_SCHEMA = pa.schema(
+    [("partition", pa.int32()), ("edge", pa.string()), ("payload", pa.binary()), ("layers", pa.int64())]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +133,17 @@ def reports(rows: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(pickle.loads(row["report"]) for row in rows)
 
 
-def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, chunk_rows: int, changes: str) -> Task:
+def stream_ingest(
+    spec: IngestSpec,
+    how: Derivation | None,
+    storage: Storage,
+    chunk_rows: int,
+    changes: str,
+    generation: Generation | None = None,
+) -> Task:
     """Return the task that takes in a stream's share of the micro-batch it runs in. `spec`: what it is handed; `how`:
     what it makes of that, None if nothing; `changes`: where it finds how, if that has changed since the streaming query
-    was started.
+    was started; `generation`: the tables by which rows are sent to it, None if they are not.
     """
 
     def task(batches: Batches) -> Batches:
@@ -147,12 +159,15 @@ def stream_ingest(spec: IngestSpec, how: Derivation | None, storage: Storage, ch
             attempt=me.attempt,
             task=me.index,
             chunk_rows=chunk_rows,
+            generation=generation,
         )
         now = changed_at(storage, changes, number, spec.source) or how
-        if now is None:
-            yield _report(ingest(_named(batches, spec), spec, context))
+        if generation is not None:
+            made = sent_rows(batches, spec, now, generation, number + me.index)
         else:
-            yield _report(ingest(derived(_named(batches, spec), now), now.spec, context))
+            named = _named(batches, spec)
+            made = named if now is None else derived(named, now)
+        yield _report(ingest(made, spec if now is None else now.spec, context))
         keep_out_of_sight()  # selections that have been compiled
 
     return task
@@ -216,7 +231,8 @@ def rewrite_buckets(buckets: tuple[Bucket, ...], spec: IngestSpec, storage: Stor
 def keep_open(context: ProbeContext) -> None:
     """Close the buckets that this process has open and nobody probes any more."""
     if context.beside is not None:
-        probed = (bucket for of_store in context.buckets.values() for bucket in of_store)
+        copies = {} if context.tables is None else context.tables.copies
+        probed = (bucket for stores in (context.buckets, copies) for of_store in stores.values() for bucket in of_store)
         close_others(context.storage, (*probed, *context.beside))
 
 
@@ -244,6 +260,7 @@ def probe_start(tasks: tuple[ProbeTask, ...], shipment: Shipment) -> Task:
     """Return the task that sends the starting tuples over their first edges."""
 
     def task(batches: Batches) -> Batches:
+        keep_open(shipment.context)
         traversal = _traversal(shipment)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -266,7 +283,10 @@ def probe_receive(shipment: Shipment) -> Task:
                     yield batch.slice(row, 1)
                     continue
                 message = Message(
-                    edge=edge, partition=batch.column(0)[row].as_py(), payload=batch.column(2)[row].as_buffer()
+                    edge=edge,
+                    partition=batch.column(0)[row].as_py(),
+                    payload=batch.column(2)[row].as_buffer(),
+                    layers=batch.column(3)[row].as_py(),
                 )
                 yield from (_message(sent) for sent in traversal.receive(message))
         yield _report_message(traversal)
@@ -281,6 +301,7 @@ def _message(message: Message) -> pa.RecordBatch:
             pa.array([message.partition], pa.int32()),
             pa.array([message.edge], pa.string()),
             pa.array([message.payload], pa.binary()),
+            pa.array([message.layers], pa.int64()),
         ],
         schema=_MESSAGE_SCHEMA,
     )

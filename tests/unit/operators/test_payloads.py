@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from plait.operators.probe.partials import Partials, Position
-from plait.operators.traversal.traverse import decode_partials, payloads
+from plait.operators.traversal.messages import decode_partials, payloads
 
 
 def partials(count: int) -> Partials:

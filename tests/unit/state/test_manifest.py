@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.errors import CheckpointError
+from plait.plan.key_groups import Access, Generation, KeyGroupTable, Split
 from plait.state.manifest import ManifestLog, decode, encode, manifest_path
 from plait.state.model import Bucket, MadeGroups, Manifest, SourceProgress, Undelivered
 from plait.state.storage import Storage, checksum_of
@@ -24,6 +25,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sample
 
 def any_of(kind: Any) -> st.SearchStrategy[Any]:
     """Values of a field type of the model, whatever fields it has."""
+    if kind is Generation:
+        return st.builds(generation, st.integers(0, 9), st.lists(st.integers(0, 3), min_size=3, max_size=5))
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return st.builds(kind, **{field.name: any_of(hints[field.name]) for field in fields(kind)})
@@ -44,6 +47,16 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
         type(None): st.none(),
     }
     return simple[kind]
+
+
+def generation(first_batch: int, partitions: list[int]) -> Generation:
+    """A table whose last two places are parts of a hot key."""
+    access = Access(store="s", key="k", selections=("true",))
+    splits = (Split(key=7, spread="s", parts=2),)
+    table = KeyGroupTable(
+        operators=(access.name,), groups=len(partitions) - 2, partitions=tuple(partitions), splits=splits
+    )
+    return Generation(first_batch=first_batch, tables=(table,), accesses=(access,), partitions=4)
 
 
 @settings(deadline=None)
@@ -158,8 +171,8 @@ def test_results_that_no_sink_has_taken_stand_where_earlier_versions_look_for_th
 
 
 def test_another_format_is_refused_naming_both() -> None:
-    with pytest.raises(CheckpointError, match=r"Manifest m has format 4; this Plait reads formats 1 to 3\."):
-        decode(edited(lambda document: document.update(format=4)), "m")
+    with pytest.raises(CheckpointError, match=r"Manifest m has format 5; this Plait reads formats 1 to 4\."):
+        decode(edited(lambda document: document.update(format=5)), "m")
 
 
 def test_manifests_are_of_another_format_than_before_they_named_groups() -> None:
@@ -167,12 +180,26 @@ def test_manifests_are_of_another_format_than_before_they_named_groups() -> None
     assert json.loads(encode(named))["format"] not in (1, 2)
 
 
+def test_manifests_are_of_another_format_than_before_tables_sent_rows() -> None:
+    """Who took homes for all there is would not find rows where tables say they are."""
+    named = replace(MANIFEST, generations=(generation(0, [0, 1, 2]),), copies=(described(is_copy=True),))
+    assert json.loads(encode(named))["format"] not in (1, 2, 3)
+    assert named.copies[0] in named.named
+
+
+def test_a_table_that_cannot_be_one_is_damage() -> None:
+    text = encode(replace(MANIFEST, generations=(generation(0, [0, 1, 2]),)))
+    broken = text.replace(b'"partitions":[0,1,2]', b'"partitions":[0,1,9]')
+    with pytest.raises(CheckpointError, match="names partition 9"):
+        decode(seal(broken.split(b',\n"checksum"')[0]), "m")
+
+
 @settings(deadline=None, max_examples=20)
 @given(any_of(Manifest))
 def test_a_manifest_of_the_second_format_keeps_all_that_it_says(manifest: Manifest) -> None:
-    older = replace(manifest, made=())
+    older = replace(manifest, made=(), generations=(), copies=())
     document = json.loads(encode(older))
-    del document["checksum"], document["made"]
+    del document["checksum"], document["made"], document["generations"], document["copies"]
     head = {name: document.pop(name) for name in ("format", "batch", "watermark_us", "late_before")}
     head["format"] = 2
     assert decode(seal(f"{json.dumps(head)[:-1]},\n{json.dumps(document)[1:-1]}".encode()), "m") == older

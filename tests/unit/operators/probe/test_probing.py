@@ -41,7 +41,9 @@ def found(plan: Plan, directory: Path, *batches: int) -> Mapping[tuple[str, int]
     buckets = {each.id: tuple(bucket(each.id, each.partition_by, batch) for batch in batches) for each in plan.stores}
     context = ProbeContext(plan=plan, batch=BATCH, storage=Storage.open(str(directory)), buckets=buckets, wanted={})
     return {
-        (tree.start.store, tree.start.ordinal): [each.path for each in visible_buckets(context, tree.start, step, 0)]
+        (tree.start.store, tree.start.ordinal): [
+            each.bucket.path for each in visible_buckets(context, tree.start, step, 0)
+        ]
         for tree in plan.trees
         for step in tree.children
     }
