@@ -33,7 +33,7 @@ TIMED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "samples of other orders": (("plait.operators.traversal.sampler", "Sampler.take"),),
     "reconsidering": (
-        ("plait.adapt.adapter", "Adapter._reconsidered"),
+        ("plait.adapt.planners", "Planners._answer"),
         ("plait.adapt.adapter", "Adapter.batch_done"),
         ("plait.adapt.adapter", "Adapter.next_change"),
         ("plait.adapt.adapter", "Adapter.next_sample"),
@@ -79,15 +79,21 @@ class _Clock:
         (self._directory / f"{os.getpid()}.json").write_text(json.dumps(self._spent))
 
 
+def owner_of(module: str, name: str) -> tuple[Any, str]:
+    """Return the module or class that a function is looked up in, and its name there."""
+    owner: Any = import_module(module)
+    *outer, last = name.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    return owner, last
+
+
 def time_functions() -> Callable[[], None]:
     """Time all of them from now on in this process and those forked from it; return what writes the last of it down."""
     clock = _Clock(Path(os.environ[DIRECTORY]))
     for what, functions in TIMED.items():
         for module, name in functions:
-            owner: Any = import_module(module)
-            *outer, last = name.split(".")
-            for part in outer:
-                owner = getattr(owner, part)
+            owner, last = owner_of(module, name)
             found = vars(owner)[last]
             is_static = isinstance(found, staticmethod | classmethod)
             timed = clock.timed(what, found.__func__ if is_static else found)
