@@ -6,8 +6,12 @@ first task that needs one, which would be the first micro-batch.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
+from contextlib import suppress
+from typing import Final
+from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +22,18 @@ from plait.runtime.spark.tasks import REPORT, load_kernels
 _LOG = logging.getLogger(__name__)
 _ROUNDS = 3
 _PATIENCE_S = 60.0
+_AT_THE_END_S: Final = 10.0
+"""So long a program that ends waits for jobs that make workers ready in its own JVM. It takes that along, and whatever
+runs there has its stack traces written to standard error.
+"""
+_in_this_jvm: WeakSet[threading.Thread] = WeakSet()
+
+
+@atexit.register
+def _let_end() -> None:
+    with suppress(KeyboardInterrupt):  # whoever cannot wait for it
+        for thread in tuple(_in_this_jvm):
+            thread.join(_AT_THE_END_S)
 
 
 class Warming:
@@ -32,6 +48,8 @@ class Warming:
         if self._slots is not None:  # on a cluster tasks do all that takes kernels
             threading.Thread(target=warm, name="plait-kernels", daemon=True).start()
         self._thread = threading.Thread(target=self._run, name="plait-warming", daemon=True)
+        if self._slots is not None:
+            _in_this_jvm.add(self._thread)
         self._thread.start()
 
     @property
