@@ -9,9 +9,12 @@ in common. The first step of a probe path compares arriving tuples with a store,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plait.plan.conditions import Joining, in_order, joining, measured_name
 from plait.plan.model import KeyColumn, Member, Plan, Probed, Selection, Step, Store, is_routed
@@ -166,6 +169,7 @@ class _Sight:
     stored: tuple[Bucket, ...]
     arrived: tuple[Bucket, ...]
     known: dict[tuple[object, ...], float] = field(default_factory=dict)
+    spreads: dict[tuple[str, bool], _Spread] = field(default_factory=dict)
 
     def rows(self, start: Member, target: Member, ranks_lower: bool) -> float:
         """Return the rows of the target's store within reach, averaged over the starting tuples of the batch.
@@ -181,28 +185,48 @@ class _Sight:
         starting = [bucket for bucket in self.arrived if bucket.store == start.store and bucket.tau_min is not None]
         if not starting:
             return 0.0
-        visible = [bucket for bucket in self.stored if bucket.store == target.store]
-        if ranks_lower:
-            visible += [bucket for bucket in self.arrived if bucket.store == target.store]
         first, last = min(each.tau_min or 0 for each in starting), max(each.tau_max or 0 for each in starting)
         moments = [first + (last - first) * (place + 0.5) / _MOMENTS for place in range(_MOMENTS)]
         reaches = [(_bound(moment, target, -1), _bound(moment, start, 1)) for moment in moments]
-        return sum(bucket.rows * _share_within(bucket, reach) for bucket in visible for reach in reaches) / _MOMENTS
+        return self._visible(target.store, ranks_lower).within(reaches) / _MOMENTS
+
+    def _visible(self, store: str, ranks_lower: bool) -> _Spread:
+        """Return the buckets of a store that are in sight, together with those of the batch or without them."""
+        if (store, ranks_lower) not in self.spreads:
+            buckets = (*self.stored, *self.arrived) if ranks_lower else self.stored
+            self.spreads[store, ranks_lower] = _Spread.of([bucket for bucket in buckets if bucket.store == store])
+        return self.spreads[store, ranks_lower]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Rows of buckets and their event times, as if they were spread evenly between the first and the last: hundreds of
+    steps look at the same buckets, each by the windows of its query. Of buckets without event times all `timeless`
+    rows are within any reach.
+    """
+
+    rows: NDArray[np.float64]
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    timeless: int
+
+    @classmethod
+    def of(cls, buckets: Sequence[Bucket]) -> _Spread:
+        timed = [(each.rows, each.tau_min, each.tau_max) for each in buckets if each.tau_min is not None]
+        rows, first, last = np.array(timed, np.float64).reshape(-1, 3).T
+        return cls(rows, first, last, sum(each.rows for each in buckets if each.tau_min is None))
+
+    def within(self, reaches: Sequence[tuple[float, float]]) -> float:
+        """Return the rows within each reach, in all."""
+        low, high = (np.array(bounds)[:, None] for bounds in zip(*reaches, strict=True))
+        low, high = np.maximum(low, self.first), np.minimum(high, self.last)
+        span = self.last - self.first
+        shares = np.where(span == 0, 1.0, (high - low) / np.where(span == 0, 1.0, span))
+        return float((np.where(high < low, 0.0, shares) * self.rows).sum()) + self.timeless * len(reaches)
 
 
 def _bound(moment: float, member: Member, sign: int) -> float:
     return sign * float("inf") if member.window_us is None else moment + sign * member.window_us
-
-
-def _share_within(bucket: Bucket, reach: tuple[float, float]) -> float:
-    """Return the share of a bucket's event times within the reach, as if they were spread evenly."""
-    if bucket.tau_min is None or bucket.tau_max is None:
-        return 1.0
-    low, high = max(reach[0], bucket.tau_min), min(reach[1], bucket.tau_max)
-    if high < low:
-        return 0.0
-    span = bucket.tau_max - bucket.tau_min
-    return 1.0 if span == 0 else (high - low) / span
 
 
 @dataclass(slots=True)

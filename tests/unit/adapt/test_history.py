@@ -49,6 +49,18 @@ def test_pairs_are_arriving_tuples_times_the_stored_ones_within_the_window() -> 
     assert found == (Count(kind="join", name=("r", KEY_A, "s", KEY_A), counts=(50 * 50, 20)),)
 
 
+def test_rows_of_one_moment_are_within_reach_up_to_its_bounds_and_those_without_event_time_always() -> None:
+    stored = (
+        bucket("s", 0, 100, 9 * SECOND, 9 * SECOND),
+        bucket("s", 0, 10, 9 * SECOND - 1, 9 * SECOND - 1),
+        replace(bucket("s", 0, 3, 0, 0), tau_min=None, tau_max=None),
+    )
+    arrived = (bucket("r", 2, 50, 10 * SECOND, 10 * SECOND),)
+    report = ProbeReport(probe_tuples=(("r→s", 50),))
+    (found,) = join_counts(batch(stored=stored, arrived=arrived, probed=(report,)))
+    assert found.counts == (50 * 103, 0)
+
+
 def test_a_tuple_that_goes_to_all_partitions_is_one_tuple() -> None:
     broadcast = replace(
         PLAN, stores=tuple(replace(each, partition_by=()) if each.id == "s" else each for each in PLAN.stores)
