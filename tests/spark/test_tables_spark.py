@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import plait
 from plait.kernels.hashing import key_group_of
 from plait.operators.column_names import SENT
-from plait.operators.ingest.placed_rows import sending_of, told_of
+from plait.operators.ingest.placed_rows import is_told, told_of
 from plait.operators.ingest.projection import ingest_spec
 from plait.plan.key_groups import Access, Generation, KeyGroupTable, Split
 from plait.plan.model import KeyColumn, Requirement, Selection, Store
@@ -70,10 +70,8 @@ def test_spark_sends_rows_where_the_tables_say(spread: str | None, spark: SparkS
     frame = spark.createDataFrame(rows, "a bigint, b bigint, v bigint, n bigint").selectExpr(
         "*", "timestamp_seconds(n) AS ts"
     )
-    sending = sending_of(spec, generation)
-    assert sending is not None
-    assert sending.told is not None
-    frame = sent_frame(select_ingest(frame, spec), sending, len(spec.projection))
+    assert is_told(spec, generation)
+    frame = sent_frame(select_ingest(frame, spec), spec, generation)
     found = frame.selectExpr("*", "spark_partition_id() AS at").toArrow()
     names = [name for name, _ in spec.projection]
     arrived = pa.table([*found.columns[: len(names)], found["sent"]], names=[*names, SENT])

@@ -47,12 +47,15 @@ class Sending:
     told: str | None
 
 
-def sending_of(spec: IngestSpec, generation: Generation) -> Sending | None:
-    """Return how rows are sent; None if no access has a table, so that they go by the store's own partitioning."""
-    for store, _ in spec.stores:
-        if generation.accesses_of(store.id):
-            return _Writer(spec, generation, store).sending()
-    return None
+def are_sent(spec: IngestSpec, generation: Generation) -> bool:
+    """Tell whether tables send the rows of a source; if not, they go by the partitioning of their store."""
+    return any(generation.accesses_of(store.id) for store, _ in spec.stores)
+
+
+def sending_of(spec: IngestSpec, generation: Generation) -> Sending:
+    """Return how the rows of a source are sent, one of whose stores is reached by tables."""
+    store = next(store for store, _ in spec.stores if generation.accesses_of(store.id))
+    return _Writer(spec, generation, store).sending()
 
 
 def is_told(spec: IngestSpec, generation: Generation) -> bool:
@@ -194,4 +197,4 @@ def number_of(partition: Int64s, is_home: Int64s, bits: Int64s) -> Int64s:
     return partition * 2 + is_home + (bits << _BITS_FROM)
 
 
-__all__ = ["Sending", "Sent", "is_told", "number_of", "sending_of", "sent_rows", "told_of", "with_sent"]
+__all__ = ["Sending", "Sent", "are_sent", "is_told", "number_of", "sending_of", "sent_rows", "told_of", "with_sent"]

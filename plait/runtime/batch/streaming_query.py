@@ -10,7 +10,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.streaming import StreamingQuery
 
 from plait.operators.ingest.deriving import Derivation
-from plait.operators.ingest.placed_rows import Sending, sending_of
+from plait.operators.ingest.placed_rows import are_sent, sending_of
 from plait.operators.ingest.projection import IngestSpec
 from plait.plan.key_groups import Generation
 from plait.runtime.inputs.loading import select_ingest
@@ -39,9 +39,9 @@ def ingest_frame(
     with reading(opened.source):
         frame = select_ingest(opened.frame, spec)
         store = spec.stores[0][0]
-        sending = None if generation is None else sending_of(spec, generation)
-        if sending is not None:
-            frame = sent_frame(frame, sending, len(spec.projection))
+        is_sent = generation is not None and are_sent(spec, generation)
+        if generation is not None and is_sent:
+            frame = sent_frame(frame, spec, generation)
         elif shuffle and store.partition_by:
             numbers = {name: f"c{number}" for number, (name, _) in enumerate(spec.projection)}
             repeated = dict(spec.aliases)
@@ -50,18 +50,17 @@ def ingest_frame(
             frame = frame.repartitionById(store.parallelism, expr(place))
         else:
             frame = frame.coalesce(slots)
-        used = generation if sending is not None else None
+        used = generation if is_sent else None
         return frame.mapInArrow(stream_ingest(spec, how, storage, chunk_rows, changes, used), REPORT)
 
 
-def sent_frame(frame: DataFrame, sending: Sending, columns: int) -> DataFrame:
+def sent_frame(frame: DataFrame, spec: IngestSpec, generation: Generation) -> DataFrame:
     """Return rows once for each partition that they are sent to, in that partition, with what tasks are told."""
+    sending, chosen = sending_of(spec, generation), [f"c{number}" for number, _ in enumerate(spec.projection)]
     frame = frame.selectExpr("*", *(f"{sql} AS {name}" for name, sql in sending.found))
     frame = frame.selectExpr("*", f"{sending.home} AS home")
-    chosen = [f"c{number}" for number in range(columns)]
     if sending.told is None:  # a row has no other place than its home
-        frame = frame.repartitionById(sending.partitions, expr("home"))
-        return frame.select(*chosen)
+        return frame.repartitionById(sending.partitions, expr("home")).select(*chosen)
     frame = frame.selectExpr("*", f"explode({sending.places}) AS place")
     frame = frame.selectExpr(*chosen, f"{sending.told} AS sent", "place")
     return frame.repartitionById(sending.partitions, expr("place")).select(*chosen, "sent")

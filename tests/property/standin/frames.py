@@ -23,9 +23,14 @@ from pyspark.sql.types import DataType, StructType
 from sqlglot import exp
 
 import plait.runtime.engine  # noqa: F401  # so that all modules that use `expr` are there to be patched
+from plait.operators.ingest.placed_rows import is_told
+from plait.operators.ingest.projection import IngestSpec
+from plait.plan.key_groups import Generation
+from plait.runtime.batch import streaming_query
 from plait.runtime.spark import tasks
 from tests.oracle.intervals import without_durations
 from tests.oracle.translate import connect, rendered, to_duckdb
+from tests.property.sending import sent
 from tests.property.standin.types import Schema, arrow_schema, as_declared, of_duckdb, schema_of, struct_of
 from tests.property.standin.windows import WINDOW, parsed, windows_of, with_windows
 
@@ -70,10 +75,27 @@ def install(patch: Callable[[object, str, object], None]) -> None:
     """
     patch(tasks, "keep_out_of_sight", lambda: None)
     patch(pyspark.TaskContext, "get", staticmethod(_current_task))
+    patch(streaming_query, "sent_frame", sent_by_tables)
     patch(StructType, "fromDDL", staticmethod(lambda ddl: struct_of(schema_of(ddl))))
     for name, module in list(sys.modules.items()):
         if name.startswith("plait.") and getattr(module, "expr", None) is expr:
             patch(module, "expr", Expression)
+
+
+def sent_by_tables(frame: Frame, spec: IngestSpec, generation: Generation) -> Frame:
+    """Send rows as `tests.property.sending` says; Spark's own expressions for it are more than DuckDB can be told."""
+    if not is_told(spec, generation):
+        return frame
+    schema = (*frame.columns_, ("sent", "bigint"))
+
+    def parts(inputs: Inputs, batch: int | None) -> Parts:
+        whole = pa.concat_tables([arrow_schema(frame.columns_).empty_table(), *frame.parts(inputs, batch)])
+        if not whole.num_rows:
+            return [arrow_schema(schema).empty_table()]
+        named = whole.rename_columns([name for name, _ in spec.projection])
+        return [arrived.rename_columns([name for name, _ in schema]) for arrived in sent(named, spec, generation)]
+
+    return replace(frame, columns_=schema, parts=parts)
 
 
 class Expression(str):
