@@ -89,12 +89,11 @@ def main(arguments: list[str]) -> int:
         )
         if options.check:
             return _check(task, broker.address, options.queries, console)
-        found = [
-            timed
-            for _ in range(options.repeat)
-            for part in ([options.part] if options.part else _PARTS)
-            for timed in _PARTS[part](task, broker.address, options.queries)
-        ]
+        found = []
+        for part in [options.part] * options.repeat if options.part else [*_PARTS] * options.repeat:
+            for timed in _PARTS[part](task, broker.address, options.queries):
+                console.print(f"{timed.system} from {timed.source}, {timed.queries} queries: {timed.seconds:.1f} s")
+                found.append(timed)
     console.print(table(found))
     if options.json is not None:
         write_json(options.json, {"surroundings": surroundings(), "runs": [asdict(each) for each in found]})
