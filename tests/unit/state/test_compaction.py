@@ -40,6 +40,8 @@ def live_buckets(draw: st.DrawFn) -> tuple[Bucket, ...]:
                 tau_max=start + draw(st.integers(0, 30)),
                 layout=layout(A) if draw(st.integers(0, 4)) else layout(A, B),
                 parallelism=draw(st.sampled_from((1, 1, 1, 2))),
+                generation=draw(st.sampled_from((None, None, None, 3))),
+                is_copy=draw(st.integers(0, 4)) == 0,
             )
         )
     return tuple(draw(st.permutations(found)))
@@ -49,7 +51,8 @@ WINDOWS = {"s": 400, "unbounded": None}
 
 
 def kind(bucket: Bucket) -> tuple[Any, ...]:
-    return bucket.store, bucket.partition, bucket.layout, bucket.partition_by, bucket.parallelism
+    place = bucket.store, bucket.partition, bucket.partition_by, bucket.parallelism
+    return *place, bucket.layout, bucket.generation, bucket.is_copy
 
 
 @settings(deadline=None)

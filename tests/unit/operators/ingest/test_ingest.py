@@ -6,15 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from plait.operators.close.closing import progress_after
+from plait.operators.column_names import SENT
 from plait.operators.ingest.badrows import FARTHEST_US, merged_bad
 from plait.operators.ingest.ingest import IngestContext, ingest
+from plait.operators.ingest.placed_rows import number_of
 from plait.operators.ingest.projection import IngestSpec, ingest_spec
 from plait.operators.reports import IngestReport
+from plait.plan.key_groups import Access, Generation, KeyGroupTable
 from plait.plan.model import KeyColumn, Requirement, Selection, Store
 from plait.query.model import Column, SourceExpression, Stream, Table
 from plait.sinks.staging import publish
@@ -211,3 +215,24 @@ def test_rows_are_counted_for_each_of_more_selections_than_a_word_has_bits(tmp_p
     assert (report.null_keys, report.outside) == (1, 0)
     assert report.null_keys_by == (NullKey(key="`a`", rows=1),)
     assert sum(bucket.rows for bucket in report.buckets) == 4
+
+
+def test_copies_are_stored_as_their_rows_are_and_counted_nowhere(tmp_path: Path) -> None:
+    """Of each fate one row is at home in partition 1, and a copy of it in partition 2."""
+    accesses = tuple(Access(store="s", key=each.name, selections=("true",)) for each in (A, B))
+    tables = tuple(KeyGroupTable(operators=(each.name,), groups=1, partitions=(2,)) for each in accesses)
+    generation = Generation(first_batch=4, tables=tables, accesses=accesses, partitions=3)
+    table = rows(SPEC, *EVERY_FATE)
+    ones = np.ones(table.num_rows, np.int64)
+    home = table.append_column(SENT, pa.array(number_of(ones, ones, 0 * ones)))
+    copies = table.append_column(SENT, pa.array(number_of(2 * ones, 0 * ones, 0 * ones)))
+    context = {"storage": Storage.open(str(tmp_path)), "batch": 4, "attempt": "x", "late_before_us": 5 * SECOND}
+    plain = ingest(table.to_batches(), SPEC, IngestContext(**context))
+    sent = ingest(pa.concat_tables([home, copies]).to_batches(), SPEC, IngestContext(**context, generation=generation))
+    stored = sum(bucket.rows for bucket in plain.buckets)
+    assert stored > 0
+    assert [(each.partition, each.rows, each.is_copy) for each in sent.buckets] == [(1, stored, False)]
+    assert [(each.partition, each.rows, each.is_copy) for each in sent.copies] == [(2, stored, True)]
+    assert {each.generation for each in (*sent.buckets, *sent.copies)} == {4}
+    assert sent.sent_rows == 2 * table.num_rows
+    assert replace(sent, buckets=(), copies=(), sent_rows=0, sent_bytes=0) == replace(plain, buckets=())
