@@ -27,7 +27,7 @@ _RATES = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
 
 _POLL_S = 0.02
 _STARTING_S = 180.0
-_GROWTH = 0.1
+GROWTH = 0.1
 """A system keeps up if latency grows by at most so many seconds a second, from the second third to the last. One that
 can take a share p of the rate falls behind by 1 - p seconds a second.
 """
@@ -142,7 +142,7 @@ def judge(case: str, system: str, turn: int, feed: Feed, outcome: Outcome, expec
     results = sum(delivery.rows for delivery in outcome.deliveries)
     seconds = (feed.arrived_us[-1] - feed.arrived_us[0]) / 1e6
     backlog = late[0] - early[0] if early and late else None
-    keeps_up = backlog is not None and backlog <= _GROWTH * seconds / 3
+    keeps_up = backlog is not None and backlog <= GROWTH * seconds / 3
     p50, p95, p99 = found or (None, None, None)
     return Paced(
         case=case,

@@ -101,11 +101,12 @@ def run(task: Task) -> Outcome:
     flink_cluster.set_up_jvm(task)
     flink_sources.compile_assigner(task)
     with flink_cluster.running_cluster(task) as cluster:
-        jobs = _plan(_environment(task, cluster), task)
-        return _follow(jobs, cluster, task) if task.live else _drain(jobs, cluster, task)
+        jobs = _plan(environment(task, cluster), task)
+        return follow(jobs, cluster, task) if task.live else drain(jobs, cluster, task)
 
 
-def _drain(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
+def drain(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
+    """Carry out jobs to the end of their streams."""
     startup_seconds, started = task.startup_seconds(), time.time()
     names = jobs.submit()
     seconds = cluster.wait_until_ended(names) - started
@@ -117,7 +118,8 @@ def _drain(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
     )
 
 
-def _follow(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
+def follow(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
+    """Carry out jobs on live streams, until told to stop."""
     startup_seconds, started = task.startup_seconds(), time.perf_counter()
     names = jobs.submit()
     flink_live.follow(cluster, names, task)
@@ -126,7 +128,7 @@ def _follow(jobs: Jobs, cluster: Cluster, task: Task) -> Outcome:
     return Outcome(rows_in=rows_in(task), startup_seconds=startup_seconds, seconds=seconds, deliveries=delivered)
 
 
-def _environment(task: Task, cluster: Cluster) -> StreamTableEnvironment:
+def environment(task: Task, cluster: Cluster) -> StreamTableEnvironment:
     """Return an environment that runs jobs on the cluster, with every stream as tables."""
     from pyflink.common import Configuration
     from pyflink.datastream import StreamExecutionEnvironment

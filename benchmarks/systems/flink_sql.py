@@ -116,7 +116,11 @@ def _within(left: str, left_time: str, right: str, right_time: str, window_s: in
 
 def sink(query: JoinQuery, name: str, path: str | None) -> str:
     """Return the DDL of a query's sink: Parquet files below `path`, or nothing at all for None."""
-    columns = ", ".join(f"`{output.name}` {flink_type(output.type)}" for output in query.outputs)
+    return results_sink(name, ", ".join(f"`{output.name}` {flink_type(output.type)}" for output in query.outputs), path)
+
+
+def results_sink(name: str, columns: str, path: str | None) -> str:
+    """Return the DDL of a sink of these columns: Parquet files below `path`, or nothing at all for None."""
     return _sink(name, columns, {"connector": "blackhole"} if path is None else _files(path, _PARQUET))
 
 

@@ -77,6 +77,15 @@ def run_fresh(task: Task, *, timeout_s: float | None = None, beside: Beside | No
     return Run(task=task, outcome=outcome, use=use)
 
 
+def launched(task: Task, *, environment: str | None = None, timeout_s: float | None = None) -> Outcome:
+    """Carry out a task, whose `scratch` is there, in a process of its own, by a system that is no choice of its own."""
+    python = interpreter(environment)
+    text, _ = launch(
+        "benchmarks.systems", task.system, task.as_json(), Path(task.scratch), timeout_s=timeout_s, python=python
+    )
+    return Outcome.from_json(text)
+
+
 def interpreter(environment: str | None) -> str:
     """Return the interpreter of an environment that ``make peers`` prepared, by default beside the benchmarks; this
     one's for None. Raises NotPreparedError.
