@@ -216,7 +216,7 @@ def beyond(values: Int64s, start: int, end: int, target: int) -> int:
 
 
 @helper
-def _next_range(
+def next_range(
     probe_key: Int64s,
     index_key: Int64s,
     low: Int64s,
@@ -288,7 +288,7 @@ def _match(
             at += 1
         if at < at_end:
             break
-        probe, run, run_end, at, at_end, began, ended = _next_range(
+        probe, run, run_end, at, at_end, began, ended = next_range(
             probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began, ended
         )
         if probe >= probes:
@@ -327,7 +327,7 @@ def _find_ranges(
             at = end
         if at < at_end:
             break
-        probe, run, run_end, at, at_end, began, ended = _next_range(
+        probe, run, run_end, at, at_end, began, ended = next_range(
             probe_key, index_key, low, high, tau, has_low, has_high, probe, run, run_end, began, ended
         )
         if probe >= probes:

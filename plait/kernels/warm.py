@@ -12,6 +12,7 @@ from plait.kernels import (
     many_probes,
     matching,
     ordering,
+    range_sums,
     range_trees,
     sessions,
     sketch,
@@ -102,6 +103,11 @@ def _warm_ranges(keys: Int64s) -> None:
             probe_key=keys, probe_low=keys, probe_high=keys, index_key=keys, index_tau=keys, panes=(1, 0), capacity=8
         )
     )
+    looked = range_sums.Looked(keys, keys, keys, keys, keys)
+    groups, before = np.arange(len(keys), dtype=np.int32), np.arange(len(keys) + 1, dtype=np.int64)
+    ours, theirs = np.stack([keys]), np.stack([before])
+    list(range_sums.sums_by_probe(looked, groups, before, ours, theirs))
+    list(range_sums.sums_by_pane(looked, groups, before.astype(np.int32), before, ours, theirs))
 
 
 def _warm_abreast(keys: Int64s) -> None:

@@ -59,15 +59,8 @@ def count_partition(
     """Yield what partial results meet in one partition, or in all at once, bucket by bucket; note in `matched` which
     have met any. `layers` as of `visible_buckets`.
     """
-    store = context.plan.store(step.member.store)
-    keys = equal_keys(partials, step, timed=not store.is_table)
-    verifier = Verifier.of(partials, step, store, context.predicates)
-    needed = verifier.columns()
-    for bucket, serving in visible_buckets(context, tree.start, step, partition, layers):
-        if not answers(bucket, step.member, needed) or keys.misses(bucket):
-            continue
-        opened = context.open(bucket)
-        ranges = Ranges.of(opened, keys.index, step.member)
+    keys, verifier = looking_up(partials, step, context)
+    for ranges, serving in ranges_of(keys, verifier, step, tree, partition, context, layers):
         for rows, begins, ends in _found(keys, verifier, ranges, panes, context.capacity, serving):
             weights = ranges.counts(Spans(begins=begins, ends=ends))
             met = Met(partials=partials, rows=rows, ranges=ranges, begins=begins, ends=ends, weights=weights)
@@ -76,7 +69,32 @@ def count_partition(
             if len(met.rows):
                 matched.rows[met.rows] = True
                 yield met
-        opened.release()
+
+
+def looking_up(partials: Partials, step: Step, context: ProbeContext) -> tuple[EqualKeys, Verifier]:
+    """Return how partial results look up what they meet, and what that leaves over to be compared."""
+    store = context.plan.store(step.member.store)
+    return equal_keys(partials, step, timed=not store.is_table), Verifier.of(partials, step, store, context.predicates)
+
+
+def ranges_of(
+    keys: EqualKeys,
+    verifier: Verifier,
+    step: Step,
+    tree: ProbeTree,
+    partition: int | None,
+    context: ProbeContext,
+    layers: int = 1,
+) -> Iterator[tuple[Ranges, int]]:
+    """Yield the buckets of one partition, or of all, that may have what is looked up, each with what its rows must
+    serve; a bucket is let go of after that.
+    """
+    needed = verifier.columns()
+    for bucket, serving in visible_buckets(context, tree.start, step, partition, layers):
+        if answers(bucket, step.member, needed) and not keys.misses(bucket):
+            opened = context.open(bucket)
+            yield Ranges.of(opened, keys.index, step.member), serving
+            opened.release()
 
 
 def _found(
@@ -104,4 +122,4 @@ def _one_by_one(
         yield rows, begins, begins + 1
 
 
-__all__ = ["Met", "Panes", "count_partition"]
+__all__ = ["Met", "Panes", "count_partition", "looking_up", "ranges_of"]

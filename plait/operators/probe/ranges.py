@@ -87,8 +87,7 @@ class Ranges:
         if pa.types.is_floating(type_):
             tree = self._ready("doubles", name, lambda: sum_tree(self._doubles(name)))
             return pa.array(spans.added(sums_in(tree, spans.begins, spans.ends)), mask=~there)
-        limbs = self._ready("limbs", name, lambda: prefix_limbs(self._column(name), self._counted(name)))
-        totals = [spans.added(limb[spans.ends] - limb[spans.begins]) for limb in limbs]
+        totals = [spans.added(limb[spans.ends] - limb[spans.begins]) for limb in self.limbs(name)]
         return summed(totals, scale_of(type_), there)
 
     def extremes(self, spans: Spans, name: str, *, largest: bool) -> pa.Array:
@@ -100,6 +99,35 @@ class Ranges:
         if values is not None:
             return values.take(pa.array(found, mask=~there))
         return _typed(found, ~there, self.opened.batch.schema.field(name).type)
+
+    def before(self, name: str | None = None, *, trues: bool = False) -> Int64s:
+        """Return how many rows count before each position and after the last; with a `name` those that are not NULL
+        there, or are true.
+        """
+        what = "true" if trues else "count"
+        found = self._ready(what, name or "", lambda: _before(self._true(name or "") if trues else self._counted(name)))
+        size = len(self.index.key) + 1
+        return self._ready(
+            f"{what} before", name or "", lambda: np.arange(size) if found is None else found.astype(np.int64)
+        )
+
+    def limbs(self, name: str) -> tuple[Int64s, ...]:
+        """Return of each limb of whole numbers or decimals what comes before each position and after the last."""
+        return self._ready("limbs", name, lambda: prefix_limbs(self._column(name), self._counted(name)))
+
+    def panes(self, length_us: int, start_us: int) -> tuple[Int32s, Int32s]:
+        """Return to which run of rows with one key and in one pane each position belongs, and where these begin and
+        end.
+        """
+
+        def make() -> tuple[Int32s, Int32s]:
+            key, pane = self.index.key, (self.index.tau - start_us) // length_us
+            begins = np.ones(len(key), np.bool_)
+            begins[1:] = (key[1:] != key[:-1]) | (pane[1:] != pane[:-1])
+            ends = np.append(np.flatnonzero(begins), len(key)).astype(np.int32)
+            return np.cumsum(begins, dtype=np.int32) - np.int32(1), ends
+
+        return self._ready("panes", f"{length_us} {start_us}", make)
 
     def first_rows(self, begins: Rows) -> Rows:
         """Return the row of the bucket with which each begins."""

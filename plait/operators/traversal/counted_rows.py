@@ -46,6 +46,11 @@ class Counting:
         is_theirs = takers[0].time.relation == outputs[0].aliases[-1]
         return cls(outputs=outputs, takers=takers, how=how, panes=(how.pane_us, how.start_us) if is_theirs else None)
 
+    @property
+    def counted(self) -> str:
+        """The relation whose matches are counted."""
+        return self.outputs[0].aliases[-1]
+
     def rows(self, met: Met) -> pa.RecordBatch | None:
         """Return what is kept of matches (`plait.operators.traversal.partial_aggregates.fold_counted`), None if they do
         not carry all that takes.
@@ -55,7 +60,7 @@ class Counting:
         """
         output, columns = self.outputs[0], self.takers[0].columns
         opened, at, positions = met.ranges.opened, dict(output.positions), met.partials.positions
-        counted = output.aliases[-1]
+        counted = self.counted
         ours = [ref for ref in columns if ref.relation != counted]
         theirs = [ref for ref in columns if ref.relation == counted]
         if not all(positions[at[ref.relation]].has(ref.column) for ref in ours):
@@ -76,12 +81,12 @@ class Counting:
             rows = self._merged(rows, met.weights, spans)
         rows |= {
             measured_name(each): _come_to(met.ranges, spans, each, ref.column)
-            for each, ref in self._measured()
+            for each, ref in self.measured()
             if ref.relation == counted
         }
         return pa.RecordBatch.from_arrays(list(rows.values()), names=list(rows))
 
-    def _measured(self) -> Iterator[tuple[Partial, ColumnRef]]:
+    def measured(self) -> Iterator[tuple[Partial, ColumnRef]]:
         """Yield the partial aggregates of columns, with these."""
         for partial in self.how.partials:
             if partial.of is not None:
@@ -91,8 +96,8 @@ class Counting:
         """Tell whether rows that belong together may be added up at once: not values of other relations than the one
         that is counted are compared, and all sums stay within 64 bits.
         """
-        counted = self.outputs[0].aliases[-1]
-        compared = (ref.relation for partial, ref in self._measured() if partial.measured in ("min", "max"))
+        counted = self.counted
+        compared = (ref.relation for partial, ref in self.measured() if partial.measured in ("min", "max"))
         return all(relation == counted for relation in compared) and met.weights.sum() < _MOST_AS_ONE
 
     def _merged(self, rows: Mapping[str, pa.Array], weights: Int64s, spans: Spans) -> dict[str, pa.Array]:
@@ -102,8 +107,8 @@ class Counting:
         kept = (*self.how.keys, self.takers[0].time.name)
         merged = {name: column.take(pa.array(spans.starts)) for name, column in rows.items() if name in kept}
         merged[WEIGHT] = pa.array(spans.added(weights))
-        counted = self.outputs[0].aliases[-1]
-        for partial, ref in self._measured():
+        counted = self.counted
+        for partial, ref in self.measured():
             if ref.relation != counted:
                 merged[measured_name(partial)] = _weighed(rows[ref.name], weights, spans, partial)
         return merged
@@ -121,12 +126,12 @@ class Counting:
                 panes = (microseconds(column).to_numpy() - self.how.start_us) // self.how.pane_us
                 differs[1:] |= panes[1:] != panes[:-1]
             elif name in self.how.keys:
-                differs[1:] |= _differs(column)
+                differs[1:] |= differing(column)
         starts = np.flatnonzero(differs)
         return None if len(starts) == len(differs) else starts
 
 
-def _differs(column: pa.Array) -> Mask:
+def differing(column: pa.Array) -> Mask:
     """Return which values differ from the one before, from the second on; NULLs are alike."""
     here, before = column[1:], column[:-1]
     differs = pc.fill_null(pc.not_equal(here, before), False).to_numpy(zero_copy_only=False)
@@ -172,4 +177,4 @@ def _come_to(ranges: Ranges, spans: Spans, partial: Partial, name: str) -> pa.Ar
             assert_never(partial.measured)
 
 
-__all__ = ["Counting"]
+__all__ = ["Counting", "differing"]

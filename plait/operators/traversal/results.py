@@ -83,7 +83,11 @@ class ResultWriter:
         """Add matches that were counted, to queries that keep the same of them."""
         rows = counting.rows(met)
         if rows is not None:
-            self._gatherer.add_counted(counting.takers, rows)
+            self.add_weighed(counting, rows)
+
+    def add_weighed(self, counting: Counting, rows: pa.RecordBatch) -> None:
+        """Add rows that stand for several joined ones each, to queries that keep the same of them."""
+        self._gatherer.add_counted(counting.takers, rows)
 
     def can_count(self, outputs: Sequence[Output]) -> bool:
         """Tell whether all these queries keep partial aggregates, so that rows may stand for several results."""

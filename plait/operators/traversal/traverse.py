@@ -18,7 +18,7 @@ import numpy as np
 from plait.errors import Failure, PredicateError
 from plait.operators.column_names import TAU
 from plait.operators.failing import failure_of_step
-from plait.operators.probe.counted_matches import count_partition
+from plait.operators.probe.counted_matches import count_partition, looking_up, ranges_of
 from plait.operators.probe.demand import Demand, Demands, output_columns
 from plait.operators.probe.layers import Met, Tables, met_where_sent
 from plait.operators.probe.partials import Partials, Rows, filtered, start_partials
@@ -35,8 +35,10 @@ from plait.operators.probe.probing import (
 from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import answers, selection_words, with_selections
 from plait.operators.probe.together import Together, joined_stores
+from plait.operators.probe.verifying import Verifier
 from plait.operators.reports import ProbeReport
 from plait.operators.traversal.abreast import Abreast
+from plait.operators.traversal.adding import Adding
 from plait.operators.traversal.counted_rows import Counting
 from plait.operators.traversal.filling import Filler
 from plait.operators.traversal.gatherer import alike
@@ -293,15 +295,44 @@ class Traversal:
         if step.edge not in self._countings:
             same = ((outputs, self._results.takers(outputs)) for outputs in self._taking(step.outputs))
             self._countings[step.edge] = tuple(Counting.of(*each) for each in same)
-        countings = self._countings[step.edge]
-        for number, panes in enumerate(dict.fromkeys(each.panes for each in countings)):
+        keys, verifier = looking_up(partials, step, self._context)
+        added, others = list[Adding](), list[Counting]()
+        compares = bool(verifier.equalities) or self._context.tables is not None  # row by row
+        for counting in self._countings[step.edge]:
+            adding = None if compares else Adding.of(counting, partials, keys)
+            others += [counting] if adding is None else []
+            added += [] if adding is None else [adding]
+        found = [self._add_up(adding, tree, step, partials, partition, verifier) for adding in added]
+        for panes in dict.fromkeys(each.panes for each in others):
             matched, matches = Matched.none_of(partials), 0
             for met in count_partition(partials, step, tree, partition, self._context, panes, matched, layers):
                 matches += int(met.weights.sum())
-                for counting in (each for each in countings if each.panes == panes):
+                for counting in (each for each in others if each.panes == panes):
                     self._results.add_counted(counting, met)
-            if number == 0:  # the other ways have found the same
-                self._counts.add(step.edge, matches=matches, matched=matched.count)
+            found.append((matches, matched))
+        matches, matched = found[0]  # the other ways have found the same
+        self._counts.add(step.edge, matches=matches, matched=matched.count)
+
+    def _add_up(
+        self,
+        adding: Adding,
+        tree: ProbeTree,
+        step: Step,
+        partials: Partials,
+        partition: int | None,
+        verifier: Verifier,
+    ) -> tuple[int, Matched]:
+        """Let partial results probe a store whose rows are counted and added up; return how many they have met, and
+        which have met any.
+        """
+        matched, matches = Matched.none_of(partials), 0
+        for ranges, _ in ranges_of(adding.keys, verifier, step, tree, partition, self._context):
+            for sums, rows in adding.sums(ranges):
+                matched.rows[adding.matched(sums)] = True
+                matches += int(sums.counts.sum())
+                if rows is not None:
+                    self._results.add_weighed(adding.counting, rows)
+        return matches, matched
 
     def report(self) -> ProbeReport:
         """Close the result files and return the account."""
