@@ -1,9 +1,9 @@
 """`python -m benchmarks closing-live`: rows without a partner, and groups of windows, of streams that flow.
 
-A file of each stream arrives every half second by the clock, with as much event time. A result is as old as the file that decides
-it: the one that brings its newest member, or that takes event time past the window within which a partner could still
-come, or past the end of its group's. Plait and Flink, all in one statement set, answer the same questions at the same
-rates, each in a process of its own. What is asked, and why Flink's semi join is another, is in
+A file of each stream arrives every half second by the clock, with as much event time. A result is as old as the file
+that decides it: the one that brings its newest member, or that takes event time past the window within which a partner
+could still come, or past the end of its group's. Plait and Flink, all in one statement set, answer the same questions
+at the same rates, each in a process of its own. What Flink is asked, and why its semi join is another, is in
 `benchmarks.systems.closing_flink`.
 """
 

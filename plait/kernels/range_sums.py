@@ -54,7 +54,7 @@ def sums_by_probe(looked: Looked, groups: Int32s, counts: Int64s, ours: Int64s, 
     keys, state = (frozen(looked.probe_key, np.int64), frozen(looked.index_key, np.int64)), _begun()
     while state[0] < len(looked.probe_key):
         found = _nothing(number, len(ours), len(theirs), len(groups))
-        _add_by_probe(*keys, looked.tests(), *given, state, MOST, *found)
+        _add_by_probe(*keys, looked.tests(), *given, state, MOST, found.counts, found.ours, found.theirs, found.matched)
         yield found
 
 
@@ -73,7 +73,20 @@ def sums_by_pane(
     while state[0] < len(looked.probe_key):
         found = _nothing(number, len(ours), len(theirs), len(looked.probe_key))
         whole, whole_ours = np.zeros(number + 1, np.int64), np.zeros((len(ours), number + 1), np.int64)
-        _add_by_pane(*keys, looked.tests(), *given, *given_sums, state, MOST, *found, whole, whole_ours)
+        _add_by_pane(
+            *keys,
+            looked.tests(),
+            *given,
+            *given_sums,
+            state,
+            MOST,
+            found.counts,
+            found.ours,
+            found.theirs,
+            found.matched,
+            whole,
+            whole_ours,
+        )
         probes = np.cumsum(whole[:-1])
         found.counts[:] += probes * in_panes[0]
         found.theirs[:] += probes * in_panes[1]
@@ -192,11 +205,11 @@ def _add_by_pane(
                 matched[probe] = 1
                 first, last = panes[at], panes[at_end - 1]
                 if at > pane_begins[first]:
-                    end = min(np.int64(pane_begins[first + 1]), at_end)
+                    end = min(int(pane_begins[first + 1]), at_end)
                     _add(first, probe, at, end, counts, ours, theirs, out_counts, out_ours, out_theirs)
                     first += 1
                 if first <= last and at_end < pane_begins[last + 1]:
-                    begin = np.int64(pane_begins[last])
+                    begin = int(pane_begins[last])
                     _add(last, probe, begin, at_end, counts, ours, theirs, out_counts, out_ours, out_theirs)
                     last -= 1
                 if first <= last:

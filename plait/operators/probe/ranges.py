@@ -121,6 +121,7 @@ class Ranges:
         """
 
         def make() -> tuple[Int32s, Int32s]:
+            assert self.index.tau is not None, "tables have no panes"
             key, pane = self.index.key, (self.index.tau - start_us) // length_us
             begins = np.ones(len(key), np.bool_)
             begins[1:] = (key[1:] != key[:-1]) | (pane[1:] != pane[:-1])

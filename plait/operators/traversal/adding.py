@@ -101,7 +101,7 @@ class Adding:
 
     def matched(self, sums: Sums) -> Rows | Mask:
         """Return the partial results that have met anything."""
-        found = sums.matched != 0
+        found: Mask = sums.matched != 0
         return found if self.keys.rows is None else self.keys.rows[found]
 
     def _looked_up(self, ranges: Ranges, ours: Int64s, theirs: Int64s) -> Iterator[Sums]:
