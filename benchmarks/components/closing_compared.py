@@ -33,7 +33,7 @@ from benchmarks.figures import count, write_json
 from benchmarks.surroundings import surroundings
 from benchmarks.systems.launch import launched
 from benchmarks.systems.task import Task
-from benchmarks.workloads.closing import (
+from benchmarks.workloads.closing_questions import (
     GROUPS,
     NAMES,
     SECOND_US,

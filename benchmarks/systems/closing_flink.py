@@ -1,4 +1,4 @@
-"""Questions of `benchmarks.workloads.closing` in Flink's SQL, as its users write them, one job in a statement set.
+"""Questions of `benchmarks.workloads.closing_questions` in Flink's SQL, as its users write them, one job in a statement set.
 
 Outer joins are interval joins over the event time, groups a tumbling window. Flink has no semi join of that kind, so
 that is EXISTS over tables without event time, whose state nothing lets go of.
@@ -13,7 +13,7 @@ from benchmarks.systems import flink, flink_cluster, flink_live, flink_sources, 
 from benchmarks.systems.closing_noted import by_file, times_of
 from benchmarks.systems.flink_sql import EVENT_TIME
 from benchmarks.systems.task import Outcome, Task
-from benchmarks.workloads.closing import GROUPS, KINDS, Times, outputs_of
+from benchmarks.workloads.closing_questions import GROUPS, KINDS, Times, outputs_of
 
 _TYPES = {"begin": "TIMESTAMP(6)"}
 _MANAGED = ("taskmanager.memory.managed.size", "256m")

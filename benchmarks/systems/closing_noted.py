@@ -1,4 +1,4 @@
-"""Which file of live streams has decided results of `benchmarks.workloads.closing`."""
+"""Which file of live streams has decided results of `benchmarks.workloads.closing_questions`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.systems.task import Delivery, Task
-from benchmarks.workloads.closing import SECOND_US, Decided, Int64s, Times
+from benchmarks.workloads.closing_questions import SECOND_US, Decided, Int64s, Times
 
 
 def times_of(task: Task) -> Times:

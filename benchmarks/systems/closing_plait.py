@@ -1,4 +1,4 @@
-"""Questions of `benchmarks.workloads.closing` on live streams, answered by Plait."""
+"""Questions of `benchmarks.workloads.closing_questions` on live streams, answered by Plait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from benchmarks.systems.closing_noted import counted, decided_of, times_of
 from benchmarks.systems.streams import read_options
 from benchmarks.systems.task import Delivery, Outcome, Task, plait_settings, spark_settings
-from benchmarks.workloads.closing import GROUPS, SECOND_US, Int64s, select
+from benchmarks.workloads.closing_questions import GROUPS, SECOND_US, Int64s, select
 from plait import sinks
 
 _POLL_S = 0.05

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.components.closing_compared import BATCH_S, times_of
-from benchmarks.components.closing_live import results
-from benchmarks.components.closing_live import times_of as live_times_of
-from benchmarks.workloads.closing import GROUPS, NAMES, Decided, select_in_duckdb, streams_of, write_streams
+from benchmarks.suite.closing_live import results
+from benchmarks.suite.closing_live import times_of as live_times_of
+from benchmarks.workloads.closing_questions import GROUPS, NAMES, Decided, select_in_duckdb, streams_of, write_streams
 from benchmarks.workloads.data import FIRST_US, file_name
 
 LEFT = times_of("left")

@@ -25,7 +25,7 @@ from benchmarks.suite.pacing import GROWTH, Feed, latencies
 from benchmarks.surroundings import surroundings
 from benchmarks.systems.launch import launched
 from benchmarks.systems.task import Outcome, Task
-from benchmarks.workloads.closing import (
+from benchmarks.workloads.closing_questions import (
     GROUPS,
     NAMES,
     SECOND_US,
