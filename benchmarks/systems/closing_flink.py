@@ -1,4 +1,4 @@
-"""Questions of `benchmarks.workloads.closing_questions` in Flink's SQL, as its users write them, one job in a statement set.
+"""Questions of `benchmarks.workloads.closing_questions` in Flink's SQL, as its users write them, a job each.
 
 Outer joins are interval joins over the event time, groups a tumbling window. Flink has no semi join of that kind, so
 that is EXISTS over tables without event time, whose state nothing lets go of.
