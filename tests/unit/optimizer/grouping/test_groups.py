@@ -15,6 +15,7 @@ from plait.optimizer.grouping.groups import query_groups
 from plait.optimizer.grouping.iteration import Tree, iterate
 from plait.optimizer.grouping.join_classes import join_classes
 from plait.optimizer.grouping.sharing_cost import SharingCost, widest
+from plait.optimizer.incremental.former import Former
 from plait.plan.model import Plan
 from plait.plan.traversals import endings
 from plait.query.model import Query
@@ -226,3 +227,24 @@ def test_what_nothing_is_compared_with_is_joined_once_all_else_is() -> None:
     assert tree.parts is not None
     assert {part.relations for part in tree.parts} == {frozenset("vw"), frozenset("c")}
     plan((asked_for,), statistics, told)  # valid: no cross product that can be avoided
+
+
+def test_a_query_that_comes_and_one_that_goes_leave_the_groups_of_figure_7_that_they_do_not_touch() -> None:
+    # Section 4: Q4 is deleted and Q7 created; of the others only Q6, which was in a group with Q4, may be concerned.
+    q7 = asked("q7", "wc", WC)
+    told, now = options("adhoc", SOURCES), (*(each for each in QUERIES if each.name != "q4"), q7)
+    first = plan(QUERIES, statistics(), told)
+    made = plan(now, statistics(), told, Former(plan=first, queries=QUERIES))
+
+    def ways(of: Plan) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for _, steps, output in endings(of):
+            found.setdefault(output.query, set()).add(" ".join(step.edge for step in steps))
+        return found
+
+    before, after = ways(first), ways(made)
+    assert after.keys() == {"q1", "q2", "q3", "q5", "q6", "q7"}
+    assert {name: after[name] for name in ("q1", "q2", "q3", "q5")} == {
+        name: before[name] for name in ("q1", "q2", "q3", "q5")
+    }
+    assert shared_first_steps(made)["v→w"] == [["q1", "q2"], ["q5"], ["q6"]]
