@@ -33,7 +33,7 @@ def test_steps_side_by_side_find_and_count_what_they_do_one_by_one(monkeypatch: 
                 return lookup_of(partials, step, timed=timed)
 
             monkeypatch.setattr(probing, "lookup_of", noted)
-            case = random_case(seed).with_options(abreast_steps=steps, block_rows=1 << 16)
+            case = random_case(seed).with_options(abreast_steps=steps, block_rows=1 << 12)
             try:
                 outcomes[seed, steps] = run_case(case)
             except UnsuitableCaseError:

@@ -28,6 +28,9 @@ from plait.operators.probe.reader import Reader
 from plait.operators.traversal.probe_task import ProbeTask, Start
 from plait.plan.model import Step
 
+_STARTED_SHARE: Final = 16
+"""Trees start together with so small a share of the partial results that are held at once."""
+
 _ROWS_A_STEP: Final = 500
 """A step by itself takes as long as to start with, or to copy and index, so many rows."""
 
@@ -106,8 +109,21 @@ class Abreast:
         return cls(flat, pool, tuple(chosen), context.capacity) if chosen else None
 
     def levels(self) -> Iterator[Reached]:
-        """Yield how far the trees have come, level by level."""
-        reached: Reached | None = self._started()
+        """Yield how far the trees have come, level by level, some trees after the others where they have many rows: so
+        that few have to go on by themselves because all together find too much.
+        """
+        most, some, rows = self._capacity // _STARTED_SHARE, list[Start](), 0
+        for start in self._starts:
+            count = start[3] - start[2]
+            if some and rows + count > most and start[0] != some[-1][0]:
+                yield from self._levels_of(some)
+                some, rows = [], 0
+            some.append(start)
+            rows += count
+        yield from self._levels_of(some)
+
+    def _levels_of(self, starts: list[Start]) -> Iterator[Reached]:
+        reached: Reached | None = self._started(starts)
         for level in self._flat.levels:
             following = None if reached is None else self._next(reached, level)
             if reached is None:
@@ -149,11 +165,11 @@ class Abreast:
         """Raise `CheckpointError` if what was read has been written to meanwhile."""
         self._pool.require_untouched()
 
-    def _started(self) -> Reached:
+    def _started(self, chosen: list[Start]) -> Reached:
         trees, where = self._flat.starts, self._where
-        numbers = np.array([number for number, *_ in self._starts], np.int64)
+        numbers = np.array([number for number, *_ in chosen], np.int64)
         starts = np.empty((kernel.START_FIELDS, len(numbers)), np.int64)
-        for place, (number, bucket, start, stop) in enumerate(self._starts):
+        for place, (number, bucket, start, stop) in enumerate(chosen):
             first = self._pool.stores[trees.members[number].store].begins[bucket.path]
             starts[kernel.START, place], starts[kernel.STOP, place] = first + start, first + stop
         selection = trees.selection[numbers]
