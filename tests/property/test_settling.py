@@ -218,3 +218,26 @@ def test_what_a_former_sink_may_have_taken_waits_until_that_answers(store: Store
     store.fate = None
     assert place.run(moved(THERE)).summary().failing == ()
     assert store.values == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fate", ["refused", "answer lost", *DEATHS])
+@pytest.mark.parametrize("first", [HERE, "parquet OPTIONS (path '{0}/shy')"])
+@pytest.mark.parametrize("last", ["console OPTIONS (rows '3')", HERE, "parquet OPTIONS (path '{0}/other')"])
+def test_what_two_former_sinks_may_have_taken_comes_to_a_third_only_if_neither_has(
+    first: str, fate: str, last: str, store: Store, tmp_path: Path
+) -> None:
+    place = Killing(tmp_path)
+    if first == HERE:
+        leave_in_doubt(place, store, "refused")
+    else:
+        place.fail_to_deliver(1)
+        place.arrive(2, 3)
+    store.fate, store.then = fate, fate
+    with pytest.MonkeyPatch.context() as patch:
+        place.arm(patch, None)
+        place.survive(moved(THERE))
+    assert store.values == ([] if fate in ("refused", DEATHS[0]) else [1])
+    store.fate = store.then = None
+    place.arrive(4)
+    place.run(moved(last))
+    assert sorted(store.values + place.delivered() + place.delivered("other")) == [1, 2, 3, 4]

@@ -5,7 +5,8 @@ A sink that takes nothing stops nobody: its results wait in the checkpoint, and 
 A sink that remembers which batches it has gets them after the commit: until then they wait as if it had failed. So a
 manifest names results that it may have, and whoever goes on from that manifest offers them once more, to the very sink
 they were found for, which alone can tell. That it has failed does not tell either, since the answer of one that had
-taken them may be what was lost: before results go to another place, the one they were found for is asked.
+taken them may be what was lost: before results go to another place, the one they were found for is asked. If the other
+one remembers batches too, a manifest names it first as the one that may have them, in case its answer is lost as well.
 """
 
 from __future__ import annotations
@@ -86,12 +87,15 @@ class Handover:
         for late in (*earlier, *(late for late in fresh if late.query not in together)):
             # A query that is left out may come back: what its sink has not taken waits for that.
             is_absent = late.query not in bindings
-            is_for_later = is_absent or (late.query, late.batch) in for_later
-            if is_for_later or late.query in blocked or (late.reason and late.batch == work.number):
+            if is_absent or late.query in blocked or (late.reason and late.batch == work.number):
                 remaining.append(late)
                 continue
-            reach("deliver")
+            is_for_later = (late.query, late.batch) in for_later
             try:
+                if is_for_later:
+                    remaining += self._for_later(bindings[late.query], late, work.before)
+                    continue
+                reach("deliver")
                 self._claim(bindings[late.query], work.before)
                 if work.before is None or not self._is_elsewhere(bindings[late.query], late, work.before):
                     publications += self.deliverer.deliver(bindings[late.query], late)
@@ -115,8 +119,12 @@ class Handover:
             try:
                 if _may_be_there(late):
                     self.deliverer.settle(late, last)
-                elif not self._is_elsewhere(bindings[late.query], late, last):
+                elif self.deliverer.moved(bindings[late.query], late) is late:
                     self.deliverer.deliver(bindings[late.query], late, last)
+                else:  # no manifest names that place yet
+                    blocked.add(late.query)
+                    remaining.append(late)
+                    continue
             except _FAILURES as error:
                 blocked.add(late.query)
                 remaining.append(replace(late, reason=_reason(error)))
@@ -135,6 +143,15 @@ class Handover:
                 if left != last.undelivered:
                     log.amend(replace(last, undelivered=left))
         self.deliverer.close()
+
+    def _for_later(self, binding: Binding, late: Undelivered, last: Manifest | None) -> list[Undelivered]:
+        """Return what waits for the commit: the results, noted for another place than the one they were found for if
+        they are to go there; nothing if that one has them. Raises SinkError if it does not answer.
+        """
+        if last is None or _may_be_there(late):
+            return [late]
+        moved = self.deliverer.moved(binding, late)
+        return [] if moved is not late and self._is_elsewhere(binding, late, last) else [moved]
 
     def _is_elsewhere(self, binding: Binding, late: Undelivered, last: Manifest) -> bool:
         """Tell whether the place that results were found for has them, which is not today's. Raises SinkError if it

@@ -9,7 +9,7 @@ manifest says what to publish.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from plait.runtime.checkpoint.epoch import Epoch
 from plait.sinks.kinds import kind_of
 from plait.sinks.staging import Unpublished, publish
 from plait.state.manifest import ManifestLog
-from plait.state.model import Manifest
+from plait.state.model import Manifest, Undelivered
 
 _LATER: Final = "its files could not be published yet; that is tried again at every start and with every batch"
 
@@ -37,7 +37,9 @@ def offer(handover: Handover, log: ManifestLog, epoch: Epoch, before: Manifest) 
     """Offer to the sinks of an epoch what waits for them, and to those that remember batches what they may have."""
     if not before.undelivered:
         return Offered(before=before)
-    work = handover.settle(handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0)))
+    handed = handover.deliver(Batch(number=before.batch + 1, epoch=epoch, before=before, clock_ms=0))
+    _note_moved(log, before, handed.undelivered)
+    work = handover.settle(handed)
     publications, waiting = work.publications, work.undelivered
     still = {(late.query, late.batch) for late in waiting}
     taken = [late for late in before.undelivered if (late.query, late.batch) not in still]
@@ -55,6 +57,16 @@ def offer(handover: Handover, log: ManifestLog, epoch: Epoch, before: Manifest) 
     return Offered(
         before=replace(after, publications=(*before.publications, *failed)), rows=tuple(sorted(rows.items()))
     )
+
+
+def _note_moved(log: ManifestLog, before: Manifest, waiting: Iterable[Undelivered]) -> None:
+    """Note in the last manifest for which place results are now, before that gets them."""
+    known = {(late.query, late.batch): late.sink for late in before.undelivered}
+    moved = {(late.query, late.batch): late for late in waiting if late.sink != known[late.query, late.batch]}
+    if moved:
+        last = log.read(before.batch)
+        noted = tuple(moved.get((late.query, late.batch), late) for late in last.undelivered)
+        log.amend(replace(last, undelivered=noted))
 
 
 def failing_after(work: Batch) -> tuple[tuple[str, str], ...]:

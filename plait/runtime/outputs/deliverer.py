@@ -23,10 +23,10 @@ from pyspark.sql.types import StructType
 from plait.errors import PlaitError, SinkError
 from plait.operators.evaluating import EvaluationError
 from plait.operators.traversal.results import made_rows
-from plait.query.model import ColumnRef
+from plait.query.model import ColumnRef, SinkSpec
 from plait.runtime.outputs.binding import Binding, check_output
 from plait.runtime.outputs.rejections import nullable
-from plait.runtime.outputs.shape import Shape, decoded, decoded_sink
+from plait.runtime.outputs.shape import Shape, decoded, decoded_sink, encoded_sink
 from plait.runtime.spark.tasks import REPORT, read_spool, reports, write_results
 from plait.sinks.delivery import Delivery, Direct, Discarded, Made, Projection
 from plait.sinks.kind import Connection, Results, Sink
@@ -78,12 +78,23 @@ class Deliverer:
         """
         if not late.sink:
             return False
-        former, today = decoded_sink(late.sink), binding.sink.spec
+        former = decoded_sink(late.sink)
         kind = kind_of(former)
-        if not kind.remembers(former) or (former.format, kind.place(former)) == (today.format, kind.place(today)):
+        if not kind.remembers(former) or _is_same_place(former, binding.sink.spec):
             return False
         spooled = self._spooled(late, decoded(late.shape))
         return kind.has(Sink(spec=former), self._results(late, spooled, spooled.frame(), last, {}))
+
+    def moved(self, binding: Binding, late: Undelivered) -> Undelivered:
+        """Return results as they were found for today's sink, if that remembers batches and is another place than the
+        one they were found for; else as they are. Raises SinkError if they do not fit it.
+        """
+        today = binding.sink.spec
+        if not kind_of(today).remembers(today) or (late.sink and _is_same_place(decoded_sink(late.sink), today)):
+            return late
+        if late.shape not in ("", binding.shape.encoded()):
+            _sink_for(binding, decoded(late.shape), late)
+        return replace(late, sink=encoded_sink(today), reason="")
 
     def close(self) -> None:
         """Let go of what sinks keep open."""
@@ -122,6 +133,10 @@ class Deliverer:
 def _mark_of(late: Undelivered) -> str:
     """Return what tells results from others of the same query and batch: no other attempt's files have their names."""
     return hashlib.sha256(" ".join(late.paths).encode()).hexdigest()[:_MARK]
+
+
+def _is_same_place(one: SinkSpec, other: SinkSpec) -> bool:
+    return (one.format, kind_of(one).place(one)) == (other.format, kind_of(other).place(other))
 
 
 def _sink_for(binding: Binding, former: Shape, late: Undelivered) -> Sink:
