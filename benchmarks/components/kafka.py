@@ -23,9 +23,9 @@ from rich.table import Table
 from benchmarks.arguments import numbers, parser, positive
 from benchmarks.figures import write_json
 from benchmarks.surroundings import surroundings
+from benchmarks.systems.kafka_topics import topic_of
 from benchmarks.systems.launch import run_fresh
 from benchmarks.systems.task import Outcome, Task
-from benchmarks.systems.topics import topic_of
 from benchmarks.workloads.data import Workload, file_name, prepare
 from benchmarks.workloads.joins import QuerySet
 from benchmarks.workloads.three_way import THREE_WAY

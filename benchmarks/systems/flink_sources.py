@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.systems import flink_cluster, flink_sql, topics
+from benchmarks.systems import flink_cluster, flink_sql, kafka_topics
 from benchmarks.systems.task import Task
 from benchmarks.workloads.data import file_name
 from benchmarks.workloads.joins import JoinStream
@@ -130,7 +130,7 @@ def _topic(stream: JoinStream, task: Task, broker: str, *, timed: bool) -> str:
         columns += [f"WATERMARK FOR `{flink_sql.EVENT_TIME}` AS {watermark}"]
     options = {
         "connector": "kafka",
-        "topic": topics.topic_of(stream),
+        "topic": kafka_topics.topic_of(stream),
         "properties.bootstrap.servers": broker,
         "scan.startup.mode": "earliest-offset",
         "scan.bounded.mode": "latest-offset",

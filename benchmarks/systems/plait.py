@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.systems import topics
+from benchmarks.systems import kafka_topics
 from benchmarks.systems.deliveries import Deliveries, wait_for_the_end
 from benchmarks.systems.edges import EdgeTruth
 from benchmarks.systems.separate import drain_one_by_one
@@ -54,7 +54,7 @@ def run(task: Task) -> Outcome:
         return drain_one_by_one(task, drain_on)
     from plait.runtime.spark.session import open_session
 
-    spark = open_session(f"local[{task.cores}]", spark_settings(task), formats=topics.formats_of(task))
+    spark = open_session(f"local[{task.cores}]", spark_settings(task), formats=kafka_topics.formats_of(task))
     outcome = follow_on(spark, task) if task.live else drain_on(spark, task)
     spark.stop()
     return outcome
@@ -94,7 +94,7 @@ def _open_engine(
     for name, value in plait_settings(task).items():
         engine.set_option(name, value)
     if task.broker is not None:
-        engine.load(load_script(topics.script(task, task.broker)))
+        engine.load(load_script(kafka_topics.script(task, task.broker)))
         return engine
     for stream in task.questions.streams:
         options = read_options(task, stream.name, root=root, is_small=is_small)

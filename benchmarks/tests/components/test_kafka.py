@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.components.kafka import Timed, questions, table
+from benchmarks.systems.kafka_topics import formats_of, script
 from benchmarks.systems.task import Task
-from benchmarks.systems.topics import formats_of, script
 from benchmarks.workloads.three_way import THREE_WAY
 from plait.sql import load_script
 
