@@ -60,7 +60,7 @@ def read_log(table: str, time: str | None = None) -> TableLog:
     commits = commits_of(filesystem, log)
     if not commits:
         raise ValueError(f"'{table}' has no log of commits")
-    added: list[AddedFile] = list(_from_checkpoint(filesystem, log, commits[0][0], time))
+    added: list[AddedFile] = []
     removed: set[str] = set()
     for version, path in commits:
         for action in _actions(filesystem, path):
@@ -68,7 +68,9 @@ def read_log(table: str, time: str | None = None) -> TableLog:
                 added.append(_added(action["add"], version, time))
             elif "remove" in action:
                 removed.add(_name(action["remove"]["path"]))
-    return TableLog(first=commits[0][0], last=commits[-1][0], added=tuple(added), removed=frozenset(removed))
+    known = {file.name for file in added}  # a checkpoint has those of its own commit, which may be left beside it
+    before = [file for file in _from_checkpoint(filesystem, log, commits[0][0], time) if file.name not in known]
+    return TableLog(first=commits[0][0], last=commits[-1][0], added=(*before, *added), removed=frozenset(removed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

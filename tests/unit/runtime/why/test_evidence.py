@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from plait.errors import OptionError
 from plait.query.model import Connector, Stream
-from plait.runtime.inputs.delta_files import read_log
+from plait.runtime.inputs.delta_files import Position, read_log
 from plait.runtime.why.delta_tables import batches_of_files, files_of_batches, positions
 from plait.runtime.why.evidence import read_again
 from tests.delta_tables import DeltaTable
@@ -73,3 +75,17 @@ def test_files_of_a_delta_table_are_known_by_the_order_in_which_a_stream_reads_t
     assert files_of_batches("s", read_log(str(table.folder)), {}, starting=4) == dict.fromkeys(names[3:])
     with pytest.raises(OptionError, match="in a form unknown"):
         positions("s", {0: "{}"})
+
+
+def test_a_file_that_a_checkpoint_of_the_log_tells_of_as_well_was_read_with_its_commit(tmp_path: Path) -> None:
+    table = DeltaTable(tmp_path / "t", {"id": "long"})
+    names = [table.append({"id": n}) for n in range(4)]
+    log = table.folder / "_delta_log"
+    there = [{"path": name, "size": 1} for name in names[:2]]
+    pq.write_table(pa.table({"add": there}), log / f"{2:020}.checkpoint.parquet")
+    (log / "_last_checkpoint").write_text('{"version":2,"size":2}')
+    for gone in range(2):
+        (log / f"{gone:020}.json").unlink()
+    reached = {batch: Position(version=batch + 2, index=-1, in_snapshot=False) for batch in range(3)}
+    found = files_of_batches("s", read_log(str(table.folder)), reached)
+    assert [found[name] for name in names] == [0, 1, 2, None]
