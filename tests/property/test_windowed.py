@@ -86,7 +86,9 @@ def test_the_cases_have_all_kinds_of_windows_and_close_some_of_them_early() -> N
 
 def test_some_of_the_cases_have_groups_that_take_no_spark() -> None:
     made = sessions = 0
-    for seed in range(FIRST_SEED, FIRST_SEED + 50):
+    for seed in range(FIRST_SEED, FIRST_SEED + 400):  # few have sessions: as many as it takes
+        if made > 10 and sessions > 2:
+            return
         case, groupings = grouped_case(case_of(seed))
         try:
             written = run_windowed(case) if groupings else None
@@ -94,5 +96,4 @@ def test_some_of_the_cases_have_groups_that_take_no_spark() -> None:
             continue
         made += 0 if written is None else written.made
         sessions += 0 if written is None else written.sessions_made
-    assert made > 10
-    assert sessions > 2
+    pytest.fail(f"groups that take no Spark: {made}, of sessions {sessions}")
