@@ -192,10 +192,12 @@ class Answering(Declarations):
         """
         course = self._course
         with self._declaring:
-            if course is not None and course.batches.has_ended:
-                for query in self._added(course):
-                    self._refuse([query], _too_late(query, course.asked.checkpoint))
-            self._requests.give_up()
+            try:
+                if course is not None and course.batches.has_ended:
+                    for query in reversed(self._added(course)):  # readers before what they read, each for itself
+                        self._refuse([query], _too_late(query, course.asked.checkpoint))
+            finally:
+                self._requests.give_up()
 
     def _plan_ahead(self) -> bool:
         """Plan for what is registered now while a batch may be under way; tell whether all of it has a plan now. What

@@ -299,13 +299,14 @@ class Declarations(ABC):
         request = Request(binding.query.name)
         with self._declaring:
             self._registry.add_query(binding)
+            self._requests.add(request)  # before a run hears of it, which looks at once, and then not again
             try:
                 self._refuse_over_aside(binding.query.name)
                 self._heard_of(request)
-            except PlaitError:
+            except PlaitError as error:
                 self._registry.drop_query(binding.query.name)
+                self._requests.refuse(request, error)
                 raise
-            self._requests.add(request)
         return request
 
     def _refuse_over_aside(self, query: str) -> None:

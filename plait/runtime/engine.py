@@ -137,7 +137,8 @@ class Engine(Looking):
             alone=sole_run(self._checkpoint, STATE),
         )
         self._run = run
-        self._requests.take_in_hand()
+        with self._declaring:
+            self._requests.take_in_hand()
         run.begin()
         return run
 

@@ -153,6 +153,26 @@ def test_a_query_that_comes_within_the_last_batch_is_refused_since_none_will_ans
     assert place.found() == place.wanted()
 
 
+def test_a_query_and_one_that_reads_its_groups_are_each_refused_by_name_within_the_last_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, handles = Place(tmp_path, random.Random(5)), list[QueryHandle]()
+    for _ in range(3):
+        place.arrive()
+    engine = place.engine()
+
+    def ask() -> None:
+        groups = "SELECT window.end AS until, count(*) AS n FROM b GROUP BY window(b.ts, '5 seconds')"
+        for name, sql in (("groups", groups), ("reader", "SELECT g.n FROM groups g WHERE g.n > 0")):
+            handles.append(engine.query(name, sql, sink=plait.sinks.memory()))
+
+    at_the_end(monkeypatch, ask)
+    engine.run_available(close=True)
+    for name, handle in zip(("groups", "reader"), handles, strict=True):
+        with pytest.raises(OptionError, match=f"had ended before query '{name}' could take part"):
+            handle.wait_active()
+
+
 def test_a_query_that_is_to_be_replaced_within_the_last_batch_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
