@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Final
 
+from plait.errors import PlaitError
 from plait.server.served import Json
 
 MOST_WAITING: Final = 64
@@ -20,6 +22,39 @@ REMEMBERED_BYTES: Final = 256 * 1024
 
 HEARTBEAT_SECONDS: Final = 15.0
 _HEARTBEAT: Final = b": still here\n\n"
+
+
+class CrowdedError(PlaitError):
+    """As many listen as may."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """The place of one who listens: taken from the moment it is given out until it is left, whether or not anything is
+    ever read. `_begin`: what was told lately; `_leave` gives it back, and may be called again.
+    """
+
+    _queue: asyncio.Queue[bytes | None]
+    _begin: bytes
+    _leave: Callable[[], None]
+
+    async def frames(self, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[bytes]:
+        """Yield what was told lately and then each event, as server-sent events, until the feed is closed or the one
+        who listens has fallen behind.
+        """
+        yield self._begin
+        while True:
+            try:
+                frame = await asyncio.wait_for(self._queue.get(), heartbeat_seconds)
+            except (TimeoutError, asyncio.TimeoutError):
+                frame = _HEARTBEAT
+            if frame is None:
+                return
+            yield frame
+
+    def leave(self) -> None:
+        """Let somebody else have it."""
+        self._leave()
 
 
 class EventFeed:
@@ -74,29 +109,16 @@ class EventFeed:
         for listener in tuple(self._listeners):
             self._let_go(listener)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether nobody else may listen."""
-        return len(self._listeners) >= self._most_listeners
-
-    async def listen(self, after: int = 0, heartbeat_seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[bytes]:
-        """Yield what was told lately, `after` the event of that number, and then each event, as server-sent events,
-        until the feed is closed or the one who listens has fallen behind.
+    def place(self, after: int = 0) -> Place:
+        """Return a place to listen from, to hear what was told lately, `after` the event of that number, and what comes
+        from now on. It is to be left. Raises CrowdedError where as many listen as may.
         """
+        if len(self._listeners) >= self._most_listeners:
+            raise CrowdedError("too many listen already; ask again later, or for /status")
         listener: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_WAITING)
         self._listeners.add(listener)
-        try:
-            yield b"retry: 2000\n\n" + b"".join(frame for number, frame in self._recent if number > after)
-            while True:
-                try:
-                    frame = await asyncio.wait_for(listener.get(), heartbeat_seconds)
-                except (TimeoutError, asyncio.TimeoutError):
-                    frame = _HEARTBEAT
-                if frame is None:
-                    return
-                yield frame
-        finally:
-            self._listeners.discard(listener)
+        begin = b"retry: 2000\n\n" + b"".join(frame for number, frame in self._recent if number > after)
+        return Place(listener, begin, lambda: self._listeners.discard(listener))
 
 
-__all__ = ["EventFeed"]
+__all__ = ["CrowdedError", "EventFeed", "Place"]

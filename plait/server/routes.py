@@ -11,11 +11,12 @@ from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from plait.errors import NotAllowedError, OptionError, PlacedError, PlaitError, SqlError, UserError
 from plait.plan.explain import ExplainFormat
 from plait.server.desk import BusyError, Desk
-from plait.server.event_feed import EventFeed
+from plait.server.event_feed import CrowdedError, EventFeed, Place
 from plait.server.limits import Limits
 from plait.server.metrics import metrics_text
 from plait.server.page_files import page_files
@@ -136,6 +137,23 @@ class Counterpart:
         self.plans.forget()
 
 
+class Listening(StreamingResponse):
+    """The events, as long as somebody listens. However that ends, and be it before a word is sent, the place is free
+    again: a stream that nobody has begun to read is never told that nobody will.
+    """
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.frames(), media_type="text/event-stream")
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._place.leave()
+
+
 def application(counterpart: Counterpart) -> FastAPI:
     """Return the application."""
     app = FastAPI(
@@ -219,11 +237,9 @@ def _add_looking(app: FastAPI, counterpart: Counterpart) -> None:
 
     @app.get("/events", summary="Every batch and change of plan as it happens (server-sent events)")
     async def events(request: Request) -> Response:
-        if counterpart.feed.is_full:
-            raise BusyError("too many listen already; ask again later, or for /status")
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0
-        return StreamingResponse(counterpart.feed.listen(after), media_type="text/event-stream")
+        return Listening(counterpart.feed.place(after))
 
 
 def _add_changing(app: FastAPI, counterpart: Counterpart) -> None:
@@ -295,7 +311,7 @@ def _status_of(error: Exception) -> int:
             return 404
         case TakenError() | FullError():
             return 409
-        case BusyError():
+        case BusyError() | CrowdedError():
             return 503
         case UserError() | PlacedError():
             return 422

@@ -83,6 +83,18 @@ def test_no_more_listen_than_may_and_the_place_of_one_who_goes_is_free() -> None
         until(lambda: _may_listen(url))
 
 
+def test_of_a_burst_no_more_listen_than_may() -> None:
+    with serving(StandIn(), Limits(listeners=3)) as url:
+        wires = [connected(url) for _ in range(40)]
+        for wire in wires:
+            wire.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answers = [wire.recv(1024).split()[1] for wire in wires]
+        assert sorted(answers) == [b"200"] * 3 + [b"503"] * 37
+        for wire in wires:
+            wire.close()
+        until(lambda: _may_listen(url))
+
+
 def _may_listen(url: str) -> bool:
     with connected(url) as wire:
         wire.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
