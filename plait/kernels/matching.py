@@ -100,6 +100,20 @@ def iter_cross(
     yield from filled(fill_ranges, (begins, ends, tests), [0, 0], probe_count, capacity)
 
 
+class Looked(NamedTuple):
+    """What is looked for, and where: arguments as of `iter_matches` and `iter_ranges`."""
+
+    probe_key: Int64s
+    probe_low: Int64s | None
+    probe_high: Int64s | None
+    index_key: Int64s
+    index_tau: Int64s | None
+
+    def tests(self) -> Tests:
+        """Return the bounds as kernels read them."""
+        return tests_of(self.probe_low, self.probe_high, self.index_tau, None, None, 0)
+
+
 class Tests(NamedTuple):
     """What a pair must pass beside its keys, as kernels read it: an array that `has_` denies is empty.
 

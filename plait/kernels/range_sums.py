@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plait.kernels.compiled import Int32s, Int64s, frozen, helper, kernel
-from plait.kernels.matching import Tests, next_range, tests_of
+from plait.kernels.matching import Looked, Tests, next_range
 
 MOST = 1 << 31
 
@@ -28,20 +28,6 @@ class Sums(NamedTuple):
     ours: Int64s
     theirs: Int64s
     matched: Int32s
-
-
-class Looked(NamedTuple):
-    """What is looked for, and where: arguments as of `plait.kernels.matching.iter_ranges`."""
-
-    probe_key: Int64s
-    probe_low: Int64s | None
-    probe_high: Int64s | None
-    index_key: Int64s
-    index_tau: Int64s | None
-
-    def tests(self) -> Tests:
-        """Return the bounds as kernels read them."""
-        return tests_of(self.probe_low, self.probe_high, self.index_tau, None, None, 0)
 
 
 def sums_by_probe(looked: Looked, groups: Int32s, counts: Int64s, ours: Int64s, theirs: Int64s) -> Iterator[Sums]:
@@ -228,4 +214,4 @@ def _add_by_pane(
     state[5], state[6] = began, ended
 
 
-__all__ = ["Looked", "Sums", "sums_by_pane", "sums_by_probe"]
+__all__ = ["Sums", "sums_by_pane", "sums_by_probe"]

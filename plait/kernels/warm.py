@@ -103,7 +103,7 @@ def _warm_ranges(keys: Int64s) -> None:
             probe_key=keys, probe_low=keys, probe_high=keys, index_key=keys, index_tau=keys, panes=(1, 0), capacity=8
         )
     )
-    looked = range_sums.Looked(keys, keys, keys, keys, keys)
+    looked = matching.Looked(keys, keys, keys, keys, keys)
     groups, before = np.arange(len(keys), dtype=np.int32), np.arange(len(keys) + 1, dtype=np.int64)
     ours, theirs = np.stack([keys]), np.stack([before])
     list(range_sums.sums_by_probe(looked, groups, before, ours, theirs))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -45,15 +47,11 @@ def last_transaction(table: str, application: str, since: int = 0) -> Note | Non
 
 def _noted(filesystem: pafs.FileSystem, commit: str, application: str) -> Note | None:
     """Return what a commit says of an application, None if nothing."""
-    with filesystem.open_input_stream(commit) as stream:
-        content = stream.read()
     batch, mark = None, None
-    for line in content.splitlines():
-        if b'"txn"' in line or b'"commitInfo"' in line:
-            action = json.loads(line)
-            mark = action.get("commitInfo", {}).get("userMetadata", mark)
-            if "txn" in action and action["txn"]["appId"] == application:
-                batch = int(action["txn"]["version"])
+    for action in actions_of(filesystem, commit, "txn", "commitInfo"):
+        mark = action.get("commitInfo", {}).get("userMetadata", mark)
+        if "txn" in action and action["txn"]["appId"] == application:
+            batch = int(action["txn"]["version"])
     return None if batch is None else Note(batch=batch, mark=mark)
 
 
@@ -82,4 +80,12 @@ def commits_of(filesystem: pafs.FileSystem, log: str) -> list[tuple[int, str]]:
     return sorted((int(match[1]), info.path) for info in infos if (match := _COMMIT.fullmatch(info.base_name)))
 
 
-__all__ = ["commits_of", "last_transaction"]
+def actions_of(filesystem: pafs.FileSystem, commit: str, *names: str) -> Iterator[dict[str, Any]]:
+    """Yield the actions of a commit that have one of these names, and whatever else mentions one."""
+    with filesystem.open_input_stream(commit) as stream:
+        content = stream.read()
+    mentions = [f'"{name}"'.encode() for name in names]
+    return (json.loads(line) for line in content.splitlines() if any(each in line for each in mentions))
+
+
+__all__ = ["actions_of", "commits_of", "last_transaction"]

@@ -138,17 +138,27 @@ def at_the_end(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object]) -> No
     monkeypatch.setattr(microbatch, "reach", reach)
 
 
-def test_a_query_that_comes_within_the_last_batch_is_refused_since_none_will_answer_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place, handles = Place(tmp_path, random.Random(5)), list[QueryHandle]()
+def run_to_the_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[[plait.Engine], list[QueryHandle]]
+) -> tuple[Place, plait.Engine, list[QueryHandle]]:
+    """Run three batches to the end of the input; within the last one something is asked for."""
+    place, handles = Place(folder, random.Random(5)), list[QueryHandle]()
     for _ in range(3):
         place.arrive()
     engine = place.engine()
-    at_the_end(monkeypatch, lambda: handles.append(engine.query("more", QUERIES["once"], sink=plait.sinks.memory())))
+    at_the_end(monkeypatch, lambda: handles.extend(ask(engine)))
     engine.run_available(close=True)
+    return place, engine, handles
+
+
+def test_a_query_that_comes_within_the_last_batch_is_refused_since_none_will_answer_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, engine, (handle,) = run_to_the_end(
+        tmp_path, monkeypatch, lambda engine: [engine.query("more", QUERIES["once"], sink=plait.sinks.memory())]
+    )
     with pytest.raises(OptionError, match="had ended before query 'more' could take part"):
-        handles[0].wait_active()
+        handle.wait_active()
     assert sorted(engine.queries()) == sorted(QUERIES)
     assert place.found() == place.wanted()
 
@@ -156,19 +166,16 @@ def test_a_query_that_comes_within_the_last_batch_is_refused_since_none_will_ans
 def test_a_query_and_one_that_reads_its_groups_are_each_refused_by_name_within_the_last_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, handles = Place(tmp_path, random.Random(5)), list[QueryHandle]()
-    for _ in range(3):
-        place.arrive()
-    engine = place.engine()
-
-    def ask() -> None:
-        groups = "SELECT window.end AS until, count(*) AS n FROM b GROUP BY window(b.ts, '5 seconds')"
-        for name, sql in (("groups", groups), ("reader", "SELECT g.n FROM groups g WHERE g.n > 0")):
-            handles.append(engine.query(name, sql, sink=plait.sinks.memory()))
-
-    at_the_end(monkeypatch, ask)
-    engine.run_available(close=True)
-    for name, handle in zip(("groups", "reader"), handles, strict=True):
+    asked = {
+        "groups": "SELECT window.end AS until, count(*) AS n FROM b GROUP BY window(b.ts, '5 seconds')",
+        "reader": "SELECT g.n FROM groups g WHERE g.n > 0",
+    }
+    _, _, handles = run_to_the_end(
+        tmp_path,
+        monkeypatch,
+        lambda engine: [engine.query(name, sql, sink=plait.sinks.memory()) for name, sql in asked.items()],
+    )
+    for name, handle in zip(asked, handles, strict=True):
         with pytest.raises(OptionError, match=f"had ended before query '{name}' could take part"):
             handle.wait_active()
 
@@ -176,14 +183,11 @@ def test_a_query_and_one_that_reads_its_groups_are_each_refused_by_name_within_t
 def test_a_query_that_is_to_be_replaced_within_the_last_batch_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, handles = Place(tmp_path, random.Random(5)), list[QueryHandle]()
-    for _ in range(3):
-        place.arrive()
-    engine = place.engine()
-    at_the_end(monkeypatch, lambda: handles.append(engine.replace("never", QUERIES["once"], sink=plait.sinks.memory())))
-    engine.run_available(close=True)
+    place, engine, (handle,) = run_to_the_end(
+        tmp_path, monkeypatch, lambda engine: [engine.replace("never", QUERIES["once"], sink=plait.sinks.memory())]
+    )
     with pytest.raises(OptionError, match="had ended before query 'never' could take part"):
-        handles[0].wait_active()
+        handle.wait_active()
     assert engine.queries()["never"].text == QUERIES["never"]
     assert place.found() == place.wanted()
 

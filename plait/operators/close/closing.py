@@ -18,7 +18,7 @@ from plait.operators.close.levels import NOTHING_TAKEN, with_taken
 from plait.operators.close.unused_counts import without_unused
 from plait.operators.close.watermark import watermark_after, with_bars
 from plait.operators.ingest.badrows import merged_bad, shortened
-from plait.operators.ingest.report_sums import highest, lowest, merged_null_keys, union_sketches
+from plait.operators.ingest.report_sums import highest, lowest, merged_kept, merged_null_keys, union_sketches
 from plait.operators.reports import IngestReport, ProbeReport, Sample
 from plait.plan.model import Plan
 from plait.plan.relations import source_of
@@ -210,9 +210,6 @@ def progress_after(
         known.setdefault(source, SourceProgress(source=source, active_ms=clock_ms))
     for report in reports:
         before = known.get(report.source, SourceProgress(source=report.source, active_ms=clock_ms))
-        kept = dict(before.kept)
-        for selection, rows in report.kept:
-            kept[selection] = kept.get(selection, 0) + rows
         known[report.source] = replace(
             before,
             rows=before.rows + report.rows,
@@ -223,7 +220,7 @@ def progress_after(
             tau_max=highest(before.tau_max, report.tau_max),
             active_ms=clock_ms if report.rows else before.active_ms,
             sketch=union_sketches(before.sketch, report.sketches),
-            kept=tuple(sorted(kept.items())),
+            kept=merged_kept(before.kept, report.kept),
             bad_rows=merged_bad(before.bad_rows, map(_brief, report.bad_rows)),
             null_keys_by=merged_null_keys(before.null_keys_by, report.null_keys_by),
             outside=before.outside + report.outside,

@@ -13,9 +13,6 @@ from plait.stats.sketch import merge_sketches
 
 def report_sum(left: IngestReport, right: IngestReport) -> IngestReport:
     """Return the account of what both are of, in this order."""
-    kept = dict(left.kept)
-    for selection, rows in right.kept:
-        kept[selection] = kept.get(selection, 0) + rows
     return replace(
         right,
         rows=left.rows + right.rows,
@@ -26,7 +23,7 @@ def report_sum(left: IngestReport, right: IngestReport) -> IngestReport:
         tau_max=highest(left.tau_max, right.tau_max),
         buckets=left.buckets + right.buckets,
         sketches=union_sketches(left.sketches, right.sketches),
-        kept=tuple(sorted(kept.items())),
+        kept=merged_kept(left.kept, right.kept),
         bad_rows=merged_bad(left.bad_rows, right.bad_rows),
         null_keys_by=merged_null_keys(left.null_keys_by, right.null_keys_by),
         copies=left.copies + right.copies,
@@ -35,6 +32,14 @@ def report_sum(left: IngestReport, right: IngestReport) -> IngestReport:
         outside=left.outside + right.outside,
         unstored_tau_max=highest(left.unstored_tau_max, right.unstored_tau_max),
     )
+
+
+def merged_kept(left: Iterable[tuple[str, int]], right: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return the sums by selection."""
+    kept = dict(left)
+    for selection, rows in right:
+        kept[selection] = kept.get(selection, 0) + rows
+    return tuple(sorted(kept.items()))
 
 
 def merged_null_keys(left: Iterable[NullKey], right: Iterable[NullKey]) -> tuple[NullKey, ...]:
@@ -66,4 +71,4 @@ def union_sketches(left: Sketches, right: Sketches) -> Sketches:
     return tuple(sorted(merged.items()))
 
 
-__all__ = ["highest", "lowest", "merged_null_keys", "report_sum", "union_sketches"]
+__all__ = ["highest", "lowest", "merged_kept", "merged_null_keys", "report_sum", "union_sketches"]

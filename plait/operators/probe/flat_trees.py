@@ -9,7 +9,7 @@ stay the same from batch to batch; where they lie in memory is another matter (`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -247,10 +247,10 @@ def _starts(trees: tuple[FlatTree, ...], numbers: Numbers) -> Starts:
     windows = (member.window_us for member in members)
     return Starts(
         members=members,
-        store=_numbers(numbers.store(member.store) for member in members),
-        selection=_numbers(numbers.selection((member.store, member.selection)) for member in members),
-        tau=_numbers(numbers.column((member.store, TAU)) for member in members),
-        window=_numbers(NONE if window is None else window for window in windows),
+        store=numbers_of(numbers.store(member.store) for member in members),
+        selection=numbers_of(numbers.selection((member.store, member.selection)) for member in members),
+        tau=numbers_of(numbers.column((member.store, TAU)) for member in members),
+        window=numbers_of(NONE if window is None else window for window in windows),
         left={number: tree.left[0, 0] for number, tree in enumerate(trees) if (0, 0) in tree.left},
     )
 
@@ -277,15 +277,15 @@ def _level(trees: tuple[FlatTree, ...], depth: int, first: list[int], numbers: N
     reads = [(unit, numbers.column(named)) for each in steps for unit, named in each.reads]
     level = Level(
         steps=tuple(steps),
-        tree=_numbers(owners),
-        before=_numbers(before),
-        index=_numbers(numbers.index(each.looked_up) for each in steps),
-        selection=_numbers(numbers.selection(each.selection) for each in steps),
-        store=_numbers(numbers.store(each.looked_up[0]) for each in steps),
-        window=_numbers(each.window_us for each in steps),
-        timed=_numbers(each.is_timed for each in steps),
-        until=_numbers(numbers.column(each.until) for each in steps),
-        finds=_numbers(each.finds for each in steps),
+        tree=numbers_of(owners),
+        before=numbers_of(before),
+        index=numbers_of(numbers.index(each.looked_up) for each in steps),
+        selection=numbers_of(numbers.selection(each.selection) for each in steps),
+        store=numbers_of(numbers.store(each.looked_up[0]) for each in steps),
+        window=numbers_of(each.window_us for each in steps),
+        timed=numbers_of(each.is_timed for each in steps),
+        until=numbers_of(numbers.column(each.until) for each in steps),
+        finds=numbers_of(each.finds for each in steps),
         reads=np.array(reads, np.int64).T.copy(),
         equal=np.cumsum([0, *(len(each.reads) for each in steps)], dtype=np.int64),
         ends=np.array([bool(each.step.outputs or each.step.fills) for each in steps], np.bool_),
@@ -295,8 +295,9 @@ def _level(trees: tuple[FlatTree, ...], depth: int, first: list[int], numbers: N
     return level, begins
 
 
-def _numbers(values: Iterator[int] | list[int]) -> Int64s:
-    return np.array(list(values), np.int64)
+def numbers_of(values: Iterable[int]) -> Int64s:
+    """Return numbers as kernels read them."""
+    return np.fromiter(values, np.int64)
 
 
-__all__ = ["EARLIER", "FlatStep", "FlatTree", "FlatTrees", "Flattening", "Level", "Place", "Starts"]
+__all__ = ["EARLIER", "FlatStep", "FlatTree", "FlatTrees", "Flattening", "Level", "Place", "Starts", "numbers_of"]

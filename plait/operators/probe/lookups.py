@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from plait.kernels.bands import iter_bands
 from plait.kernels.hashing import combine
-from plait.kernels.matching import iter_cross, iter_matches, iter_ranges
+from plait.kernels.matching import Looked, iter_cross, iter_matches, iter_ranges
 from plait.kernels.ordering import sort_order
 from plait.operators.column_names import TAU
 from plait.operators.probe.partials import Int64s, Partials, Rows, minus_window
@@ -25,6 +25,7 @@ from plait.operators.probe.verifying import band_bounds, first_evaluated
 from plait.plan.model import Member, Probed, Step
 from plait.query.predicates import Band, Equality, Residual, by_kind
 from plait.state.buckets import OpenBucket
+from plait.state.indexes import Index
 from plait.state.model import Bucket
 
 Equalities: TypeAlias = tuple[Equality[Probed], ...]
@@ -149,18 +150,8 @@ class EqualKeys:
         """Yield (partial, stored row) pairs in pieces of about `capacity`."""
         entries = opened.index(self.index)
         bits, mask = selection_words(opened, member)
-        timed = entries.tau is not None
-        for probes, stored in iter_matches(
-            probe_key=self.key,
-            probe_low=self.bounds.low if timed else None,
-            probe_high=self.bounds.high if timed else None,
-            index_key=entries.key,
-            index_tau=entries.tau,
-            index_row=entries.row,
-            bits=bits,
-            mask=mask,
-            capacity=capacity,
-        ):
+        looked = self.looked_up(entries)._asdict()
+        for probes, stored in iter_matches(**looked, index_row=entries.row, bits=bits, mask=mask, capacity=capacity):
             yield (probes if self.rows is None else self.rows[probes]), stored
 
     def ranges(
@@ -170,18 +161,20 @@ class EqualKeys:
         positions [begin, end) of the index, in pieces of at most `capacity`; selections are not heeded. `panes`, their
         length and where one begins: no range reaches over the bound of one.
         """
-        entries = opened.index(self.index)
-        timed = entries.tau is not None
-        for probes, begins, ends in iter_ranges(
+        looked = self.looked_up(opened.index(self.index))._asdict()
+        for probes, begins, ends in iter_ranges(**looked, panes=panes, capacity=capacity):
+            yield (probes if self.rows is None else self.rows[probes]), begins, ends
+
+    def looked_up(self, entries: Index) -> Looked:
+        """Return what is looked for in an index. Without event times there are no bounds to heed."""
+        is_timed = entries.tau is not None
+        return Looked(
             probe_key=self.key,
-            probe_low=self.bounds.low if timed else None,
-            probe_high=self.bounds.high if timed else None,
+            probe_low=self.bounds.low if is_timed else None,
+            probe_high=self.bounds.high if is_timed else None,
             index_key=entries.key,
             index_tau=entries.tau,
-            panes=panes,
-            capacity=capacity,
-        ):
-            yield (probes if self.rows is None else self.rows[probes]), begins, ends
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

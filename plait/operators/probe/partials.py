@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from plait.operators.column_names import ROW
 from plait.plan.columns import TAU
-from plait.plan.model import Output, Probed
+from plait.plan.model import Output, Probed, part_column
 
 Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
@@ -159,3 +160,11 @@ def concat_blocks(blocks: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(blocks) == 1:
         return blocks[0]
     return pa.concat_batches(blocks)
+
+
+def part_block(block: pa.RecordBatch, part: int) -> pa.RecordBatch:
+    """Return rows of an intermediate store as those of one part, its columns named as in the part's own store."""
+    prefix = part_column(part, "")
+    names = [name for name in block.schema.names if name.startswith(prefix)]
+    columns = [block.column(name) for name in names] or [pa.nulls(block.num_rows)]
+    return pa.RecordBatch.from_arrays(columns, names=[name.removeprefix(prefix) for name in names] or [ROW])

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from plait.kernels.compiled import Int64s
 from plait.kernels.many_probes import NONE, Columns, Flags
-from plait.operators.column_names import SELECTIONS_PER_WORD, TAU, UNTIL, bits_name, places_of
-from plait.operators.probe.flat_trees import Chosen, Named, Numbers, Place
-from plait.operators.probe.partials import validity_of
+from plait.operators.column_names import SELECTIONS_PER_WORD, UNTIL, bits_name, places_of
+from plait.operators.probe.flat_trees import Chosen, Named, Numbers, Place, numbers_of
+from plait.operators.probe.partials import part_block, validity_of
 from plait.operators.probe.reader import Reader
 from plait.operators.probe.selections import with_selections
-from plait.plan.model import Selection, part_column
+from plait.plan.model import Selection
 from plait.state.buckets import OpenBucket
 from plait.state.joined_buckets import description
 from plait.state.model import Bucket, Layout
@@ -123,7 +123,7 @@ class Pool:
         block = self._blocks.get(known)
         if block is None:
             opened = self.stores[place.store].opened
-            block = with_selections(opened, selected) if place.part is None else _part(opened.batch, place.part)
+            block = with_selections(opened, selected) if place.part is None else part_block(opened.batch, place.part)
             self._blocks[known] = block
         return block
 
@@ -133,13 +133,13 @@ class Pool:
         indexes = [self._index(named) for named in numbers.indexes]
         chosen = [self._selection(each) for each in numbers.chosen]
         return Where(
-            column=_numbers(begin for begin, _ in columns),
-            valid=_numbers(valid for _, valid in columns),
-            index=_numbers(begin for begin, _ in indexes),
-            length=_numbers(length for _, length in indexes),
-            word=_numbers(word for word, _ in chosen),
-            mask=_numbers(mask for _, mask in chosen),
-            arrived=_numbers(self._arrived(store) for store in numbers.stores),
+            column=numbers_of(begin for begin, _ in columns),
+            valid=numbers_of(valid for _, valid in columns),
+            index=numbers_of(begin for begin, _ in indexes),
+            length=numbers_of(length for _, length in indexes),
+            word=numbers_of(word for word, _ in chosen),
+            mask=numbers_of(mask for _, mask in chosen),
+            arrived=numbers_of(self._arrived(store) for store in numbers.stores),
         )
 
     def columns(self) -> Columns:
@@ -218,20 +218,6 @@ class Pool:
     def _arrived(self, store: str) -> int:
         stored = self.stores.get(store)
         return 0 if stored is None else self._flags.add(stored.arrived)
-
-
-def _part(batch: pa.RecordBatch, part: int) -> pa.RecordBatch:
-    """Return the columns of one part of an intermediate store, named as in the part's own."""
-    prefix = part_column(part, "")
-    names = [name for name in batch.schema.names if name.startswith(prefix)]
-    named = [name.removeprefix(prefix) for name in names]
-    if not names:
-        return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], names=[TAU])
-    return batch.select(names).rename_columns(named)
-
-
-def _numbers(values: Iterable[int]) -> Int64s:
-    return np.array(list(values), np.int64)
 
 
 __all__ = ["MOST_ROWS", "Pool", "Stored", "Where", "stored_rows"]

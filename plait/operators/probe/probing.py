@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from plait.kernels.hashing import combine, partition_of
-from plait.operators.column_names import ROW, SERVES, TAU, UNTIL
+from plait.operators.column_names import SERVES, TAU, UNTIL
 from plait.operators.ingest.readings import Readings
 from plait.operators.probe.demand import Demand, Wanted
 from plait.operators.probe.layers import (
@@ -33,7 +33,7 @@ from plait.operators.probe.layers import (
     sent_to,
 )
 from plait.operators.probe.lookups import lookup_of, probe_keys
-from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, plus_window
+from plait.operators.probe.partials import Int64s, Partials, Position, Rows, concat_blocks, part_block, plus_window
 from plait.operators.probe.reader import Reader
 from plait.operators.probe.residuals import Predicates
 from plait.operators.probe.selections import answers, carries, gather
@@ -291,10 +291,7 @@ def part_blocks(block: pa.RecordBatch, step: Step) -> Iterator[pa.RecordBatch]:
         yield block
         return
     for part in range(len(step.parts)):
-        prefix = part_column(part, "")
-        names = [name for name in block.schema.names if name.startswith(prefix)]
-        columns = [block.column(name) for name in names] or [pa.nulls(block.num_rows)]
-        yield pa.RecordBatch.from_arrays(columns, names=[name.removeprefix(prefix) for name in names] or [ROW])
+        yield part_block(block, part)
 
 
 def _find(

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from plait.kernels.compiled import Int32s, Int64s
-from plait.kernels.range_sums import Looked, Sums, sums_by_pane, sums_by_probe
+from plait.kernels.range_sums import Sums, sums_by_pane, sums_by_probe
 from plait.operators.probe.exact_sums import Mask, limbs_of, summed
 from plait.operators.probe.lookups import EqualKeys
 from plait.operators.probe.partials import Partials, Position, Rows
@@ -105,15 +105,7 @@ class Adding:
         return found if self.keys.rows is None else self.keys.rows[found]
 
     def _looked_up(self, ranges: Ranges, ours: Int64s, theirs: Int64s) -> Iterator[Sums]:
-        index, bounds = ranges.index, self.keys.bounds
-        is_timed = index.tau is not None
-        looked = Looked(
-            probe_key=self.keys.key,
-            probe_low=bounds.low if is_timed else None,
-            probe_high=bounds.high if is_timed else None,
-            index_key=index.key,
-            index_tau=index.tau,
-        )
+        looked = self.keys.looked_up(ranges.index)
         if self.groups is not None:
             yield from sums_by_probe(looked, self.groups, ranges.before(), ours, theirs)
         else:

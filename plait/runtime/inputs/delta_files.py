@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from plait.sinks.delta_log import commits_of
+from plait.sinks.delta_log import actions_of, commits_of
 from plait.sinks.staging import locate
 
 
@@ -63,7 +63,7 @@ def read_log(table: str, time: str | None = None) -> TableLog:
     added: list[AddedFile] = []
     removed: set[str] = set()
     for version, path in commits:
-        for action in _actions(filesystem, path):
+        for action in actions_of(filesystem, path, "add", "remove"):
             if "add" in action:
                 added.append(_added(action["add"], version, time))
             elif "remove" in action:
@@ -131,12 +131,6 @@ def _from_checkpoint(filesystem: pafs.FileSystem, log: str, first: int, time: st
             with filesystem.open_input_file(info.path) as file:
                 actions = pq.read_table(file, columns=["add"]).column("add").drop_null().to_pylist()
             yield from (_added(action, None, time) for action in actions)
-
-
-def _actions(filesystem: pafs.FileSystem, commit: str) -> Iterator[dict[str, Any]]:
-    with filesystem.open_input_stream(commit) as stream:
-        content = stream.read()
-    return (json.loads(line) for line in content.splitlines() if line.startswith((b'{"add"', b'{"remove"')))
 
 
 def _added(action: dict[str, Any], version: int | None, time: str | None) -> AddedFile:

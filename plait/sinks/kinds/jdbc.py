@@ -123,12 +123,10 @@ class _Table:
                 f"query '{results.query}': table {self.name} may have a row twice, for want of an index; make one: "
                 f"{self._index}"
             )
-        place, advice = (
-            f"table {self.name}",
-            (
-                "Go on with the one that has written them; or delete what it has not done: "
-                f"DELETE FROM {self.name} WHERE {self._mine} AND plait_batch >= {results.batch}"
-            ),
+        place = f"table {self.name}"
+        advice = (
+            "Go on with the one that has written them; or delete what it has not done: "
+            f"DELETE FROM {self.name} WHERE {self._mine} AND plait_batch >= {results.batch}"
         )
         results.require_known(None if last is None else Note(batch=last, mark=last_mark), place, advice)
         if mark not in (None, results.mark):

@@ -96,7 +96,9 @@ class Drawn:
             bits=self.word,
             mask=int(self.masks[step]),
         )
-        return sorted((int(mine[probe]), int(row)) for probes, rows in found for probe, row in zip(probes, rows))  # noqa: B905
+        return sorted(
+            (int(mine[probe]), int(row)) for probes, rows in found for probe, row in zip(probes, rows, strict=True)
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plait.kernels import range_sums
-from plait.kernels.range_sums import Looked, sums_by_pane, sums_by_probe
+from plait.kernels.matching import Looked
+from plait.kernels.range_sums import sums_by_pane, sums_by_probe
 
 SMALL = st.integers(-(2**32), 2**32)
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.booleans(), SMALL), max_size=12)
