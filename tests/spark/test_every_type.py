@@ -355,7 +355,7 @@ def test_a_source_that_is_missing_is_told_by_its_path(spark: SparkSession, tmp_p
 @pytest.mark.parametrize(
     ("connector", "columns", "options"),
     [
-        ("delta", "", "path 'in'"),
+        ("delta", "", "path '{0}'"),
         ("kafka", "", "kafka.bootstrap.servers 'localhost:1', subscribe 'topic'"),
         ("org.example.nowhere", "(id BIGINT, ts TIMESTAMP)", "path 'in'"),
     ],
@@ -363,8 +363,9 @@ def test_a_source_that_is_missing_is_told_by_its_path(spark: SparkSession, tmp_p
 def test_a_connector_that_is_missing_is_named(
     spark: SparkSession, tmp_path: Path, connector: str, columns: str, options: str
 ) -> None:
-    time = "ts" if columns else "timestamp"
-    script = f"CREATE STREAM s {columns} USING {connector} OPTIONS ({options}) TIMESTAMP BY {time}"
+    time = "timestamp" if connector == "kafka" else "ts"
+    given = options.format(tmp_path)
+    script = f"CREATE STREAM s {columns} USING {connector} OPTIONS ({given}) TIMESTAMP BY {time}"
     engine = plait.Engine(spark, checkpoint=f"{tmp_path}/checkpoint")
     with pytest.raises(SourceError, match=f"stream 's' cannot be read: this Spark has no data source '{connector}'"):
         engine.load(load_script(script))
