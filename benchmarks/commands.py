@@ -27,7 +27,7 @@ _COMPONENTS = {
         "benchmarks.components.closing_compared",
         "rows without a partner and groups of windows, against Spark's own, and Flink's",
     ),
-    "closing-live": ("benchmarks.suite.closing_live", "the same on live streams, beside Flink"),
+    "flowing": ("benchmarks.suite.closing_live", "the same on live streams, beside Flink"),
     "kafka": ("benchmarks.components.kafka", "the three-way join of topics: what Kafka takes, and Flink beside"),
     "counting": ("benchmarks.components.counts_and_pairs", "counts and sums of a join, with pairs and without"),
     "deployment": ("benchmarks.components.deployment", "what a query waits that is asked for while others run"),

@@ -1,4 +1,4 @@
-"""`python -m benchmarks closing-live`: rows without a partner, and groups of windows, of streams that flow.
+"""`python -m benchmarks flowing`: rows without a partner, and groups of windows, of streams that flow.
 
 A file of each stream arrives every half second by the clock, with as much event time. A result is as old as the file
 that decides it: the one that brings its newest member, or that takes event time past the window within which a partner
@@ -67,7 +67,7 @@ class Paced:
 
 def main(arguments: list[str]) -> int:
     """Run the benchmark; the exit status is 1 if results are missing, or Flink keeps up where Plait does not."""
-    asked = parser("closing-live", "Outer and semi joins and windows of time on live streams, beside Flink.")
+    asked = parser("flowing", "Outer and semi joins and windows of time on live streams, beside Flink.")
     asked.add_argument("--paces", type=numbers, default=(20_000,), metavar="RATE,...", help="rows a second")
     asked.add_argument("--files", type=positive, default=40, help="files of each stream, two a second")
     asked.add_argument("--questions", nargs="+", choices=NAMES, default=list(NAMES), help="only these")

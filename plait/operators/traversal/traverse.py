@@ -196,6 +196,8 @@ class Traversal:
         """Yield messages with partial results that have what the step looks up by, and count those as the plan does:
         in how many partitions tables have them look tells nothing of the data.
         """
+        if not present.count:
+            return
         self._counts.add(step.edge, probe_tuples=present.count * copies_of(step, self._context.plan))
         for partition, layers, sent in send(present, step, self._context, tables, met):
             yield from self._sent(number, step, partition, layers, sent)
